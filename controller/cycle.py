@@ -136,7 +136,7 @@ def _cycle(
         worker_capacity_cores=settings.worker_capacity_cores,
     )
     gated |= opening
-    ruled = veto_each(
+    vetoes = veto_each(
         gated,
         memory.moved_s,
         holds.excluded,
@@ -150,7 +150,7 @@ def _cycle(
     chosen = choose_each(
         decide,
         gated | {topology: Veto(d.outcome, d.reason) for topology, d in drains.items()},
-        ruled,
+        vetoes,
         settings.limits,
         free_moves - begun,
         memories=memory.of_policy,
@@ -165,7 +165,7 @@ def _cycle(
     reports = report_each(
         plans,
         pictures | opening,
-        {topology: one.vetoes for topology, one in ruled.items()},
+        vetoes,
         holds.modes,
         drains,
         tick=memory.tick,

@@ -6,14 +6,14 @@ from types import MappingProxyType
 from typing import Any
 
 from controller.config import Config
-from controller.core.choose import choose
+from controller.core.choose import decide
 from controller.core.classify import classify
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
 from controller.core.decision import Decision, Outcome
 from controller.core.headroom import headroom
 from controller.core.policy import Case, Decided, Search, Searching, search_inline
 from controller.core.spare import with_emptied
-from controller.core.veto import Vetoes, cooldown, exclusions, first_of, placement_vetoes, ruled
+from controller.core.veto import Vetoes, cooldown, exclusions, first_of, placement_vetoes
 from controller.policies.registry import policy
 from migration.model import topology_name
 
@@ -54,8 +54,7 @@ def walk(
             return Decided(Decision(Outcome.EXCLUDED, reason), memory)
         if not config.vetoes:
             vetoes = exclusions(cluster, now, config.excluded)
-            case = Case(cluster, now, limits)
-            return choose(chosen, case, ruled(cluster, now, vetoes), memory)
+            return decide(chosen, Case(cluster, now, limits), vetoes, memory)
         left_s = {
             executor: config.cooldown_s - (step - at) * config.cycle_s
             for executor, at in rests.items()
@@ -63,7 +62,7 @@ def walk(
         there = placement_vetoes(cluster, now, config.excluded)
         vetoes = first_of(cooldown(left_s), also(now), there)
         usable = with_emptied(cluster, now, vetoes)
-        found = choose(chosen, Case(usable, now, limits), ruled(usable, now, vetoes), memory)
+        found = decide(chosen, Case(usable, now, limits), vetoes, memory)
         return replace(found, decision=found.decision.cut_to(config.max_moves))
 
     for step in range(steps):

@@ -9,13 +9,13 @@ from controller.core.cluster import Spare
 from controller.core.decision import Decision, Outcome, Veto
 from controller.core.picture import Picture
 from controller.core.policy import Case, Decided, M, Policy
-from controller.core.veto import Ruled, Vetoes
+from controller.core.veto import PASSING, Vetoes, under
 
 
 def choose_each(
     policy: Policy[M],
     pictures: Mapping[str, Picture | Veto],  # by topology; a veto is the decision
-    ruled: Mapping[str, Ruled],
+    vetoes: Mapping[str, Vetoes],
     limits: Limits,
     free_moves: int,  # how many more moves the cluster may have under way
     *,
@@ -45,7 +45,7 @@ def choose_each(
                 why = f"{spare.worker} is on a host where {opened[spare.node]} opens one"
                 cluster = replace(cluster, spare=why)
             case = Case(cluster, made.snapshot, limited)
-            chosen = choose(policy, case, ruled[topology], memory)
+            chosen = decide(policy, case, vetoes[topology], memory)
             memory, question = chosen.memory, chosen.question
             decision = chosen.decision.cut_to(free_moves)
             count = len(decision.moves)
@@ -60,33 +60,34 @@ def choose_each(
     return found
 
 
-def choose(policy: Policy[M], case: Case, ruled: Ruled, memory: M | None = None) -> Decided[M]:
-    """Decide among what the vetoes leave of a case.
+def decide(policy: Policy[M], case: Case, vetoes: Vetoes, memory: M | None = None) -> Decided[M]:
+    """Decide among what the vetoes leave of a case: the one engine of every run.
 
     Without a move, the decision is the veto on the policy's best one, if a veto stands in its way.
     No slot is opened for what a worker has room for once a veto has passed by itself.
     """
-    closed, movable = ruled.now
-    usable = case.cluster if closed == case.cluster.closed else replace(case.cluster, closed=closed)
-    chosen = policy.decide(Case(usable, movable, case.limits), memory)
-    decision = _explained(policy, case, Case(usable, movable, case.limits), ruled, chosen.decision)
-    return replace(chosen, decision=decision)
+    allowed = under(case, vetoes)
+    decided = policy.decide(allowed, memory)
+    decision = _explained(policy, case, allowed, vetoes, decided.decision)
+    return replace(decided, decision=decision)
 
 
 def _explained(
-    policy: Policy[Any], case: Case, allowed: Case, ruled: Ruled, chosen: Decision
+    policy: Policy[Any], case: Case, allowed: Case, vetoes: Vetoes, decision: Decision
 ) -> Decision:
     """Ask what the policy would do without the vetoes, or without those that pass."""
     cluster, limits = case.cluster, case.limits
-    if isinstance(cluster.spare, Spare) and _opens(chosen, cluster.spare):
-        closed, movable = ruled.later
-        later = replace(cluster, spare=None, closed=closed)
-        relief = policy.at_once(Case(later, movable, replace(limits, max_moves=1)))
-        same = relief.moves and relief.moves[0].source == chosen.moves[0].source
-        return (_vetoed(relief, ruled.vetoes) if same else None) or chosen
+    if isinstance(cluster.spare, Spare) and _opens(decision, cluster.spare):
+        later = under(case, vetoes.without(PASSING))
+        no_spare = replace(later.cluster, spare=None)
+        relief = policy.at_once(
+            replace(later, cluster=no_spare, limits=replace(limits, max_moves=1))
+        )
+        same = relief.moves and relief.moves[0].source == decision.moves[0].source
+        return (_vetoed(relief, vetoes) if same else None) or decision
     is_whole = allowed.cluster is cluster and allowed.snapshot is case.snapshot
-    if chosen.moves or is_whole or not limits.explain:
-        return chosen
+    if decision.moves or is_whole or not limits.explain:
+        return decision
     # It weighs each executor by itself, so only one that a veto holds could do better.
     is_movable = allowed.snapshot.is_movable
     narrows = policy.weighs_each and allowed.cluster is cluster and bool(is_movable.any())
@@ -94,11 +95,11 @@ def _explained(
     if narrows:
         asked = asked.of_those(asked.is_movable & ~is_movable)
     limits = replace(limits, max_moves=1, explain=not narrows)
-    free = policy.at_once(Case(cluster, asked, limits))
+    free = policy.at_once(replace(case, snapshot=asked, limits=limits))
     if not free.moves:
-        return chosen if narrows else free
+        return decision if narrows else free
     # Only a policy that weighs all places together wants a move that is allowed.
-    return _vetoed(free, ruled.vetoes) or chosen
+    return _vetoed(free, vetoes) or decision
 
 
 def _opens(decision: Decision, spare: Spare) -> bool:

@@ -6,16 +6,16 @@ the policy looks; a vetoed candidate gives way to the next by itself.
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TypeAlias
 
 import numpy as np
 
-from controller.core.cluster import Cluster, LoadSnapshot, Spare
+from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Outcome, Veto
 from controller.core.excluded import Excluded
 from controller.core.picture import Picture
+from controller.core.policy import Case
 from migration.model import ExecutorId, Publication
 from migration.observation import Observation
 
@@ -38,31 +38,16 @@ class Vetoes:
         return Vetoes(executors, workers)
 
 
-# Why workers are closed, (W,), and a snapshot in which executors are held.
-_Laid: TypeAlias = tuple[tuple[str | None, ...], LoadSnapshot]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Ruled:
-    """The vetoes on a topology, and what they leave of it: now, and once those that pass have."""
-
-    vetoes: Vetoes
-    now: _Laid
-    later: _Laid  # differs only where a slot may be opened: nobody asks elsewhere
-
-
-def ruled(cluster: Cluster, snapshot: LoadSnapshot, vetoes: Vetoes) -> Ruled:
+def under(case: Case, vetoes: Vetoes) -> Case:
     """Close the workers and hold the executors that vetoes concern."""
-    each = [vetoes, vetoes.without(PASSING)] if isinstance(cluster.spare, Spare) else [vetoes]
-    index = row_of(snapshot.executors)
-    laid = [
-        (
-            _with_reasons(cluster.closed, cluster.workers, one.workers),
-            snapshot.holding({index[e]: v.reason for e, v in one.executors.items() if e in index}),
-        )
-        for one in each
-    ]
-    return Ruled(vetoes, laid[0], laid[-1])
+    cluster, index = case.cluster, row_of(case.snapshot.executors)
+    closed = _with_reasons(cluster.closed, cluster.workers, vetoes.workers)
+    held = {index[e]: veto.reason for e, veto in vetoes.executors.items() if e in index}
+    return replace(
+        case,
+        cluster=cluster if closed == cluster.closed else replace(cluster, closed=closed),
+        snapshot=case.snapshot.holding(held),
+    )
 
 
 @lru_cache(maxsize=16)
@@ -101,8 +86,8 @@ def veto_each(
     min_age_s: float,
     now_s: float,
     time_s: float,
-) -> dict[str, Ruled]:
-    """List the vetoes of the topologies that have a picture, and lay them over it.
+) -> dict[str, Vetoes]:
+    """List the vetoes of the topologies that have a picture.
 
     They are MOVE_IN_FLIGHT, STAND_BACK, COOLDOWN, CAPPED, EXCLUDED, LAST_IN_WORKER and
     NO_WORKER_IN_SLOT. `moved_s` has when executors moved, in monotonic seconds as `now_s`; `time_s`
@@ -131,8 +116,7 @@ def veto_each(
             _last_executors(made.view.observation),
         )
         # What passes hides nothing that lasts.
-        vetoes = first_of(*(part.without(PASSING) for part in parts), *parts)
-        found[topology] = ruled(made.cluster, made.snapshot, vetoes)
+        found[topology] = first_of(*(part.without(PASSING) for part in parts), *parts)
     return found
 
 

@@ -23,6 +23,7 @@ from controller.replay import playback
 from controller.replay.playback import Replayed, recorded_config
 from controller.replay.recording import spans
 from controller.replay.rerun import (
+    LEFT_OUT,
     NO_CYCLE,
     OUTCOMES,
     UNUSED_KEYS,
@@ -148,6 +149,7 @@ def _what_if(log: Log, window: tuple[float, float], changes: dict[str, Any]) -> 
             k for k in changes if k in UNUSED_KEYS or k not in configs["changed"].keys
         ],
         "topologies": [_compared(name, scores) for name, scores in sorted(of.items())],
+        "left_out": list(LEFT_OUT),
     }
 
 
@@ -238,6 +240,9 @@ def _print_what_if(document: dict[str, Any]) -> None:
             console.print(f"{names[key]}: {cycles}", highlight=False)
     for key in document["without_effect"]:
         console.print(f"{key} has no effect on a replay", highlight=False)
+    console.print("A live run differs from a replay:", highlight=False)
+    for line in document["left_out"]:
+        console.print(f"- {line}", highlight=False)
     _print_skipped(console, document)
 
 

@@ -2,10 +2,7 @@
 
 What a replay can know: who sent how much to whom, and what that cost. A replayed move changes where
 an executor is, so what is local and how full the workers are; its CPU goes with it, by as much more
-or less as its tuples' hops cost. What it cannot know: that a shuffle prefers near tasks and so
-sends elsewhere, that an overloaded worker would have slowed the topology down, or that a move would
-have been undone. Moves take no time here, and workers that report late are smoothed with the
-others. Topologies run apart, so `max.moves.per.cycle` limits each of them, not the cluster.
+or less as its tuples' hops cost. The engine is that of the live cycle; `LEFT_OUT` is the rest.
 """
 
 from collections.abc import Iterator
@@ -16,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from controller.config import Config
-from controller.core.choose import choose
+from controller.core.choose import decide
 from controller.core.classify import Limits, worker_sums
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.compiled import compiled
@@ -24,7 +21,7 @@ from controller.core.decision import Decision, Move, Outcome, Veto
 from controller.core.metrics import VARIANCE_WEIGHT
 from controller.core.policy import Case, Policy, Searching, Stateless
 from controller.core.spare import with_emptied
-from controller.core.veto import Vetoes, first_of, placement_vetoes, ruled
+from controller.core.veto import Vetoes, first_of, placement_vetoes
 from controller.core.view.kernels import Marks
 from controller.policies.registry import policy
 from controller.replay.recording import PlacementChange, Singles, Span
@@ -45,6 +42,18 @@ UNUSED_KEYS = (
 )
 # Without the seconds left: a replay shows none, and to write them takes as long as to decide.
 _RESTS = Veto(Outcome.COOLDOWN, "it moved lately")
+LEFT_OUT = (
+    "A shuffle would send elsewhere once its targets are near.",
+    "An overloaded worker would have slowed the topology down.",
+    "A move takes seconds, or is undone.",
+    "The moves of other topologies count against max.moves.per.cycle.",
+    "min.age, the caps by hour and by host, and the windows hold moves back.",
+    "A new worker takes a share of its node's CPU from the others.",
+    "The network has limits of its own.",
+    "A tuple between workers costs what it cost on the machine of the demo.",
+    "Loads are smoothed at each cycle, not at each recorded tick.",
+)
+SEARCHES_LEFT_OUT = "The policy gather searches for placements; here it makes single moves."
 OUTCOMES = tuple(Outcome)
 NO_CYCLE = -1
 # Of a table of which each row is a tick; the outcome is the last.
@@ -240,8 +249,7 @@ class Rerun:
         rests_until_s = {e: s for e, s in self._rests_until_s.items() if s > now_s}
         vetoes = first_of(Vetoes(dict.fromkeys(rests_until_s, _RESTS)), vetoes)
         usable = with_emptied(cluster, snapshot, vetoes)
-        left = ruled(usable, snapshot, vetoes)
-        found = choose(self._policy, Case(usable, snapshot, self._limits), left, self._memory)
+        found = decide(self._policy, Case(usable, snapshot, self._limits), vetoes, self._memory)
         self._memory, decision = found.memory, found.decision.cut_to(self._config.max_moves)
         self._rests_until_s = rests_until_s
         for move in decision.moves:

@@ -13,18 +13,13 @@ from rich.table import Table
 
 from controller.console import Console
 from controller.errors import TuneError
+from controller.replay.rerun import LEFT_OUT, SEARCHES_LEFT_OUT
 from controller.tune.choice import Objective, Suggestion, crossing_frac, front, ranked
 from controller.tune.sweep import Figures, SetOutcome
 from migration.settings import PREFIX
 
 SHOWN = 10
 COLUMNS = ("cost", "local", "moves", "overload s", "cost held back", "settings")
-CAVEAT = (
-    "A replay knows who sent how much to whom, and changes CPU by what a tuple costs more when it "
-    "leaves its worker. It does not know that a shuffle would send elsewhere, that an overload "
-    "would have slowed the topology down, that a move takes seconds or may be undone, nor your "
-    "network. Costs of tuples are those of the demo's machine."
-)
 
 
 def proposed_diff(storm_yaml: str | None, suggestion: Suggestion, today: dict[str, Any]) -> str:
@@ -65,6 +60,7 @@ def as_document(
     """
     return {
         "objective": objective.said,
+        "left_out": [SEARCHES_LEFT_OUT, *LEFT_OUT],
         "today": _row(suggestion.today, objective),
         "best": _row(suggestion.best, objective),
         "no_moves": {**_row(no_moves, objective), "settings": "no moves", "changes": {}},
@@ -128,8 +124,15 @@ def print_found(
     table.add_row(*_cells(document["no_moves"]))
     console.print(table)
     console.print(document["suggestion"]["reason"], highlight=False)
+    print_left_out(console, document["left_out"])
     if diff:
         console.print(diff, highlight=False, soft_wrap=True, end="")
+
+
+def print_left_out(console: Console, left_out: Sequence[str]) -> None:
+    console.print("A live run differs from a replay:", highlight=False)
+    for line in left_out:
+        console.print(f"- {line}", highlight=False)
 
 
 def _table(rows: Sequence[dict[str, Any]], **said: str) -> Table:
@@ -181,6 +184,5 @@ def page(document: dict[str, Any], diff: str, png: bytes, about: str) -> str:
     console.print(about, highlight=False)
     print_found(console, document, diff, shown=None)
     console.print(_table(document["front"], title="On the front"))
-    console.print(f"What a replay cannot know: {CAVEAT}", highlight=False)
     image = f'<img alt="Pareto front" src="data:image/png;base64,{base64.b64encode(png).decode()}">'
     return console.export_html().replace("<body>", f"<body>{image}", 1)

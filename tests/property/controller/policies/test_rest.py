@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 
 from controller.config import Excluded
-from controller.core.choose import choose
+from controller.core.choose import decide
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.decision import Decision, Outcome, Rule
 from controller.core.policy import Case, Policy, Searching, Stateless
-from controller.core.veto import placement_vetoes, ruled
+from controller.core.veto import placement_vetoes
 from controller.policies.gather.policy import Gather
 from controller.policies.gather.problem import TargetOptions
 from controller.policies.greedy import greedy
@@ -41,8 +41,7 @@ def as_live(policy: Policy[Any]) -> Rule:
     def vetoed(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> Decision:
         nonlocal memory
         vetoes = placement_vetoes(cluster, snapshot, Excluded())
-        under = ruled(cluster, snapshot, vetoes)
-        decided = choose(policy, Case(cluster, snapshot, rules), under, memory)
+        decided = decide(policy, Case(cluster, snapshot, rules), vetoes, memory)
         memory = decided.memory
         return decided.decision
 

@@ -1,12 +1,12 @@
 """An exchange begins whole or not at all."""
 
-from controller.core.choose import choose, choose_each
+from controller.core.choose import choose_each, decide
 from controller.core.classify import Limits, classify
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Move, Outcome, Veto
 from controller.core.picture import Picture
 from controller.core.policy import Case, Stateless
-from controller.core.veto import Vetoes, ruled
+from controller.core.veto import Vetoes
 from tests.unit.controller.policies.placement_worlds import cluster, topology
 
 CLUSTER = cluster((1, 1))
@@ -29,21 +29,21 @@ def ring(_cluster: Cluster, snapshot: LoadSnapshot, _limits: Limits) -> Decision
 def test_a_ring_is_chosen_whole_whatever_the_cap() -> None:
     for most in (1, 2, 3):
         case = Case(CLUSTER, SNAPSHOT, Limits(max_moves=most))
-        chosen = choose(Stateless(ring), case, ruled(CLUSTER, SNAPSHOT, Vetoes()))
+        chosen = decide(Stateless(ring), case, Vetoes())
         assert chosen.decision.cut_to(most) == RING
 
 
 def test_no_part_of_a_ring_begins_where_one_of_it_may_not() -> None:
     vetoes = Vetoes({"2-2": Veto(Outcome.EXCLUDED, "excluded")})
     case = Case(CLUSTER, SNAPSHOT, Limits(max_moves=2))
-    chosen = choose(Stateless(ring), case, ruled(CLUSTER, SNAPSHOT, vetoes)).decision
+    chosen = decide(Stateless(ring), case, vetoes).decision
     assert chosen.moves == ()
     assert chosen.outcome is Outcome.EXCLUDED
 
 
 def test_a_ring_longer_than_the_cap_waits_until_nothing_is_under_way() -> None:
     made = {name: _picture() for name in ("one", "two")}
-    none = ruled(CLUSTER, SNAPSHOT, Vetoes())
+    none = Vetoes()
     vetoes = dict.fromkeys(made, none)
 
     def outcomes(free_moves: int, *, may_exceed: bool) -> list[tuple[Outcome, int]]:

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from controller.config import Excluded
-from controller.core.choose import choose
+from controller.core.choose import decide
 from controller.core.classify import Limits, worker_cpu_cores
 from controller.core.cluster import (
     Cluster,
@@ -22,7 +22,7 @@ from controller.core.cluster import (
 )
 from controller.core.decision import Decision, Outcome, Veto
 from controller.core.policy import Case, Policy, Searching, Stateless
-from controller.core.veto import Vetoes, first_of, placement_vetoes, ruled
+from controller.core.veto import Vetoes, first_of, placement_vetoes
 from controller.policies.gather.policy import Gather
 from controller.policies.gather.problem import TargetOptions
 from controller.policies.greedy import greedy
@@ -135,7 +135,7 @@ def run(
     for _ in range(most):
         vetoes = placement_vetoes(CLUSTER, path[-1], Excluded())
         case = Case(CLUSTER, path[-1], Limits())
-        decided = choose(policy, case, ruled(CLUSTER, path[-1], vetoes), memory)
+        decided = decide(policy, case, vetoes, memory)
         decision, memory = decided.decision, decided.memory
         if not decision.moves:
             return path, decision
@@ -211,7 +211,7 @@ def test_noise_does_not_keep_it_moving(seed: int, prefers_local: bool) -> None:
         }
         vetoes = first_of(Vetoes(resting), placement_vetoes(CLUSTER, seen, Excluded()))
         case = Case(CLUSTER, seen, Limits())
-        decided = choose(Stateless(greedy), case, ruled(CLUSTER, seen, vetoes))
+        decided = decide(Stateless(greedy), case, vetoes)
         for move in decided.decision.moves:
             moved_at.append(cycle)
             rested_at[move.executor] = cycle

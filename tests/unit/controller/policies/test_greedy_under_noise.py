@@ -7,11 +7,11 @@ import numpy as np
 
 from controller.config import Config, Excluded
 from controller.core import policy
-from controller.core.choose import choose
+from controller.core.choose import decide
 from controller.core.classify import worker_cpu_cores
 from controller.core.cluster import Floats, LoadSnapshot, inter_node_tps
 from controller.core.policy import Stateless
-from controller.core.veto import cooldown, first_of, placement_vetoes, ruled
+from controller.core.veto import cooldown, first_of, placement_vetoes
 from controller.policies.greedy import greedy
 from tests.bench.decide.cases import QUALITY, Case, noisy
 
@@ -54,9 +54,8 @@ def run(
         seen = meter.read(true)
         left_s = {e: CONFIG.cooldown_s - (cycle - at) * CONFIG.cycle_s for e, at in rests.items()}
         vetoes = first_of(cooldown(left_s), placement_vetoes(cluster, seen, Excluded()))
-        under = ruled(cluster, seen, vetoes)
         asked = policy.Case(cluster, seen, CONFIG.limits)
-        for move in choose(Stateless(greedy), asked, under).decision.moves:
+        for move in decide(Stateless(greedy), asked, vetoes).decision.moves:
             e, w = true.executors.index(move.executor), cluster.workers.index(move.target)
             before, after = int(cluster.node_of[true.place[e]]), int(cluster.node_of[w])
             returns += before != after and (e, after) in left

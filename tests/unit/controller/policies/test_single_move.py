@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from controller.config import Config
-from controller.core.choose import choose
+from controller.core.choose import decide
 from controller.core.classify import Limits, worker_cpu_cores
 from controller.core.cluster import (
     Cluster,
@@ -21,7 +21,7 @@ from controller.core.cluster import (
 )
 from controller.core.decision import Decision, Move, Outcome, Rule, Veto
 from controller.core.policy import Case, Stateless
-from controller.core.veto import Vetoes, ruled
+from controller.core.veto import Vetoes
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd
 from controller.snapshot import parse
@@ -290,12 +290,10 @@ def test_a_policy_that_wants_what_it_might_have_had_is_not_held_against_the_veto
         return Decision(Outcome.WOULD_MOVE, "today", (move,))
 
     other = Vetoes({"5-5": Veto(Outcome.EXCLUDED, "component sink is excluded")})
-    left = ruled(cluster, snapshot, other)
     case = Case(cluster, snapshot, PAPER)
-    assert choose(Stateless(fickle), case, left).decision.reason == "not today"
+    assert decide(Stateless(fickle), case, other).decision.reason == "not today"
     its_own = Vetoes({"1-1": Veto(Outcome.EXCLUDED, "component a is excluded")})
-    under = ruled(cluster, snapshot, its_own)
-    decision = choose(Stateless(fickle), case, under).decision
+    decision = decide(Stateless(fickle), case, its_own).decision
     assert (decision.outcome, decision.reason) == (
         Outcome.EXCLUDED,
         "component a is excluded, but today",

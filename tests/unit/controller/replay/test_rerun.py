@@ -2,14 +2,17 @@
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from messages import replace
 
 from controller.config import build
-from controller.core.decision import Outcome
+from controller.core.decision import Decision, Outcome
+from controller.core.policy import Case, Decided, Policy
 from controller.journal.reader import Log
+from controller.replay import rerun
 from controller.replay.recording import Span, spans
 from controller.replay.rerun import NO_CYCLE, OUTCOMES, Rerun
 from controller.report import TopologyReport
@@ -41,6 +44,32 @@ def test_the_recorded_configuration_makes_the_live_moves(tmp_path: Path) -> None
     # The controller sees smoothed rates, the score counts what was sent.
     share = live.inter_node_tps / live.total_tps
     assert share == pytest.approx(measured_frac, abs=0.05)
+
+
+def test_it_decides_by_loads_as_sure_as_those_of_a_live_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their noise was left out: a replay moved for gains that a live run left."""
+    reports = record(tmp_path, ticks=range(30), mode="observe", policy="otd")
+    cases: list[Case] = []
+
+    def note(policy: Policy[Any], case: Case, *others: Any) -> Decided[Any]:
+        cases.append(case)
+        return Decided(Decision(Outcome.NOTHING_TO_GAIN, ""), None)
+
+    monkeypatch.setattr(rerun, "decide", note)
+    through(Rerun(build(KEYS | {"policy": "otd"})), measured(tmp_path))
+    live = reports[-1].picture
+    assert live is not None
+    assert live.snapshot.traffic.var is not None and live.snapshot.traffic.var.min() > 0
+    assert cases[-1].snapshot.traffic.var == pytest.approx(live.snapshot.traffic.var, rel=1e-4)
+    assert cases[-1].snapshot.cpu_var == pytest.approx(live.snapshot.cpu_var, rel=1e-4)
+
+
+def test_the_guide_says_what_a_replay_leaves_out() -> None:
+    guide = (Path(__file__).parents[4] / "docs" / "tuning.md").read_text()
+    for line in rerun.LEFT_OUT:
+        assert f"- {line}" in guide
 
 
 def test_a_log_of_advice_shows_what_auto_would_have_done(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_the_page_needs_nothing_from_elsewhere(
     assert "-a &lt; b" in text and "wc &amp; co" in text
     assert "<script" not in text
     assert re.findall(r'(?:src|href)="(?!data:)', text) == []
-    assert "What a replay cannot know" in text
+    assert "A live run differs from a replay" in text
     assert text.count("load.high=0.9, asc.threshold=0.01") == 2
     assert text.count("no moves") == 1
 
