@@ -116,3 +116,24 @@ def test_every_alert_has_its_line_in_the_runbook() -> None:
     page = (ROOT / "docs" / "operations.md").read_text()
     rows = re.findall(r"^\| `(Nstorm\w+)` \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE)
     assert [name for name, _, _ in rows] == [rule["alert"] for rule in alerts()]
+
+
+def test_the_changelog_is_short() -> None:
+    points = re.findall(r"^- ", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert 0 < len(points) <= 15
+
+
+def test_the_release_page_names_each_file_with_the_version_and_these_agree() -> None:
+    page = (ROOT / "docs" / "releasing.md").read_text()
+    places = {
+        "pyproject.toml": r'^version = "(.+)"$',
+        "migration/jvm/pom.xml": r"^  <version>(.+)</version>$",
+        "migration/jvm/src/main/java/nstorm/hook/HookStatus.java": r'VERSION = "(.+)";',
+    }
+    found = {
+        name: re.findall(pattern, (ROOT / name).read_text(), re.MULTILINE)
+        for name, pattern in places.items()
+    }
+    assert all(f"`{name}`" in page for name in places)
+    assert len({tuple(versions) for versions in found.values()}) == 1, found
+    assert all(len(versions) == 1 for versions in found.values())

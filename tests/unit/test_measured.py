@@ -28,3 +28,15 @@ def test_a_figure_has_its_conditions(name: str, figure: Figure) -> None:
     cells = (figure.what, figure.figure, figure.load, figure.command)
     assert not any(set("|\n") & set(cell) for cell in cells), "a cell of a table in Markdown"
     assert figure.what and figure.figure, name
+
+
+CITED = [figure for _, figure in FIGURES if figure.cite]
+
+
+@pytest.mark.parametrize("figure", CITED, ids=lambda figure: figure.cite)
+def test_the_readme_says_what_was_measured(figure: Figure) -> None:
+    readme = " ".join((FOLDER.parents[1] / "README.md").read_text().split())
+    assert figure.current
+    assert figure.cite in readme
+    known = set(re.findall(r"\d[\d.,]*\d|\d", f"{figure.what} {figure.figure}"))
+    assert set(re.findall(r"\d[\d.,]*\d|\d", figure.cite)) - known <= {"2"}, "share 2 cores"
