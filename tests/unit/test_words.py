@@ -7,17 +7,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MOST_WORDS = 25
-# Pages that still have to be rewritten. A page that passes must leave the list.
-NOT_YET = frozenset(
-    {
-        "SECURITY.md",
-        "docs/chaos.md",
-        "docs/lab.md",
-        "docs/moves.md",
-        "docs/operations.md",
-        "docs/workloads.md",
-    }
-)
+# Pages that still have to be rewritten: chaos.md is written by tests/chaos/page.py from the tries.
+# A page that passes must leave the list.
+NOT_YET = frozenset({"docs/chaos.md"})
 # Logs of runs are kept as they were noted; settings.md is written from a table of the code.
 LEFT_OUT = ("docs/measurements/", "docs/settings.md")
 PAGES = sorted(
