@@ -128,11 +128,11 @@ SETTINGS: tuple[Setting, ...] = (
         "The policy that decides; `nstorm decide --help` lists the names.",
         tunable=True, tried=("gather", "otd")),
     Setting("load.high", Kind.NUMBER, 0.85,
-        "A worker above this share of its CPU is high, and is to be relieved.",
+        "Above this share of its CPU a worker is overloaded, and is relieved.",
         least=0.01, most=1.0, tunable=True, tried=(0.6, 0.7, 0.8, 0.85, 0.9, 0.95)),
     Setting("load.low", Kind.NUMBER, 0.6,
         "A worker at or below this share of its CPU is low. It may not exceed `load.high`, and "
-        "goes down with it where only that one is set.",
+        "defaults to min(0.6, `load.high`).",
         most=1.0, tunable=True, tried=(0.3, 0.45, 0.6, 0.75), only_for="otd"),
     Setting("asc.threshold", Kind.NUMBER, 0.002,
         "A move for traffic must gain more than this share of all traffic. In a topology of E "
@@ -179,8 +179,8 @@ SETTINGS: tuple[Setting, ...] = (
         "than this many only while nothing else is under way.",
         least=1, most=1000, tunable=True, tried=(1, 2, 4)),
     Setting("max.moves.per.hour", Kind.COUNT, None,
-        "The most moves that begin in the whole cluster within an hour, an operator's counted; a "
-        "decision that begins below it is made whole. The history that is counted has 200 moves.",
+        "The most moves that begin in the whole cluster within an hour, with those of operators. "
+        "The last decision may exceed it. The history that is counted has 200 moves.",
         least=1, most=200, unset="no limit"),
     Setting("max.moves.per.host.hour", Kind.COUNT, None,
         "The same for the moves from or to one host.",
@@ -246,7 +246,7 @@ SETTINGS: tuple[Setting, ...] = (
         "The port where the agent serves `/metrics`, `/healthz` and `/readyz`.",
         Reader.AGENT, least=1, most=65535, unset="nothing listens"),
     Setting("store.dir", Kind.TEXT, None,
-        "Where the LMDB files of agent and hooks are; the hooks read it, too.",
+        "Where the LMDB files of agent and hooks are; the hooks also read it.",
         Reader.AGENT, unset="`storm.local.dir`/nstorm"),
     Setting("supervisor.id", Kind.TEXT, None,
         "The id of this node's supervisor.", Reader.AGENT, unset="as the supervisor says"),
@@ -260,7 +260,7 @@ SETTINGS: tuple[Setting, ...] = (
         "How executors of a component move: `live` also if its bolt keeps something, which the "
         "new copy then lacks, `carry` with the fields of `state` whatever else its code does, "
         "`drain` once its bolt keeps no tuple and then without what else it keeps, `renew` where "
-        "its source ends before the new copy opens what it needs by itself, or `never`; the key "
+        "its source ends before the new copy opens what it needs, or `never`; the key "
         "may also stand in the topology's own configuration.",
         Reader.HOOKS,
         unset="as what it keeps says", choices=("live", "carry", "drain", "renew", "never")),

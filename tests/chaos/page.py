@@ -13,21 +13,28 @@ NOT_RUN = "not run"
 _HEAD = """# Faults in the middle of a move
 
 `make chaos` makes these tries, and `.venv/bin/python -m tests.chaos --page` writes this page from
-all that are kept. A real Storm cluster carries an acked WordCount of 200 sentences/s; a process is
-struck by `kill -9` or by `SIGSTOP` for 20 s while one executor is in one phase of its move: a
-bolt that keeps nothing, where the column says no other. A counter moves with what it has counted.
-Whatever ends is started again, by Storm or, after 6 s, by a service manager. *No move* is the same
-fault while nothing moves.
+all that are kept. A real Storm cluster carries an acked WordCount of 200 sentences/s. While one
+executor is in one phase of its move, a process is struck by `kill -9`, or by `SIGSTOP` for 20 s.
+The executor is a bolt without memory unless the column names another. A counter moves with its
+counts. Storm, or a service manager after 6 s, restarts what ends. *No move* is the same fault
+while nothing moves.
 
-After each fault, once it is lifted, all of this has to become true, and to stay true for 3 s: the
-move has ended, the plan is empty, each executor has one live copy (by thread dumps of all workers),
-and it lives where Storm's assignment has it. No sentence may be acked twice. Then a plain move
-under load must lose nothing. In the matrix all has to be whole within 30 s, or 90 s where a JVM of
-Storm starts or ZooKeeper was away. There no sentence may fail unless a worker was struck, or
-ZooKeeper or the agent of an end while a counter is in CARRY: no copy of it works until both ends
-have read of that, and what waits for 8 s has failed. No worker may restart beside the one that was
-killed. Each other fault has a limit of its own, which its row names. In some of them sentences may
-fail and Storm may restart workers.
+After each fault, once it is lifted, four things have to become true, and to stay true for 3 s:
+
+- the move has ended;
+- the plan is empty;
+- each executor has one live copy, by thread dumps of all workers;
+- that copy lives where Storm's assignment has it.
+
+No sentence may be acked twice. Then a plain move under load must lose nothing. In the matrix all
+has to be whole within 30 s, or 90 s where a JVM of Storm starts or ZooKeeper was away. No worker
+may restart but the one that was killed.
+
+In the matrix sentences may fail in two cases only. In the first, a worker was struck. In the
+second, ZooKeeper or the agent of an end was struck while a counter is in CARRY. No copy of the
+counter works until both ends have read of that, and a sentence that waits for 8 s fails. Each other
+fault has a limit of its own, which its row names. In some of them sentences may fail and Storm may
+restart workers.
 
 UNDO is brought about by writing it into the plan in PREPARE, as the leader does at that phase's
 limit. The leader is held by SIGSTOP for the moment in which the fault strikes, so that the phase
@@ -35,9 +42,9 @@ does not end before. The controller that leads is *leader*, a worker at neither 
 and *supervisor* is the source's.
 
 `.venv/bin/python -m tests.chaos --cell target-killed@SWITCH --seed 3` makes one cell. The seed
-says which executor moves, and which target and bystander are taken of those there are. Each try
-stays in `build/chaos/`, beside later ones of its cell, so `make chaos` goes on where it was broken
-off; delete that folder to begin anew.
+chooses the executor, its target and the bystander. Each try stays in `build/chaos/`, next to later
+ones of its cell, so `make chaos` continues where it was broken off. Delete that folder to begin
+again.
 """
 
 
@@ -47,31 +54,32 @@ def page(tries: Sequence[Result], seed: int, machine: str) -> str:
     dates = sorted({result.date for result in tries}) or ["never"]
     loads = sorted(result.seen.load for result in tries if result.seen.load) or [0.0]
     known = [*dict.fromkeys(result.commit for result in tries if result.commit)]
-    commits = f"; commits {', '.join(known)}" if known else ""
+    commits = f" Commits {', '.join(known)}." if known else ""
     wrong = [result for result in tries if result.wrong]
     return "\n".join(
         (
             _HEAD,
-            f"Seed {seed}; {' to '.join({dates[0]: 0, dates[-1]: 0})}; {machine}{commits}; "
-            f"load average {loads[0]} to {loads[-1]}. {summary(tries)}",
+            f"Seed {seed}; {' to '.join({dates[0]: 0, dates[-1]: 0})}; {machine}. "
+            f"Load average {loads[0]} to {loads[-1]}.{commits} {summary(tries)}",
             "\n## Outcome\n",
-            "How the move ended; seconds from the lifting of the fault until all was whole; "
-            "sentences that failed (a source",
-            "that replays would send them again) or were in flight in a spout that died. A cell "
-            "shows its newest try. In **bold**",
-            "are those of which any try was not as expected.\n",
+            "A cell has how the move ended, the seconds from the lifting of the fault until "
+            "all was whole, and a",
+            "number of sentences. These failed, so that a source that replays would send them "
+            "again, or were in flight in a spout",
+            "that died. A cell shows its newest try. In **bold** are those of which any try was "
+            "not as expected.\n",
             *_matrix(tries, _outcome),
             "\n## Downtime\n",
-            "The longest gap between two acks, in seconds, from the fault until all was whole, and "
-            "after the slash the seconds in",
-            "which the rate of acks fell by 60 % or more. Each is one try, at a load in the range "
-            "named above, so small differences",
+            "The longest gap between two acks, in seconds, from the fault until all was whole. "
+            "After the slash stand the seconds",
+            "in which the rate of acks fell by 60 % or more. Each is one try, at a load in the "
+            "range above, so small differences",
             "mean nothing. A dash: not taken.\n",
             *_matrix(tries, _downtime),
             "\n## Other faults\n",
             "The limit is that of the seconds until all is whole. A dash in their place: the fault "
-            "itself builds anew what has to",
-            "be whole.\n",
+            "itself rebuilds what has to be",
+            "whole.\n",
             "| fault | limit | outcome | downtime |",
             "|---|---|---|---|",
             *(

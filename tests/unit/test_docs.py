@@ -1,6 +1,8 @@
 """The pages for people: links lead somewhere, README stays short, every outcome is explained."""
 
 import re
+import subprocess
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,11 @@ import yaml
 from scraping import alerts
 
 from controller.config import from_storm_yaml
+from controller.core.classify import Limits
 from controller.core.decision import Outcome
 from controller.core.outcomes import ROW, what_to_do
+from controller.policies.registry import NAMES
+from controller.snapshot import parse
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted(
@@ -116,3 +121,62 @@ def test_every_alert_has_its_line_in_the_runbook() -> None:
     page = (ROOT / "docs" / "operations.md").read_text()
     rows = re.findall(r"^\| `(Nstorm\w+)` \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE)
     assert [name for name, _, _ in rows] == [rule["alert"] for rule in alerts()]
+
+
+def test_the_changelog_is_short() -> None:
+    points = re.findall(r"^- ", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert 0 < len(points) <= 15
+
+
+def test_the_release_page_names_each_file_with_the_version_and_these_agree() -> None:
+    page = (ROOT / "docs" / "releasing.md").read_text()
+    places = {
+        "pyproject.toml": r'^version = "(.+)"$',
+        "migration/jvm/pom.xml": r"^  <version>(.+)</version>$",
+        "migration/jvm/src/main/java/nstorm/hook/HookStatus.java": r'VERSION = "(.+)";',
+    }
+    found = {
+        name: re.findall(pattern, (ROOT / name).read_text(), re.MULTILINE)
+        for name, pattern in places.items()
+    }
+    assert all(f"`{name}`" in page for name in places)
+    assert len({tuple(versions) for versions in found.values()}) == 1, found
+    assert all(len(versions) == 1 for versions in found.values())
+
+
+def _contributing() -> str:
+    return (ROOT / "docs" / "contributing.md").read_text()
+
+
+def test_every_file_that_contributing_names_is_there() -> None:
+    listed = ("git", "ls-files", "--cached", "--others", "--exclude-standard")
+    shown = subprocess.run(listed, cwd=ROOT, text=True, capture_output=True, check=True).stdout
+    files = ["/" + name for name in shown.splitlines() if (ROOT / name).is_file()]
+    named = re.findall(r"`([\w./-]+\.(?:py|java|txt|json|md|xml))`", FENCE.sub("", _contributing()))
+    # The walk of a first change makes this one.
+    made = {"controller/policies/stay.py"}
+    gone = {name for name in named if not any(file.endswith("/" + name) for file in files)}
+    assert gone - made == set()
+    assert made <= gone, "the first change has become a part of the product: choose another"
+
+
+def test_the_policy_of_the_first_change_decides() -> None:
+    (block,) = re.findall(r"^   ```python\n(.*?)^   ```", _contributing(), re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(textwrap.dedent(block), names)
+    cluster, snapshot = parse((ROOT / "tests/golden/decide/hand_graph.json").read_text())
+    assert names["stay"](cluster, snapshot, Limits()).outcome is Outcome.NOTHING_TO_GAIN
+    assert "NOTHING_TO_GAIN" in _contributing()
+
+
+def test_a_policy_without_memory_is_two_files() -> None:
+    """As contributing says: its own, and the registry; a table of settings if it has options."""
+    assert "| **a policy** | 2 files" in _contributing()
+    for name in ("even", "rsm", "heterogeneity"):
+        holders = {
+            path.relative_to(ROOT).as_posix()
+            for path in ROOT.glob("controller/**/*.py")
+            if f'"{name}"' in path.read_text()
+        }
+        assert holders == {"controller/policies/registry.py"}, name
+        assert name in NAMES

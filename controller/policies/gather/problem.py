@@ -11,7 +11,7 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.view.view import SURE
 from migration.settings import setting
 
-# Below twice the gain and the price, ways under noise were many and broke off: decision 0023.
+# Below twice the gain and the price, ways under noise were many and broke off: decision 0065.
 JITTER_TIMES = 2.0
 # With 10, one of ten keyed starts ended 5.2 % above the best known placement; with 16 none by 4 %.
 STILL_EFFORT = 16

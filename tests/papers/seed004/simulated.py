@@ -34,7 +34,7 @@ NODE_OF = np.repeat(np.arange(2), 4).tolist()
 HARDWARE = "simulated, with another machine's speeds"
 
 # Seconds of ten redeployments at so much per cent of degradation, on the lab with links of 20
-# Mbit/s: ten times those of one, or of two, in a round of 20 s (docs/measured.md, 2026-11-24).
+# Mbit/s: ten times those of one, or of two, in a round of 20 s (docs/measurements/redeployment.md).
 LAB_S: Mapping[tuple[str, int], float | str] = {
     ("storm", 60): "> 140",  # the round's end cut it off
     ("storm", 100): "> 130",

@@ -25,7 +25,7 @@ def test_a_cell_is_told_with_its_outcome_and_its_downtime() -> None:
     outcome, downtime = row(told, "| target killed |")
     assert outcome == ["target killed", *["not run"] * 4, "MOVED, 14 s, 511", *["not run"] * 5]
     assert downtime[5] == "3.21 / 4"
-    assert "Seed 7; 2026-01-02; m; commits 0a1b2c3; load average 2.5 to 2.5" in told
+    assert "Seed 7; 2026-01-02; m. Load average 2.5 to 2.5. Commits 0a1b2c3." in told
     assert (
         f"1 of {len(CELLS) + len(EXTRAS) + 1} faults were tried. 1 tries were made, 0 not" in told
     )

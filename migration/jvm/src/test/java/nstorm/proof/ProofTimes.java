@@ -11,7 +11,7 @@ import nstorm.memory.Declared;
 import nstorm.proof.MemoryTest.Holder;
 import nstorm.proof.MemoryTest.Pair;
 
-/** Measures what it takes to look at what bolts remember, without a cluster; docs/measured.md has the command. */
+/** Measures what it takes to look at what bolts remember, without a cluster; docs/measurements/state.md has the command. */
 final class ProofTimes {
     private static final long PRIME = 2_654_435_761L;
     private static final int TIMES = 6;

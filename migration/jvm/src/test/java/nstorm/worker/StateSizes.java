@@ -12,7 +12,7 @@ import nstorm.state.FirstPass;
 import nstorm.state.StateBytes;
 import nstorm.state.Whole;
 
-/** Measures what it takes to write, send and read the state of a bolt, without a network; docs/measured.md has the command. */
+/** Measures what it takes to write, send and read the state of a bolt, without a network; docs/measurements/state.md has the command. */
 final class StateSizes {
     private static final int ENTRIES_PER_MB = 38_000;
     private static final int ARRAY_BYTES = 65_536;

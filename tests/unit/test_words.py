@@ -1,0 +1,78 @@
+"""The language of the pages: no idiom for a machine, and at most 25 words a sentence."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MOST_WORDS = 25
+# Logs of runs are kept as they were noted.
+LEFT_OUT = ("docs/measurements/",)
+PAGES = sorted(
+    name
+    for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "controller/OUTCOMES.md")
+    if not (name := path.relative_to(ROOT).as_posix()).startswith(LEFT_OUT)
+)
+# What people do, said of a machine; and what says nothing.
+IDIOMS = re.compile(
+    r"\b(?:told|tells?|telling|lately|anew|besides?|meanwhile|in vain|so many|of late"
+    r"|(?:an?|its|your|one|another|no|the) word"
+    r"|for good|as ever|sign of life|behind \w+ back|to and fro|by itself|by themselves"
+    r"|in its turn|mostly)\b|, too\b",
+    re.IGNORECASE,
+)
+FENCE = re.compile(r"^```.*?^```$|<!--.*?-->", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"`[^`]*`")
+LINK = re.compile(r"\[([^\]]*)\]\([^()\s]+\)")
+# A block begins at an empty line, at an entry of a list and at a heading.
+BLOCK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.)\s)|\n(?=#)")
+END = re.compile(r"(?<=[.?!])[)*_]*\s+")
+
+
+def prose(text: str) -> str:
+    """Give a page without its code; a piece of code within a sentence is one word."""
+    return CODE.sub("CODE", LINK.sub(r"\1", FENCE.sub("", text)))
+
+
+def idioms(text: str) -> list[str]:
+    """List what is not said of machines, in sentences and in tables."""
+    return [found.strip() for found in IDIOMS.findall(prose(text))]
+
+
+def long_sentences(text: str) -> list[str]:
+    """List the sentences outside of tables with more than 25 words."""
+    lines = (line for line in prose(text).split("\n") if not line.lstrip().startswith("|"))
+    blocks = BLOCK.split("\n".join(lines))
+    sentences = (" ".join(one.split()) for block in blocks for one in END.split(block))
+    return [one for one in sentences if len(re.findall(r"\S*\w\S*", one)) > MOST_WORDS]
+
+
+def faults(name: str) -> list[str]:
+    """List what is wrong with the language of a page."""
+    text = (ROOT / name).read_text()
+    return idioms(text) + long_sentences(text)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_plain(name: str) -> None:
+    assert faults(name) == []
+
+
+def test_an_idiom_is_found_but_in_code() -> None:
+    assert idioms("The worker is told lately, too.\n\n| a | beside |\n") == [
+        "told",
+        "lately",
+        ", too",
+        "beside",
+    ]
+    assert idioms("Set `word` to a WordCount of words.\n```\ntell\n```\n") == []
+
+
+def test_a_long_sentence_is_found() -> None:
+    long = "Every " + "word " * 24 + "counts."
+    assert len(long.split()) == 26
+    assert long_sentences(f"# A page\n\nShort one. {long} Another.\n") == [long]
+    assert long_sentences(f"| {long} |\n```\n{long}\n```\n") == []
+    assert long_sentences("- " + "a " * 20 + "\n- " + "b " * 20 + "\n1. " + "c " * 20) == []
+    assert long_sentences("`" + "code " * 30 + "` is [one link](docs/a.md#b) of code.") == []
