@@ -94,7 +94,8 @@ def test_a_killed_worker_has_forgotten_and_the_oracle_tells(fed: Lab) -> None:
     )
     for name in killed:
         fed.wait_ready(name)
-    found = judged(fed, killed, 12.0)
+    # Bolts are asked for the last time after 9 s: a busy machine has as long again to answer.
+    found = judged(fed, killed, 20.0)
     assert found.pop(UNHARMED).ok
     for verdict in found.values():
         print(verdict)

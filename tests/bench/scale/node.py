@@ -39,6 +39,7 @@ NAMED, COMPONENTS = 1000, 5
 # The periods of the hooks.
 LOAD_S, ACK_S = 1.0, 2.0
 WARM_UP_S = 8.0
+FIRST_REPORT_S = 60.0
 _MIB = 1024 * 1024
 
 
@@ -187,6 +188,9 @@ def measure_agent(lab: Lab, seconds: float, profiles: Path | None) -> dict[str, 
         with log.open("w") as sink:
             process = subprocess.Popen(command, stdout=sink, stderr=sink)
         try:
+            deadline_s = time.monotonic() + FIRST_REPORT_S
+            while session.read(wire.load_path(NODE)) is None and time.monotonic() < deadline_s:
+                time.sleep(0.2)
             time.sleep(WARM_UP_S)
             watched = psutil.Process(process.pid)
             before, began_s = watched.cpu_times(), time.monotonic()
