@@ -3,7 +3,7 @@
 import math
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,15 +18,19 @@ from controller.journal.recorder import Recorder
 from controller.journal.writer import Writer
 from controller.report import Report, TopologyReport, not_written
 from controller.searching import SubprocessSearches
-from controller.storm.answers import explained, misfit, of_topology, plan_of
+from controller.storm.answers import explained
 from controller.storm.apply import Applier
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command, CommandQueue, answered
-from controller.storm.history import HISTORY, LONGEST_REASON, Figures, History, MoveRecord
+from controller.storm.history import HISTORY, History, MoveRecord
+from controller.storm.last import LastCycle, asked_by, figures
 from controller.storm.leader import Leader
+from controller.storm.look import Look
 from controller.storm.mirror import Mirror
 from controller.storm.missed import Missed
+from controller.storm.proposals import Proposals
 from controller.storm.status import document, publish, read
+from controller.storm.ways import Ways
 from kvstore.errors import StoreError
 from kvstore.pulse import Pulse
 from kvstore.surprises import Surprises
@@ -46,16 +50,8 @@ GATHER_S = 0.01
 LOOK_S = 5.0
 # How often a new leader looks until it knows all it needs, but no longer than one cycle.
 NEW_LEADER_S = 0.5
-# How long a way that was found is told, as long as it begins with the same moves.
-WAY_S = 60.0
-# How long a proposal may be approved after it was last shown, and how many may be at a time.
-SHOWN_S = 600.0
-MOST_PROPOSALS = 50
-_LONGEST_CYCLES = 3  # beyond this, how the traffic was meanwhile is not known
 # How often it is tried whether all parts of the status fit again: to find out costs most of it.
 _ALL_PARTS_CYCLES = 12
-# The moves that it begins with, when it was found, and its sum.
-_Way = tuple[tuple[Move, ...], float, dict[str, Any]]
 _NOT_YET = frozenset({Outcome.STALE_METRICS, Outcome.STAND_BACK})
 # How often the queue of candidates and the operators' commands are looked at.
 IDLE_S = 0.5
@@ -80,7 +76,6 @@ class LiveController:
         self._pulse = pulse or Pulse({})
         self._telemetry = telemetry
         self._decided = decided or threading.Event()
-        self._untold: list[MoveRecord] = []  # moves that have ended in this cycle
         self._wake = threading.Event()
         timing = replace(
             Timing(), lazy_kill_ms=config.lazy_kill_ms, prepare_limit_s=config.prepare_limit_s
@@ -94,9 +89,12 @@ class LiveController:
             session, mirror=mirror, leader=self._leader, timing=timing, history=self._history
         )
         self._searches = SubprocessSearches()
+        self._look = Look(
+            self._view, self._applier, self._history, self._searches, config.cooldown_s
+        )
         self._memory = Memory()
+        self._last = LastCycle(config)
         self._surprises = Surprises()
-        self._not_begun: tuple[tuple[str, ExecutorId], ...] = ()
         self._recorder = Recorder(config, Writer.of(config.journal), mirror.data_of)
         self._commands = CommandQueue(
             session,
@@ -107,13 +105,11 @@ class LiveController:
             misfit=self._misfit,
             others={
                 "plan": self._plan,
-                "explain": lambda asked: explained(self._last[1], asked, config),
+                "explain": lambda asked: explained(self._last.reports, asked, config),
             },
         )
-        self._proposals: dict[str, dict[str, Any]] = {}
-        self._last: tuple[float, tuple[TopologyReport, ...]] = (0.0, ())
-        self._ways: dict[str, _Way] = {}
-        self._missed = Missed()
+        self._proposals = Proposals()
+        self._ways = Ways(self._plan_of, config.cycle_s)
         self._left_out = 0  # parts of the status that did not fit
         self._asked: dict[str, Command] = {}
         self._knows_too_little = False
@@ -147,7 +143,7 @@ class LiveController:
                 if epoch not in (None, looked_epoch):
                     self._view.led()
                     self._history.load(self._session.read(HISTORY))
-                    self._missed = Missed.of(read(self._session))
+                    self._ways.missed = Missed.of(read(self._session))
                     cycle_at_s = led_s = now_s
                 # A new leader may find a plan that was lost; no plan tells of that.
                 look = moving or epoch != looked_epoch or now_s - looked_s >= LOOK_S
@@ -230,20 +226,23 @@ class LiveController:
         before, time_s, began_s = self._memory, time.time(), time.monotonic()
         seen: Seen | None = None
         try:
-            seen = self._look(time_s)
+            seen = self._look.seen(time_s, self._leader.epoch)
             self._memory, report = cycle(before, seen, self._config)
         except StoreError:
             raise
         except Exception as error:  # a surprise ends the cycle and changes nothing
             self._memory, report = failed(before, time_s, error)
         self._knows_too_little = any(r.outcome in _NOT_YET for r in report.topologies)
+        now_s = seen.now_s if seen else 0.0
+        self._last = LastCycle(self._config, now_s, report.topologies, self._memory)
         unwritten = set(report.plans)
         try:
-            for topology in self._written(seen, report):
-                unwritten.discard(topology)
+            for one in report.topologies:
+                if seen and one.topology in unwritten and self._write(seen, one):
+                    unwritten.discard(one.topology)
         finally:  # a tick that decided is in the journal, also if ZooKeeper has gone meanwhile
             self._recorder.record(before, seen, report, sorted(unwritten))
-            self._not_begun = tuple(
+            self._look.not_begun = tuple(
                 (one.topology, ExecutorId.parse(move.executor))
                 for one in report.topologies
                 if one.topology in unwritten
@@ -251,9 +250,9 @@ class LiveController:
             )
         self._keep_history()  # before anybody is told of it
         reports = tuple(not_written(r) if r.topology in unwritten else r for r in report.topologies)
-        self._last = (self._last[0], reports)
-        self._show(reports)
-        self._history.measure({r.topology: _figures(r) for r in reports if r.picture}, time_s)
+        self._last = replace(self._last, reports=reports)
+        self._proposals.show(reports, reports[0].time_s)
+        self._history.measure({r.topology: figures(r) for r in reports if r.picture}, time_s)
         self._log(replace(report, topologies=reports))
         self._publish(reports)
         try:
@@ -264,74 +263,24 @@ class LiveController:
         return len(unwritten) < len(report.plans)
 
     def _tell(self, seen: Seen | None, reports: tuple[TopologyReport, ...], took_s: float) -> None:
+        ended = self._look.take_ended()
         if self._telemetry is None:
             return
         topologies = {topology_name(name) for name in self._mirror.children(wire.TOPOLOGIES)}
-        ended, self._untold = self._untold, []
-        try:
-            # Also while another leads: a move that is taken over has ended before the next scrape.
-            self._telemetry.know(topologies)
-            for move in ended:
-                self._telemetry.ended(move)
-            self._telemetry.cycle(seen, self._memory, reports, took_s, self._history.ended)
-        except Exception:  # the cycle is over and done, whatever can be told of it
-            log.exception("metrics_failed")
+        moves = self._history.ended
+        self._telemetry.tell(topologies, ended, seen, self._memory, reports, took_s, moves)
 
-    def _look(self, time_s: float) -> Seen:
-        now_s, epoch = time.monotonic(), self._leader.epoch
-        seen = Seen(now_s, time_s, epoch)
-        if epoch is not None:
-            views = self._view.topologies()
-            seen = replace(
-                seen,
-                controls=self._view.controls(),
-                drained=tuple(self._view.drained()),
-                topologies=tuple(views),
-                free=self._view.free(views),
-                loads=tuple(self._view.loads()),
-            )
-        # Last, for what is taken here would be lost if ZooKeeper did not answer.
-        ended = self._applier.take_ended()
-        self._untold += [move for move, _ in ended if self._telemetry is not None]
-        # An executor rests after its move, whether the policy or an operator asked for it; as if it
-        # had moved later where it rests for longer.
-        usual_s = self._config.cooldown_s
-        rests = tuple(
-            (
-                m.topology,
-                ExecutorId.parse(m.executor),
-                at_s + self._history.rest_s(m, usual_s) - usual_s,
-            )
-            for m, at_s in ended
-        )
-        return replace(
-            seen,
-            rests=rests,
-            not_begun=self._not_begun,
-            answers=self._searches.take_answers(),
-            begun=self._history.hour(time_s),
-        )
-
-    def _written(self, seen: Seen | None, report: Report) -> Iterator[str]:
-        """Write the plans that begin moves; name the topologies where that worked."""
-        before = {view.id: view.plan for view in seen.topologies} if seen else {}
-        reports = {one.topology: one for one in report.topologies}
-        self._last = (seen.now_s if seen else 0.0, report.topologies)
-        for topology, plan in report.plans.items():
-            one = reports[topology]
-            gains = {move.executor: move.asc_tps for move in one.moves}
-            by = "drain" if one.drains else f"policy {self._config.policy}"
-            asked = {"asked_by": by, "why": one.reason, "asc_tps": gains}
-            if self._begin(before[topology], plan, asked):
-                yield topology
+    def _write(self, seen: Seen, report: TopologyReport) -> bool:
+        """Write the plan that begins the moves of a report; return whether that worked."""
+        assert report.plan is not None
+        (before,) = (view.plan for view in seen.topologies if view.id == report.topology)
+        return self._begin(before, report.plan, asked_by(report, self._config))
 
     def _begin(self, before: Plan, after: Plan, asked: Mapping[str, Any]) -> bool:
         """Write a plan that begins moves, and remember what there was before them."""
         self._settles = False
-        figures = [_figures(one) for one in of_topology(self._last[1], before.topology)]
-        return self._applier.begin(
-            before, after, {**asked, "before": figures[0] if figures else {}}
-        )
+        now = self._last.figures(before.topology) or {}
+        return self._applier.begin(before, after, {**asked, "before": now})
 
     def _log(self, report: Report) -> None:
         if report.error is not None:
@@ -352,10 +301,7 @@ class LiveController:
     def _publish(self, reports: tuple[TopologyReport, ...]) -> None:
         if self._leader.epoch is None:
             return
-        # What has moved is not summed up: a way takes its time, and moves under way wait for it.
-        shown = [r for r in reports if r.picture and r.moves and r.outcome is not Outcome.MOVED]
-        self._ways = self._ways_of(shown)
-        self._miss(shown, reports[0].time_s)
+        self._ways.update(reports)
         left_out = self._left_out if reports[0].tick % _ALL_PARTS_CYCLES else 0
         found = document(
             reports,
@@ -365,74 +311,23 @@ class LiveController:
             epoch=self._leader.epoch,
             journal_problem=self._recorder.problem,
             left_out=left_out,
-            proposals=self._proposals,
-            missed=self._missed,
-            ways={
-                one.topology: {**way, "missed_tuples_today": self._missed.tuples[one.topology]}
-                for one in shown
-                for moves, _, way in [self._ways[one.topology]]
-                if moves == one.moves
-            },
+            proposals=self._proposals.shown,
+            missed=self._ways.missed,
+            ways=self._ways.shown(reports),
         )
         self._left_out = publish(self._session, found, left_out)
 
-    def _show(self, reports: tuple[TopologyReport, ...]) -> None:
-        """Remember what operators may approve: for a while, though loads jitter."""
-        for one in reports:
-            if one.proposal:
-                moves = [(move.executor, move.source, move.target) for move in one.moves]
-                reason = one.reason[:LONGEST_REASON]
-                told = {"topology": one.topology, "moves": moves, "reason": reason}
-                self._proposals.pop(one.proposal, None)
-                self._proposals[one.proposal] = {**told, "shown_s": one.time_s}
-        oldest_s = reports[0].time_s - SHOWN_S
-        kept = [pair for pair in self._proposals.items() if pair[1]["shown_s"] >= oldest_s]
-        self._proposals = dict(kept[-MOST_PROPOSALS:])
-
-    def _miss(self, shown: Sequence[TopologyReport], time_s: float) -> None:
-        saved_tps = {}
-        for one in shown:
-            before, after = self._ways[one.topology][2].get("inter_node_frac", (0.0, 0.0))
-            assert one.picture is not None
-            saved_tps[one.topology] = (before - after) * one.picture.snapshot.traffic.total_tps
-        self._missed.add(saved_tps, time_s, _LONGEST_CYCLES * self._config.cycle_s)
-
-    def _ways_of(self, shown: Sequence[TopologyReport]) -> dict[str, _Way]:
-        """Sum up where the mode auto would come to; a way once found is told for a while.
-
-        At most one is found anew: with many topologies, or large ones, a cycle would be late.
-        """
-        none: _Way = (), -math.inf, {}
-        known = {one.topology: self._ways.get(one.topology, none) for one in shown}
-        for one in sorted(shown, key=lambda one: known[one.topology][1]):
-            moves, found_s, _ = known[one.topology]
-            if moves != one.moves or one.time_s - found_s >= WAY_S:
-                found = self._plan_of(one)
-                count = sum(len(step["moves"]) for step in found["steps"])
-                summed = {"moves": count, "inter_node_frac": found["inter_node_frac"]}
-                known[one.topology] = one.moves, one.time_s, summed
-                break
-        return known
-
     def _misfit(self, topology: str, moves: tuple[Move, ...]) -> str | None:
-        """Say why moves that were shown do not fit any more, by the load of the last cycle."""
-        reports = of_topology(self._last[1], topology)
-        if not reports or reports[0].picture is None:
-            why = reports[0].reason if reports else "there was no cycle yet"
-            return f"the load of {topology} is not known now: {why}"
-        return misfit(reports[0].picture, moves, self._config)
+        return self._last.misfit(topology, moves)
 
     def _plan_of(self, report: TopologyReport) -> dict[str, Any]:
-        assert report.picture is not None
-        drained = frozenset(self._view.drained())
-        config = replace(self._config, excluded=replace(self._config.excluded, drained=drained))
-        return plan_of(report, report.picture, self._memory, config, self._last[0])
+        return self._last.plan_of(report, self._view.drained())
 
     def _plan(self, command: Command) -> Command:
-        reports = [one for one in of_topology(self._last[1], command.topology) if one.picture]
+        missed = self._ways.missed.tuples
         ways = [
-            {**self._plan_of(one), "missed_tuples_today": self._missed.tuples.get(one.topology)}
-            for one in reports
+            {**self._plan_of(one), "missed_tuples_today": missed.get(one.topology)}
+            for one in self._last.measured(command.topology)
         ]
         return answered(command, ways, "topology can be measured")
 
@@ -442,12 +337,3 @@ class LiveController:
             # Answers come in bunches: take them together, and do not spin.
             stop.wait(STEP_S if self._settles else GATHER_S)
             self._wake.clear()
-
-
-def _figures(report: TopologyReport) -> Figures:
-    loads = report.picture.classes.load_frac.tolist() if report.picture else []
-    return {
-        "inter_node_frac": report.inter_node_frac,
-        "most_load_frac": max(loads, default=None),
-        "total_tps": report.picture.snapshot.traffic.total_tps if report.picture else None,
-    }

@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import structlog
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
@@ -23,6 +24,8 @@ from controller.storm.history import MoveRecord
 from kvstore.exposition import Families
 from migration.model import Phase, Slot, topology_name
 from migration.protocol import MoveOutcome
+
+log = structlog.get_logger()
 
 # Seconds; the limits of the phases are among them.
 _PHASES = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 60)
@@ -91,6 +94,19 @@ class Telemetry(Collector):
 
     def collect(self) -> Iterable[Metric]:
         return [*self._counted.collect(), *self._gauges.collect()]
+
+    def tell(self, topologies: set[str], ended: Iterable[MoveRecord], *cycle: Any) -> None:
+        """Take in what there is, what has ended and a `cycle`; a fault stays in here.
+
+        Also while another leads: a move that is taken over has ended before the next scrape.
+        """
+        try:
+            self.know(topologies)
+            for move in ended:
+                self.ended(move)
+            self.cycle(*cycle)
+        except Exception:  # the cycle is over and done, whatever can be told of it
+            log.exception("metrics_failed")
 
     def ended(self, move: MoveRecord) -> None:
         """Count a move that has ended."""

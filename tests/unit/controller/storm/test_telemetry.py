@@ -1,8 +1,5 @@
 """What the controller tells Prometheus of a cycle."""
 
-from types import SimpleNamespace
-from typing import Any, cast
-
 import pytest
 from messages import replace
 from msgspec import structs
@@ -15,7 +12,6 @@ from controller.core.topology import TopologyView
 from controller.cycle import Memory, Seen, cycle
 from controller.report import Report
 from controller.storm.history import MoveRecord
-from controller.storm.live import LiveController
 from controller.storm.telemetry import Telemetry
 from deploy.ingest.world import WindowWorld
 
@@ -184,11 +180,6 @@ def test_a_fault_of_the_metrics_stays_out_of_the_cycle(
         def ended(self, move: MoveRecord) -> None:
             raise ZeroDivisionError
 
-    mirror = SimpleNamespace(children=lambda path: ["wc-1"])
-    live = SimpleNamespace(
-        _telemetry=Broken(CONFIG), _mirror=mirror, _untold=[MOVE], _memory=memory
-    )
     with capture_logs() as logs:
-        LiveController._tell(cast(Any, live), seen, report.topologies, 0.02)
+        Broken(CONFIG).tell({"wc-1"}, [MOVE], seen, memory, report.topologies, 0.02)
     assert [entry["event"] for entry in logs] == ["metrics_failed"]
-    assert live._untold == []

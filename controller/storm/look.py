@@ -1,0 +1,77 @@
+"""Looks: puts together all that a cycle may depend on."""
+
+import time
+from dataclasses import replace
+
+from controller.cycle import Seen
+from controller.searching import SubprocessSearches
+from controller.storm.apply import Applier
+from controller.storm.collect import LiveCluster
+from controller.storm.history import History, MoveRecord
+from migration.model import ExecutorId
+
+
+class Look:
+    """Looks at the cluster, at moves that have ended and at searches that have."""
+
+    def __init__(
+        self,
+        view: LiveCluster,
+        applier: Applier,
+        history: History,
+        searches: SubprocessSearches,
+        cooldown_s: float,
+    ) -> None:
+        self._view = view
+        self._applier = applier
+        self._history = history
+        self._searches = searches
+        self._cooldown_s = cooldown_s
+        # The moves of the last cycle whose plan could not be written, as in `Seen`.
+        self.not_begun: tuple[tuple[str, ExecutorId], ...] = ()
+        self.ended: list[MoveRecord] = []  # moves that have ended since these were last taken
+
+    def seen(self, time_s: float, epoch: int | None) -> Seen:
+        """Look; who does not lead, and has no epoch, looks at no topology.
+
+        `time_s` are Unix seconds.
+        """
+        seen = Seen(time.monotonic(), time_s, epoch)
+        if epoch is not None:
+            views = self._view.topologies()
+            seen = replace(
+                seen,
+                controls=self._view.controls(),
+                drained=tuple(self._view.drained()),
+                topologies=tuple(views),
+                free=self._view.free(views),
+                loads=tuple(self._view.loads()),
+            )
+        # Last, for what is taken here would be lost if ZooKeeper did not answer.
+        return replace(
+            seen,
+            rests=self._rests(),
+            not_begun=self.not_begun,
+            answers=self._searches.take_answers(),
+            begun=self._history.hour(time_s),
+        )
+
+    def _rests(self) -> tuple[tuple[str, ExecutorId, float], ...]:
+        """Let an executor rest after its move, whether the policy or an operator asked for it.
+
+        Where it rests for longer than usual, it is as if it had moved later.
+        """
+        ended, usual_s = self._applier.take_ended(), self._cooldown_s
+        self.ended += [move for move, _ in ended]
+        return tuple(
+            (
+                move.topology,
+                ExecutorId.parse(move.executor),
+                at_s + self._history.rest_s(move, usual_s) - usual_s,
+            )
+            for move, at_s in ended
+        )
+
+    def take_ended(self) -> list[MoveRecord]:
+        ended, self.ended = self.ended, []
+        return ended
