@@ -9,24 +9,25 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from controller.config import Config, Mode
-from controller.core.choose import choose_each
+from controller.core.case import Budget, TopologyCase
+from controller.core.choose import choose_each, in_turn
 from controller.core.controls import NOTHING_SET, Controls
-from controller.core.decision import Decision, Outcome, Veto
+from controller.core.decision import Outcome
 from controller.core.drain import drain_each
 from controller.core.gate import gate_each
 from controller.core.layout import Layout
 from controller.core.metrics import Rates, observe_each
 from controller.core.picture import Picture, picture_each
-from controller.core.plan import next_plan
+from controller.core.plan import plan_each
 from controller.core.policy import Policy
 from controller.core.slots import slots_each
 from controller.core.spare import spare_each
 from controller.core.topology import TopologyView, moves_under_way
 from controller.core.veto import veto_each
 from controller.hold import hold_each
-from controller.policies.registry import policy
+from controller.policies.registry import policy as policy_of
 from controller.report import Report, TopologyReport, begun_by, report_each, surprised
-from migration.model import ExecutorId, NodeLoad, Plan, Slot
+from migration.model import ExecutorId, NodeLoad, Slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +71,12 @@ def cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report]
     The same values give the same report. An unexpected error ends the cycle; what was seen of moves
     and searches that have ended is remembered all the same.
     """
-    decide = policy(settings.policy, settings.options)
-    remembered = _remembering(memory, seen, settings, decide)
+    policy = policy_of(settings.policy, settings.options)
+    remembered = _remembering(memory, seen, settings, policy)
     if seen.epoch is None or not seen.topologies:
         return remembered, Report((_nothing_to_look_at(remembered, seen),))
     try:
-        return _cycle(remembered, seen, seen.epoch, settings, decide)
+        return _cycle(remembered, seen, seen.epoch, settings, policy)
     except Exception as error:  # a surprise must not end the controller
         return remembered, surprised(remembered.tick, seen.time_s, error)
 
@@ -87,12 +88,10 @@ def failed(memory: Memory, time_s: float, error: Exception) -> tuple[Memory, Rep
 
 
 def _cycle(
-    memory: Memory, seen: Seen, epoch: int, settings: Config, decide: Policy[Any]
+    memory: Memory, seen: Seen, epoch: int, settings: Config, policy: Policy[Any]
 ) -> tuple[Memory, Report]:
     views = seen.topologies
     under_way = moves_under_way(views)
-    free_moves = settings.max_moves - len(under_way)
-
     rates = observe_each(memory.rates, seen.loads, views, now_s=seen.now_s, ewma=settings.ewma)
     pictures, unheard_s = picture_each(
         views,
@@ -105,39 +104,28 @@ def _cycle(
         time_s=seen.time_s,
     )
     holds = hold_each(views, seen.controls, seen.drained, seen.begun, settings, time_s=seen.time_s)
-    drainable = gate_each(pictures, under_way, holds.drains, max_moves=settings.max_moves)
-    gated = gate_each(pictures, under_way, holds.policies, max_moves=settings.max_moves)
-    spares = slots_each(
-        pictures,
+    cases = [TopologyCase.of(view, pictures[view.id]) for view in views]
+    cases = gate_each(cases, under_way, holds.policies, holds.drains, max_moves=settings.max_moves)
+    cases = slots_each(
+        cases,
         drains=bool(seen.drained),
         free=seen.free,
         worker_capacity_cores=settings.worker_capacity_cores,
     )
-    drains = drain_each(
-        drainable,
-        seen.drained,
-        holds.excluded,
-        settings.limits,
-        free_moves,
-        spares=spares,
-        rests=memory.moved_s.keys(),
+    budget = Budget(settings.max_moves - len(under_way), may_exceed=not under_way)
+    cases, budget = drain_each(
+        cases, seen.drained, holds.excluded, settings.limits, budget, rests=memory.moved_s.keys()
     )
-    begun = sum(len(decision.moves) for decision in drains.values())
-    ends = {Slot.parse(move.target) for decision in drains.values() for move in decision.moves}
-    taken = {slot.supervisor for slot in ends & seen.free}
-    opening = spare_each(
-        {topology: made for topology, made in gated.items() if topology not in drains},
-        pictures,
-        spares,
-        views,
-        holds.excluded.drained | holds.excluded.hosts | holds.busy_nodes.keys() | taken,
+    cases = spare_each(
+        cases,
+        holds.excluded.drained | holds.excluded.hosts | holds.busy_nodes.keys(),
+        free=seen.free,
         rests=memory.moved_s.keys(),
         high_frac=settings.limits.high_frac,
         worker_capacity_cores=settings.worker_capacity_cores,
     )
-    gated |= opening
-    vetoes = veto_each(
-        gated,
+    cases = veto_each(
+        cases,
         memory.moved_s,
         holds.excluded,
         unwanted=holds.unwanted,
@@ -147,49 +135,39 @@ def _cycle(
         now_s=seen.now_s,
         time_s=seen.time_s,
     )
-    chosen = choose_each(
-        decide,
-        gated | {topology: Veto(d.outcome, d.reason) for topology, d in drains.items()},
-        vetoes,
+    cases = choose_each(
+        policy,
+        cases,
+        memory.of_policy,
         settings.limits,
-        free_moves - begun,
-        memories=memory.of_policy,
-        may_exceed=not under_way and not begun,
+        budget,
         first=memory.tick,
         begins={topology for topology, mode in holds.modes.items() if mode is Mode.AUTO},
     )
-    decisions = {topology: one.decision for topology, one in chosen.items()} | drains
-    plans: dict[str, tuple[Plan | None, Decision]] = {}
-    for view in views:
-        plans[view.id] = next_plan(view, decisions[view.id], epoch, seen.free)
-    reports = report_each(
-        plans,
-        pictures | opening,
-        vetoes,
-        holds.modes,
-        drains,
-        tick=memory.tick,
-        time_s=seen.time_s,
-    )
+    cases = plan_each(cases, epoch, seen.free)
+    reports = report_each(cases, holds.modes, tick=memory.tick, time_s=seen.time_s)
+    decided = {
+        one.id: one.decided for one in in_turn(cases, memory.tick) if one.decided is not None
+    }
     after = replace(
         memory,
         rates=rates,
         layouts={t: made.layout for t, made in pictures.items() if isinstance(made, Picture)},
         moved_s={**memory.moved_s, **dict.fromkeys(begun_by(reports), seen.now_s)},
         unheard_s=unheard_s,
-        of_policy={t: one.memory for t, one in chosen.items() if one.memory is not None},
+        of_policy={t: one.memory for t, one in decided.items() if one.memory is not None},
     )
-    questions = tuple(one.question for one in chosen.values() if one.question is not None)
+    questions = tuple(one.question for one in decided.values() if one.question is not None)
     return after, Report(reports, questions)
 
 
-def _remembering(memory: Memory, seen: Seen, settings: Config, decide: Policy[Any]) -> Memory:
+def _remembering(memory: Memory, seen: Seen, settings: Config, policy: Policy[Any]) -> Memory:
     """Count the cycle, keep the answers, and let rest the executors that have moved."""
     begun_s = {k: s for k, s in memory.moved_s.items() if k not in set(seen.not_begun)}
     moved_s = {**begun_s, **{(t, executor): at_s for t, executor, at_s in seen.rests}}
     of_policy = dict(memory.of_policy)
     for topology, answer in seen.answers:
-        heard = decide.heard(of_policy.get(topology), answer)
+        heard = policy.heard(of_policy.get(topology), answer)
         if heard is not None:
             of_policy[topology] = heard
     return replace(

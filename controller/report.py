@@ -1,14 +1,14 @@
 """How a cycle ended, topology by topology."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from controller.config import Mode
+from controller.core.case import TopologyCase
 from controller.core.cluster import inter_node_tps
-from controller.core.decision import Decision, Move, Outcome, Veto, proposal_id
+from controller.core.decision import Move, Outcome, Vetoes, proposal_id
 from controller.core.picture import Picture
 from controller.core.policy import Question
-from controller.core.veto import Vetoes
 from migration.model import ExecutorId, Plan
 
 
@@ -59,41 +59,34 @@ class Report:
 
 
 def report_each(
-    plans: Mapping[str, tuple[Plan | None, Decision]],  # by topology, as `next_plan` makes them
-    pictures: Mapping[str, Picture | Veto],
-    vetoes: Mapping[str, Vetoes],
-    modes: Mapping[str, Mode],
-    drains: Collection[str],  # topologies whose moves take executors away from drained hosts
-    *,
-    tick: int,
-    time_s: float,
+    cases: Iterable[TopologyCase], modes: Mapping[str, Mode], *, tick: int, time_s: float
 ) -> tuple[TopologyReport, ...]:
     """Say how the cycle ended for each topology; a plan is to be written if it is MOVED."""
     return tuple(
         TopologyReport(
             tick,
-            topology,
+            case.id,
             time_s,
-            _outcome(plan, decision, modes[topology], drains=topology in drains),
-            decision.reason,
-            decision.moves,
-            plan,
-            decision.warnings,
-            made if isinstance(made := pictures[topology], Picture) else None,
-            vetoes.get(topology),
-            modes[topology],
-            drains=topology in drains,
+            _outcome(case, modes[case.id]),
+            case.decision.reason,
+            case.decision.moves,
+            case.plan,
+            case.decision.warnings,
+            case.picture,
+            case.vetoes,
+            modes[case.id],
+            drains=case.drain is not None,
         )
-        for topology, (plan, decision) in plans.items()
+        for case in cases
     )
 
 
-def _outcome(plan: Plan | None, decision: Decision, mode: Mode, *, drains: bool) -> Outcome:
-    if plan is None:
-        return decision.outcome
-    if mode is Mode.AUTO or drains:
+def _outcome(case: TopologyCase, mode: Mode) -> Outcome:
+    if case.plan is None:
+        return case.decision.outcome
+    if mode is Mode.AUTO or case.drain is not None:
         return Outcome.MOVED
-    return Outcome.AWAITING_APPROVAL if mode is Mode.APPROVE else decision.outcome
+    return Outcome.AWAITING_APPROVAL if mode is Mode.APPROVE else case.decision.outcome
 
 
 def not_written(report: TopologyReport) -> TopologyReport:

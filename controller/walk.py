@@ -9,11 +9,11 @@ from controller.config import Config
 from controller.core.choose import decide
 from controller.core.classify import classify
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
-from controller.core.decision import Decision, Outcome
+from controller.core.decision import Decision, Outcome, Vetoes, first_of
 from controller.core.headroom import headroom
 from controller.core.policy import Case, Decided, Search, Searching, search_inline
 from controller.core.spare import with_emptied
-from controller.core.veto import Vetoes, cooldown, exclusions, first_of, placement_vetoes
+from controller.core.veto import cooldown, exclusions, placement_vetoes
 from controller.policies.registry import policy
 from migration.model import topology_name
 

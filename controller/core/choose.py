@@ -1,63 +1,75 @@
 """Lets a policy decide among what is allowed."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from controller.core.case import Budget, TopologyCase
 from controller.core.classify import Limits
 from controller.core.cluster import Spare
-from controller.core.decision import Decision, Outcome, Veto
-from controller.core.picture import Picture
+from controller.core.decision import PASSING, Decision, Outcome, Vetoes
 from controller.core.policy import Case, Decided, M, Policy
-from controller.core.veto import PASSING, Vetoes, under
+from controller.core.veto import under
 
 
 def choose_each(
-    policy: Policy[M],
-    pictures: Mapping[str, Picture | Veto],  # by topology; a veto is the decision
-    vetoes: Mapping[str, Vetoes],
+    policy: Policy[Any],
+    cases: Sequence[TopologyCase],
+    memories: Mapping[str, Any],  # of the policy, by topology
     limits: Limits,
-    free_moves: int,  # how many more moves the cluster may have under way
+    budget: Budget,
     *,
-    memories: Mapping[str, M],  # of the policy, by topology
-    may_exceed: bool,  # whether an exchange may begin that has more: nothing is under way
-    # Which topology is first, modulo their number: with another one in each cycle, none takes all
-    # the moves for ever.
     first: int,
     begins: Collection[str],  # topologies whose moves begin; advice takes none from another
-) -> dict[str, Decided[M]]:
-    """Decide topology by topology, as long as the cluster may have one more move."""
-    found: dict[str, Decided[M]] = {}
+) -> list[TopologyCase]:
+    """Decide topology by topology, in turn, as long as the cluster may have one more move."""
+    decided: dict[str, Decided[Any]] = {}
     opened: dict[str, str] = {}  # nodes, and the topology that opens a slot there
-    turns = list(pictures.items())
-    start = first % max(len(turns), 1)
-    for topology, made in turns[start:] + turns[:start]:
-        memory, question = memories.get(topology), None
-        if isinstance(made, Veto):
-            decision = Decision(made.outcome, made.reason)
-        elif free_moves <= 0:
-            reason = "other topologies take all the moves that the cluster may have at a time"
-            decision = Decision(Outcome.MOVE_IN_FLIGHT, reason)
-        else:
-            limited, cluster = replace(limits, max_moves=free_moves), made.cluster
-            spare = cluster.spare
-            if isinstance(spare, Spare) and spare.node in opened:
-                why = f"{spare.worker} is on a host where {opened[spare.node]} opens one"
-                cluster = replace(cluster, spare=why)
-            case = Case(cluster, made.snapshot, limited)
-            chosen = decide(policy, case, vetoes[topology], memory)
-            memory, question = chosen.memory, chosen.question
-            decision = chosen.decision.cut_to(free_moves)
-            count = len(decision.moves)
-            if count > free_moves and not may_exceed:
-                reason = f"an exchange of {count} moves waits until no other is under way"
-                decision = Decision(Outcome.MOVE_IN_FLIGHT, f"{reason}; {decision.reason}")
-            elif topology in begins and count:
-                free_moves, may_exceed = free_moves - count, False
-                if isinstance(spare, Spare) and _opens(decision, spare):
-                    opened[spare.node] = made.view.publication.name
-        found[topology] = Decided(decision, memory, question)
-    return found
+    for case in in_turn(cases, first):
+        memory, standing = memories.get(case.id), _standing(case, budget)
+        if standing is not None:
+            decided[case.id] = Decided(standing, memory)
+            continue
+        assert case.picture is not None and case.vetoes is not None
+        cluster, spare = case.picture.cluster, case.picture.cluster.spare
+        if isinstance(spare, Spare) and spare.node in opened:
+            why = f"{spare.worker} is on a host where {opened[spare.node]} opens one"
+            cluster = replace(cluster, spare=why)
+        limited = replace(limits, max_moves=budget.free_moves)
+        asked = Case(cluster, case.picture.snapshot, limited)
+        chosen = decide(policy, asked, case.vetoes, memory)
+        decision = chosen.decision.cut_to(budget.free_moves)
+        count = len(decision.moves)
+        if count > budget.free_moves and not budget.may_exceed:
+            reason = f"an exchange of {count} moves waits until no other is under way"
+            decision = Decision(Outcome.MOVE_IN_FLIGHT, f"{reason}; {decision.reason}")
+        elif case.id in begins and count:
+            budget = budget.without(count)
+            if isinstance(spare, Spare) and _opens(decision, spare):
+                opened[spare.node] = case.view.publication.name
+        decided[case.id] = replace(chosen, decision=decision)
+    return [replace(case, decided=decided[case.id]) for case in cases]
+
+
+def in_turn(cases: Sequence[TopologyCase], first: int) -> list[TopologyCase]:
+    """Begin with the topology of this number, modulo their count.
+
+    With another one in each cycle, none takes all moves and searches for ever.
+    """
+    start = first % max(len(cases), 1)
+    return [*cases[start:], *cases[:start]]
+
+
+def _standing(case: TopologyCase, budget: Budget) -> Decision | None:
+    """Give the decision about a topology that no policy is asked about."""
+    if case.drain is not None:
+        return case.drain
+    if case.stop is not None:
+        return Decision(case.stop.outcome, case.stop.reason)
+    if budget.free_moves <= 0:
+        reason = "other topologies take all the moves that the cluster may have at a time"
+        return Decision(Outcome.MOVE_IN_FLIGHT, reason)
+    return None
 
 
 def decide(policy: Policy[M], case: Case, vetoes: Vetoes, memory: M | None = None) -> Decided[M]:

@@ -5,8 +5,8 @@ and never looks at a clock, so live run, file and simulation get the same answer
 """
 
 import hashlib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from controller.core.classify import Limits
@@ -40,6 +40,35 @@ class Veto:
 
     outcome: Outcome
     reason: str
+
+
+# These end at a known time by themselves.
+PASSING = frozenset({Outcome.COOLDOWN, Outcome.CAPPED})
+
+
+@dataclass(frozen=True, slots=True)
+class Vetoes:
+    """Vetoes by the id of the executor that would move and of the worker it would move to."""
+
+    executors: Mapping[str, Veto] = field(default_factory=dict)
+    workers: Mapping[str, Veto] = field(default_factory=dict)
+
+    def without(self, outcomes: Collection[Outcome]) -> "Vetoes":
+        executors, workers = (
+            {name: veto for name, veto in of.items() if veto.outcome not in outcomes}
+            for of in (self.executors, self.workers)
+        )
+        return Vetoes(executors, workers)
+
+
+def first_of(*found: Vetoes) -> Vetoes:
+    """Put vetoes together; of several on one thing the first stays."""
+    executors: dict[str, Veto] = {}
+    workers: dict[str, Veto] = {}
+    for vetoes in reversed(found):
+        executors |= vetoes.executors
+        workers |= vetoes.workers
+    return Vetoes(executors, workers)
 
 
 @dataclass(frozen=True, slots=True)

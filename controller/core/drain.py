@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from controller.core.case import Budget, TopologyCase
 from controller.core.classify import TOLERANCE_CORES, Limits
 from controller.core.cluster import Cluster, Spare
-from controller.core.decision import Decision, Outcome, Veto
+from controller.core.decision import Decision, Outcome
 from controller.core.excluded import Excluded, nodes_named
 from controller.core.layout import settled_placement
 from controller.core.picture import Picture
@@ -89,39 +90,39 @@ def cannot_drain(
 
 
 def drain_each(
-    pictures: Mapping[str, Picture | Veto],
+    cases: Sequence[TopologyCase],
     drained: tuple[str, ...],  # hosts
     excluded: Excluded,  # with ids of nodes in place of hosts
     limits: Limits,
-    free_moves: int,
+    budget: Budget,
     *,
-    spares: Mapping[str, Sequence[Spare]],  # from `slots_each`
     rests: Collection[tuple[str, ExecutorId]] = (),
-) -> dict[str, Decision]:
+) -> tuple[list[TopologyCase], Budget]:
     """Decide about the topologies that have executors to move from a drained host.
 
     It wants only what the validator of plans allows, so that a move that is refused takes none from
     another topology. What `rests` after a move waits: it may have come back, and would again.
-    Where no worker has room, one of the `spares` is opened, and no other on its node.
+    Where no worker has room, a slot is opened, and no other on its node.
     """
-    decisions: dict[str, Decision] = {}
+    found: list[TopologyCase] = []
     closed = excluded.drained | excluded.hosts
-    for topology, made in pictures.items():
-        if isinstance(made, Veto) or not drained:
+    for case in cases:
+        resting = {str(executor) for of, executor in rests if of == case.id}
+        made = case.picture if drained and case.drain_stop is None else None
+        leaving = _leaving(made, excluded.drained, resting) if made else []
+        if made is None or not leaving:
+            found.append(case)
             continue
-        resting = {str(executor) for of, executor in rests if of == topology}
-        leaving = _leaving(made, excluded.drained, resting)
-        if leaving:
-            most = min(free_moves, MOST_ENTRIES - len(made.view.plan.entries))
-            to_open = [one for one in spares.get(topology, ()) if one.node not in closed]
-            limited = replace(limits, max_moves=most)
-            decision = _drain(made, leaving, excluded, limited, to_open)
-            said = f"host{'s' * (len(drained) > 1)} {', '.join(drained)} drained"
-            decisions[topology] = replace(decision, reason=f"{said}: {decision.reason}")
-            free_moves -= len(decision.moves)
-            targets = {move.target for move in decision.moves}
-            closed |= {one.node for one in to_open if one.worker in targets}
-    return decisions
+        most = min(budget.free_moves, MOST_ENTRIES - len(case.view.plan.entries))
+        to_open = [one for one in case.slots if one.node not in closed]
+        decision = _drain(made, leaving, excluded, replace(limits, max_moves=most), to_open)
+        said = f"host{'s' * (len(drained) > 1)} {', '.join(drained)} drained"
+        decision = replace(decision, reason=f"{said}: {decision.reason}")
+        found.append(replace(case, drain=decision))
+        budget = budget.without(len(decision.moves))
+        targets = {move.target for move in decision.moves}
+        closed |= {one.node for one in to_open if one.worker in targets}
+    return found, budget
 
 
 def _leaving(made: Picture, drained: Collection[str], resting: Collection[str]) -> list[int]:

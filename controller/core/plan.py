@@ -1,8 +1,9 @@
 """Lays the moves of a decision over the plan of a topology: the next plan, as a value."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from controller.core.case import TopologyCase
 from controller.core.decision import Decision, Outcome
 from controller.core.topology import TopologyView
 from migration.model import Entry, ExecutorId, Plan, Slot
@@ -23,6 +24,21 @@ _OUTCOME_OF_REFUSAL: Mapping[RefusalCode, Outcome] = {
     RefusalCode.LAST_IN_WORKER: Outcome.LAST_IN_WORKER,
     RefusalCode.NOT_UNDERSTOOD: Outcome.STAND_BACK,
 }
+
+
+def plan_each(
+    cases: Sequence[TopologyCase], epoch: int, free: Collection[Slot]
+) -> list[TopologyCase]:
+    """Make the plan of each decision; where the validator refuses its moves, that is the decision.
+
+    `free` are the slots of the cluster that a move may open.
+    """
+    found: list[TopologyCase] = []
+    for case in cases:
+        assert case.decided is not None
+        plan, decision = next_plan(case.view, case.decision, epoch, free)
+        found.append(replace(case, plan=plan, decided=replace(case.decided, decision=decision)))
+    return found
 
 
 def next_plan(

@@ -1,30 +1,31 @@
 """Finds free slots where a worker of a topology could be started."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
+from controller.core.case import TopologyCase
 from controller.core.cluster import Spare
-from controller.core.decision import Veto
-from controller.core.picture import Picture
 from controller.core.topology import TopologyView
 from migration.model import Slot
 
 
 def slots_each(
-    pictures: Mapping[str, Picture | Veto],
+    cases: Sequence[TopologyCase],
     *,
     drains: bool,  # whether any host is drained
     free: Collection[Slot],
     worker_capacity_cores: float | None,
-) -> dict[str, list[Spare]]:
+) -> list[TopologyCase]:
     """List what could be opened for the topologies that may want it; none where nothing is free.
 
     They have a worker above the limit, or executors may have to leave a host.
     """
-    return {
-        topology: slots_to_open(made.view, free, worker_capacity_cores)
-        for topology, made in pictures.items()
-        if free and isinstance(made, Picture) and (drains or made.classes.high.any())
-    }
+    return [
+        replace(case, slots=tuple(slots_to_open(case.view, free, worker_capacity_cores)))
+        if free and case.picture and (drains or case.picture.classes.high.any())
+        else case
+        for case in cases
+    ]
 
 
 def slots_to_open(

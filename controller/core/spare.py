@@ -5,57 +5,65 @@ from dataclasses import replace
 
 import numpy as np
 
+from controller.core.case import TopologyCase
 from controller.core.cluster import Cluster, LoadSnapshot, Spare
-from controller.core.decision import Outcome, Veto
+from controller.core.decision import Outcome, Vetoes
 from controller.core.picture import Picture
-from controller.core.topology import TopologyView
-from controller.core.veto import Vetoes
-from migration.model import ExecutorId
+from migration.model import ExecutorId, Slot
 
 
 def spare_each(
-    gated: Mapping[str, Picture | Veto],
-    pictures: Mapping[str, Picture | Veto],
-    spares: Mapping[str, Sequence[Spare]],
-    views: Collection[TopologyView],
+    cases: Sequence[TopologyCase],
     closed: Collection[str],  # nodes
     *,
+    free: Collection[Slot],  # the slots where a move may start a worker
     rests: Collection[tuple[str, ExecutorId]],  # topology and executor of what has moved lately
     high_frac: float,
     worker_capacity_cores: float | None,
-) -> dict[str, Picture]:
+) -> list[TopologyCase]:
     """Lay the free slot with the most CPU into the pictures that have a worker above the limit.
 
-    Gives those pictures alone.
-
-    Each opens one slot at a time, and only where no worker, of all the `pictures`, is above the
-    limit because it shares its node with one more.
+    Each opens one slot at a time, and only where no worker, of any topology, is above the limit
+    because it shares its node with one more.
     """
-    short = [
-        made
-        for topology, made in gated.items()
-        if isinstance(made, Picture) and made.classes.high.any() and topology in spares
-    ]
-    full = _full_nodes(pictures, views, high_frac) if worker_capacity_cores is None else {}
-    opening = {slot.supervisor for view in views for slot in view.observation.opened}
-    found, closed = {}, {*closed, *opening}
-    for made in short:
-        view, (version, who) = made.view, made.view.observation.speaks
-        slots = [slot for slot in spares[view.id] if slot.node not in closed]
-        roomy = [slot for slot in slots if slot.node not in full]
-        spare: Spare | str = "none is on a host that may take a worker more"
-        if slots:
-            spare = roomy[0] if roomy else full[slots[0].node]
-        if not view.observation.can_open:
-            spare = f"{who} speaks version {version} of the protocol, which opens none"
-        elif view.observation.opened:
-            spare = f"{min(view.observation.opened)} is being opened"
-        else:
-            resting = {str(executor) for of, executor in rests if of == view.id}
-            spare = _unsettled(made, resting) or spare
+    full = _full_nodes(cases, high_frac) if worker_capacity_cores is None else {}
+    moves = [move for case in cases if case.drain for move in case.drain.moves]
+    taken = {Slot.parse(move.target) for move in moves} & set(free)
+    opening = {slot for case in cases for slot in case.view.observation.opened} | taken
+    closed = {*closed, *(slot.supervisor for slot in opening)}
+    found: list[TopologyCase] = []
+    for case in cases:
+        made = case.picture if free and case.stop is None and case.drain is None else None
+        if made is None or not made.classes.high.any():
+            found.append(case)
+            continue
+        resting = {str(executor) for of, executor in rests if of == case.id}
+        spare = _spare(case, made, closed, full, resting)
         cluster = replace(made.cluster, spare=spare)
-        found[view.id] = replace(made, layout=replace(made.layout, cluster=cluster))
+        layout = replace(made.layout, cluster=cluster)
+        found.append(replace(case, picture=replace(made, layout=layout)))
     return found
+
+
+def _spare(
+    case: TopologyCase,
+    made: Picture,
+    closed: Collection[str],
+    full: Mapping[str, str],
+    resting: Collection[str],
+) -> Spare | str:
+    """Choose the slot to open, or say why there is none."""
+    observation, (version, who) = case.view.observation, case.view.observation.speaks
+    if not observation.can_open:
+        return f"{who} speaks version {version} of the protocol, which opens none"
+    if observation.opened:
+        return f"{min(observation.opened)} is being opened"
+    slots = [slot for slot in case.slots if slot.node not in closed]
+    roomy = [slot for slot in slots if slot.node not in full]
+    spare: Spare | str = "none is on a host that may take a worker more"
+    if slots:
+        spare = roomy[0] if roomy else full[slots[0].node]
+    return _unsettled(made, resting) or spare
 
 
 def _unsettled(made: Picture, resting: Collection[str]) -> str | None:
@@ -75,14 +83,12 @@ def _unsettled(made: Picture, resting: Collection[str]) -> str | None:
     return f"{what} of {workers[found[0]]} moved lately"
 
 
-def _full_nodes(
-    pictures: Mapping[str, Picture | Veto], views: Collection[TopologyView], high_frac: float
-) -> dict[str, str]:
+def _full_nodes(cases: Sequence[TopologyCase], high_frac: float) -> dict[str, str]:
     """Say of nodes why one more worker may leave another there too little."""
     full: dict[str, str] = {}
-    for view in views:
-        made = pictures[view.id]
-        if isinstance(made, Veto):
+    for case in cases:
+        view, made = case.view, case.picture
+        if made is None:
             name, hosts = view.publication.name, view.publication.hosts
             if view.publication.status not in ("INACTIVE", "KILLED"):  # they use next to nothing
                 for node in {slot.supervisor for slot in view.observation.slots}:

@@ -5,37 +5,20 @@ the policy looks; a vetoed candidate gives way to the next by itself.
 """
 
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
+from controller.core.case import TopologyCase
 from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.decision import Outcome, Veto
+from controller.core.decision import PASSING, Outcome, Veto, Vetoes, first_of
 from controller.core.excluded import Excluded
 from controller.core.picture import Picture
 from controller.core.policy import Case
 from migration.model import ExecutorId, Publication
 from migration.observation import Observation
-
-# These end at a known time by themselves.
-PASSING = frozenset({Outcome.COOLDOWN, Outcome.CAPPED})
-
-
-@dataclass(frozen=True, slots=True)
-class Vetoes:
-    """Vetoes by the id of the executor that would move and of the worker it would move to."""
-
-    executors: Mapping[str, Veto] = field(default_factory=dict)
-    workers: Mapping[str, Veto] = field(default_factory=dict)
-
-    def without(self, outcomes: Collection[Outcome]) -> "Vetoes":
-        executors, workers = (
-            {name: veto for name, veto in of.items() if veto.outcome not in outcomes}
-            for of in (self.executors, self.workers)
-        )
-        return Vetoes(executors, workers)
 
 
 def under(case: Case, vetoes: Vetoes) -> Case:
@@ -65,18 +48,8 @@ def _with_reasons(
     return tuple(reason or more for reason, more in zip(reasons, added, strict=True))
 
 
-def first_of(*found: Vetoes) -> Vetoes:
-    """Put vetoes together; of several on one thing the first stays."""
-    executors: dict[str, Veto] = {}
-    workers: dict[str, Veto] = {}
-    for vetoes in reversed(found):
-        executors |= vetoes.executors
-        workers |= vetoes.workers
-    return Vetoes(executors, workers)
-
-
 def veto_each(
-    pictures: Mapping[str, Picture | Veto],
+    cases: Sequence[TopologyCase],
     moved_s: Mapping[tuple[str, ExecutorId], float],
     excluded: Excluded,  # with ids of nodes in place of hosts
     *,
@@ -86,37 +59,40 @@ def veto_each(
     min_age_s: float,
     now_s: float,
     time_s: float,
-) -> dict[str, Vetoes]:
-    """List the vetoes of the topologies that have a picture.
+) -> list[TopologyCase]:
+    """List the vetoes of the topologies about which a policy decides.
 
     They are MOVE_IN_FLIGHT, STAND_BACK, COOLDOWN, CAPPED, EXCLUDED, LAST_IN_WORKER and
     NO_WORKER_IN_SLOT. `moved_s` has when executors moved, in monotonic seconds as `now_s`; `time_s`
     are Unix seconds.
     """
-    found = {}
-    for topology, made in pictures.items():
-        if isinstance(made, Veto):
+    found: list[TopologyCase] = []
+    for case in cases:
+        made = case.picture if case.stop is None else None
+        if made is None:
+            found.append(case)
             continue
         left_s = {
             str(executor): at_s + cooldown_s - now_s
             for (of, executor), at_s in moved_s.items()
-            if of == topology
+            if of == case.id
         }
-        left = unwanted.get(topology, {})
         early = {
             name: Veto(Outcome.COOLDOWN, f"Storm started {name} lately, it may move in {s:.0f} s")
-            for name, s in young(made.view.publication, min_age_s, time_s).items()
+            for name, s in young(case.view.publication, min_age_s, time_s).items()
         }
+        left = unwanted.get(case.id, {})
         parts = (
             _of_the_moment(made, left_s, cooldown_s),
             Vetoes(early),
             Vetoes({e: Veto(Outcome.EXCLUDED, why) for e, why in left.items()}),
             placement_vetoes(made.cluster, made.snapshot, excluded),
             _at_nodes(made.cluster, made.snapshot, busy_nodes),
-            _last_executors(made.view.observation),
+            _last_executors(case.view.observation),
         )
         # What passes hides nothing that lasts.
-        found[topology] = first_of(*(part.without(PASSING) for part in parts), *parts)
+        vetoes = first_of(*(part.without(PASSING) for part in parts), *parts)
+        found.append(replace(case, vetoes=vetoes))
     return found
 
 

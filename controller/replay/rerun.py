@@ -17,11 +17,11 @@ from controller.core.choose import decide
 from controller.core.classify import Limits, worker_sums
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.compiled import compiled
-from controller.core.decision import Decision, Move, Outcome, Veto
+from controller.core.decision import Decision, Move, Outcome, Veto, Vetoes, first_of
 from controller.core.metrics import VARIANCE_WEIGHT
 from controller.core.policy import Case, Policy, Searching, Stateless
 from controller.core.spare import with_emptied
-from controller.core.veto import Vetoes, first_of, placement_vetoes
+from controller.core.veto import placement_vetoes
 from controller.core.view.kernels import Marks
 from controller.policies.registry import policy
 from controller.replay.recording import PlacementChange, Singles, Span

@@ -11,13 +11,13 @@ from msgspec import structs
 from controller.config import Config
 from controller.core.classify import classify
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Spare, inter_node_tps
-from controller.core.decision import Decision, Move, Outcome, Veto
+from controller.core.decision import PASSING, Decision, Move, Outcome, Veto, Vetoes, first_of
 from controller.core.headroom import headroom
 from controller.core.outcomes import what_to_do
 from controller.core.picture import Picture
 from controller.core.slots import opened_slot
 from controller.core.times import utc
-from controller.core.veto import PASSING, Vetoes, first_of, young
+from controller.core.veto import young
 from controller.core.view.view import View
 from controller.cycle import Memory
 from controller.report import TopologyReport

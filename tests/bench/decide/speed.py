@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from controller.config import Config
+from controller.core.case import Budget, TopologyCase
 from controller.core.choose import choose_each
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
@@ -108,8 +109,8 @@ def _cycle_times(
             time_s=seen.time_s,
         )
         marks.append(time.thread_time())
-        vetoes = veto_each(
-            pictures,
+        cases = veto_each(
+            [TopologyCase.of(view, pictures[view.id])],
             moved_s,
             config.excluded,
             unwanted={},
@@ -120,23 +121,12 @@ def _cycle_times(
             time_s=seen.time_s,
         )
         marks.append(time.thread_time())
-        found = choose_each(
-            decide,
-            pictures,
-            vetoes,
-            config.limits,
-            1,
-            memories=memories,
-            may_exceed=True,
-            first=0,
-            begins=(),
-        )
+        budget = Budget(1, may_exceed=True)
+        (case,) = choose_each(decide, cases, memories, config.limits, budget, first=0, begins=())
         marks.append(time.thread_time())
-        assert not found[view.id].decision.moves
-        memories = {
-            t: decide.heard(one.memory, one.question.failed) if one.question else one.memory
-            for t, one in found.items()
-        }
+        assert case.decided is not None and not case.decision.moves
+        question, memory = case.decided.question, case.decided.memory
+        memories = {view.id: decide.heard(memory, question.failed) if question else memory}
         layouts = {t: made.layout for t, made in pictures.items() if isinstance(made, Picture)}
         yield tuple(np.diff(marks))
 

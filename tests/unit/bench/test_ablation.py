@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from controller.policies import greedy
-from controller.policies.gather import adopt, cheapest, route
+from controller.policies.gather import evaluate, route, search
 from controller.policies.gather.anneal import anneal
 from tests.bench.decide.ablation import PARTS, WHOLE, _patched, ablated
 
@@ -26,13 +26,13 @@ def test_a_loss_is_told_in_shares_of_the_best_cost() -> None:
 
 
 def test_each_part_is_there_to_be_left_out_and_comes_back(tmp_path: Path) -> None:
-    whole = adopt._end_of_greedy, greedy.opening_pairs, route._exchange, route.CHAIN
+    whole = evaluate._end_of_greedy, greedy.opening_pairs, route._exchange, route.CHAIN
     for part in PARTS:
         stack, _ = _patched(part, tmp_path)()
         with stack:
-            assert (cheapest.anneal is not anneal) == bool(part.constants)
+            assert (search.anneal is not anneal) == bool(part.constants)
             for (module, name), value in part.patches.items():
                 assert getattr(module, name) is value
-        now = adopt._end_of_greedy, greedy.opening_pairs, route._exchange, route.CHAIN
+        now = evaluate._end_of_greedy, greedy.opening_pairs, route._exchange, route.CHAIN
         assert now == whole
-        assert cheapest.anneal is anneal
+        assert search.anneal is anneal

@@ -1,12 +1,15 @@
 """An exchange begins whole or not at all."""
 
+from types import SimpleNamespace
+from typing import Any, cast
+
+from controller.core.case import Budget, TopologyCase
 from controller.core.choose import choose_each, decide
 from controller.core.classify import Limits, classify
 from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.decision import Decision, Move, Outcome, Veto
+from controller.core.decision import Decision, Move, Outcome, Veto, Vetoes
 from controller.core.picture import Picture
 from controller.core.policy import Case, Stateless
-from controller.core.veto import Vetoes
 from tests.unit.controller.policies.placement_worlds import cluster, topology
 
 CLUSTER = cluster((1, 1))
@@ -42,23 +45,22 @@ def test_no_part_of_a_ring_begins_where_one_of_it_may_not() -> None:
 
 
 def test_a_ring_longer_than_the_cap_waits_until_nothing_is_under_way() -> None:
-    made = {name: _picture() for name in ("one", "two")}
-    none = Vetoes()
-    vetoes = dict.fromkeys(made, none)
+    cases = [
+        TopologyCase(cast(Any, SimpleNamespace(id=name)), _picture(), vetoes=Vetoes())
+        for name in ("one", "two")
+    ]
 
     def outcomes(free_moves: int, *, may_exceed: bool) -> list[tuple[Outcome, int]]:
         found = choose_each(
             Stateless(ring),
-            made,
-            vetoes,
+            cases,
+            {},
             Limits(),
-            free_moves,
-            memories={},
-            may_exceed=may_exceed,
+            Budget(free_moves, may_exceed),
             first=0,
-            begins=set(made),
+            begins={"one", "two"},
         )
-        return [(one.decision.outcome, len(one.decision.moves)) for one in found.values()]
+        return [(one.decision.outcome, len(one.decision.moves)) for one in found]
 
     begins, waits = (Outcome.WOULD_MOVE, 2), (Outcome.MOVE_IN_FLIGHT, 0)
     assert outcomes(1, may_exceed=True) == [begins, waits]

@@ -20,9 +20,9 @@ from controller.core.cluster import (
     Traffic,
     inter_node_tps,
 )
-from controller.core.decision import Decision, Outcome, Veto
+from controller.core.decision import Decision, Outcome, Veto, Vetoes, first_of
 from controller.core.policy import Case, Policy, Searching, Stateless
-from controller.core.veto import Vetoes, first_of, placement_vetoes
+from controller.core.veto import placement_vetoes
 from controller.policies.gather.policy import Gather
 from controller.policies.gather.problem import TargetOptions
 from controller.policies.greedy import greedy

@@ -10,8 +10,9 @@ from controller.core import policy
 from controller.core.choose import decide
 from controller.core.classify import worker_cpu_cores
 from controller.core.cluster import Floats, LoadSnapshot, inter_node_tps
+from controller.core.decision import first_of
 from controller.core.policy import Stateless
-from controller.core.veto import cooldown, first_of, placement_vetoes
+from controller.core.veto import cooldown, placement_vetoes
 from controller.policies.greedy import greedy
 from tests.bench.decide.cases import QUALITY, Case, noisy
 

@@ -19,9 +19,8 @@ from controller.core.cluster import (
     Traffic,
     inter_node_tps,
 )
-from controller.core.decision import Decision, Move, Outcome, Rule, Veto
+from controller.core.decision import Decision, Move, Outcome, Rule, Veto, Vetoes
 from controller.core.policy import Case, Stateless
-from controller.core.veto import Vetoes
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd
 from controller.snapshot import parse

@@ -1,0 +1,54 @@
+"""One topology on its way through a cycle: each step gives a case that knows more."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from controller.core.cluster import Spare
+from controller.core.decision import Decision, Veto, Vetoes
+from controller.core.picture import Picture
+from controller.core.policy import Decided
+from controller.core.topology import TopologyView
+from migration.model import Plan
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TopologyCase:
+    """A topology, as far as the steps of a cycle have come with it."""
+
+    view: TopologyView
+    picture: Picture | None = None  # None where a part of it is not known
+    # Why no policy decides about it now, and why nothing is drained: there may be no picture.
+    stop: Veto | None = None
+    drain_stop: Veto | None = None
+    slots: tuple[Spare, ...] = ()  # that could be opened for it, the one with the most CPU first
+    drain: Decision | None = None  # which takes its executors away from drained hosts
+    vetoes: Vetoes | None = None  # None where no policy decides
+    decided: Decided[Any] | None = None
+    plan: Plan | None = None  # that begins the moves
+
+    @classmethod
+    def of(cls, view: TopologyView, made: Picture | Veto) -> "TopologyCase":
+        if isinstance(made, Picture):
+            return cls(view, made)
+        return cls(view, stop=made, drain_stop=made)
+
+    @property
+    def id(self) -> str:
+        return self.view.id
+
+    @property
+    def decision(self) -> Decision:
+        assert self.decided is not None, "no step has decided about it"
+        return self.decided.decision
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The moves that the topologies of a cluster share."""
+
+    free_moves: int  # how many more may be under way
+    may_exceed: bool  # whether an exchange may begin that has more: nothing is under way
+
+    def without(self, moves: int) -> "Budget":
+        """Take the moves that begin."""
+        return Budget(self.free_moves - moves, self.may_exceed and not moves) if moves else self
