@@ -62,5 +62,7 @@ def policy(name: str, options: Options) -> Policy[Any]:
         return Stateless(otd)
     module, _, function = _PAPERS[name].partition(":")
     found: Any = getattr(import_module(f"controller.policies.{module}"), function)
+    if isinstance(found, Policy):
+        return found
     rule: Rule = partial(found, options=options.aniello) if name.startswith("aniello") else found
     return Stateless(rule)
