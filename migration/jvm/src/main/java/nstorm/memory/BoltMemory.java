@@ -106,6 +106,10 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
     }
 
     private static BoltMemory readBolt(Class<?> bolt, Map<String, LiveTypes> live) {
+        Set<String> threads = threads(live);
+        if (!threads.isEmpty()) {
+            return staysForThreads("has threads in " + in(threads)); // whatever its code does: ShellBolt's takes seconds to follow
+        }
         Reading reading = new Reading(bolt, live);
         reading.follow("prepare", FIRST + "Lorg/apache/storm/task/OutputCollector;)V", NOTHING, NOTHING, Walk.of(Origins.COLLECTOR));
         reading.follow("prepare", FIRST + ")V", NOTHING, NOTHING);
@@ -116,7 +120,7 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
         if (!rich && !basic) {
             throw new Undecided("has no execute whose code is read");
         }
-        return verdict(live, reading.findings);
+        return verdict(reading.findings);
     }
 
     private static BoltMemory readSpout(Class<?> spout, Map<String, LiveTypes> live) {
@@ -145,7 +149,9 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
         kept.removeAll(both);
         kept.removeIf(field -> comesBack(spout, field, live.get(field)));
         String statics = found.statics.isEmpty() ? null : "keeps something for the whole JVM in " + String.join(", ", found.statics);
-        String stays = Stream.of(threads(live, found), found.stays, statics, kept.isEmpty() ? null : "keeps something in " + in(kept))
+        Set<String> held = threads(live);
+        String threads = !held.isEmpty() ? "has threads in " + in(held) : found.thread != null ? "starts threads (" + found.thread + ")" : null;
+        String stays = Stream.of(threads, found.stays, statics, kept.isEmpty() ? null : "keeps something in " + in(kept))
                 .filter(Objects::nonNull).findFirst().orElse(null);
         return new BoltMemory(kept, Set.of(), stays, "its source gives it again", found.undecided, found.outside);
     }
@@ -219,10 +225,9 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
         return owned;
     }
 
-    private static BoltMemory verdict(Map<String, LiveTypes> live, Findings found) {
-        String threads = threads(live, found);
-        if (threads != null) {
-            return stays(threads, "those may live on");
+    private static BoltMemory verdict(Findings found) {
+        if (found.thread != null) {
+            return staysForThreads("starts threads (" + found.thread + ")");
         } else if (found.identity && !found.fields.isEmpty()) {
             return stays("keeps something in " + in(found.fields) + ", and compares texts by identity", "it may forget that");
         } else if (found.stays != null) {
@@ -244,14 +249,19 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
         return new BoltMemory(found.fields, Set.of(), null, found.fields.isEmpty() ? "it keeps nothing" : "it may forget that", found.undecided, found.outside);
     }
 
-    private static String threads(Map<String, LiveTypes> live, Findings found) {
+    /** The fields that lead to threads. */
+    private static Set<String> threads(Map<String, LiveTypes> live) {
         Set<String> fields = new TreeSet<>();
         live.forEach((field, value) -> {
             if (value.thread()) {
                 fields.add(field);
             }
         });
-        return !fields.isEmpty() ? "has threads in " + in(fields) : found.thread != null ? "starts threads (" + found.thread + ")" : null;
+        return fields;
+    }
+
+    private static BoltMemory staysForThreads(String why) {
+        return stays(why, "those may live on, or renew if its cleanup ends them");
     }
 
     private static BoltMemory stays(String why, String unless) {

@@ -12,7 +12,7 @@ final class Known {
             "java/lang/String", "java/lang/Boolean", "java/lang/Byte", "java/lang/Character", "java/lang/Short",
             "java/lang/Integer", "java/lang/Long", "java/lang/Float", "java/lang/Double", "java/lang/Class",
             "java/math/BigDecimal", "java/math/BigInteger", "java/util/regex/Pattern", "java/util/UUID", "java/util/Locale",
-            "java/util/Currency", "java/net/URI", "java/nio/file/Path", "java/nio/charset/Charset",
+            "java/util/Currency", "java/net/URI", "java/nio/file/Path", "java/io/File", "java/nio/charset/Charset",
             "java/util/concurrent/TimeUnit", "java/util/Base64$Encoder", "java/util/Base64$Decoder", "java/lang/Void",
             "java/util/HexFormat", "java/lang/StackTraceElement", "org/apache/storm/tuple/Fields");
     /** What a bolt hands on here it does not keep, and what it gets is not what it keeps. */

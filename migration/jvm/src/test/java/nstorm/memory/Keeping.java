@@ -1,6 +1,10 @@
 package nstorm.memory;
 
+import java.io.File;
+import java.io.FileWriter;
+import java.io.IOException;
 import java.io.Serializable;
+import java.io.UncheckedIOException;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.AbstractMap;
@@ -42,6 +46,29 @@ import org.slf4j.LoggerFactory;
 /** Bolts that keep something from one tuple to the next, each in another way, and bolts that only seem to. */
 final class Keeping {
     private Keeping() {
+    }
+
+    /** Holds a path, and opens its file for each tuple: a path cannot be changed. */
+    static final class WritesToPath extends Bolt {
+        static final class Results {
+            final File file = new File("results.txt");
+
+            void write(long total) {
+                try (FileWriter writer = new FileWriter(file)) {
+                    writer.write(Long.toString(total));
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            }
+        }
+
+        long x;
+        final transient Results results = new Results();
+
+        @Override
+        public void execute(Tuple tuple) {
+            results.write(++x);
+        }
     }
 
     /** A bolt as users write one. */
