@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import nstorm.memory.Reviewed;
 import org.apache.storm.Config;
 import org.apache.storm.Constants;
 import org.apache.storm.daemon.Task;
@@ -185,6 +186,7 @@ final class BoltExit {
             try {
                 if (task != null) {
                     ((IBolt) task.getTaskObject()).cleanup();
+                    Reviewed.closeLeftOpen(task.getTaskObject());
                 }
             } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError e) {
                 Faults.report("cleanup of bolt " + executor.getComponentId() + executor.getExecutorId(), e);

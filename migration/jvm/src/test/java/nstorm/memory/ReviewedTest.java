@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.reflect.Field;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.file.Files;
@@ -25,11 +26,14 @@ import net.bytebuddy.jar.asm.FieldVisitor;
 import net.bytebuddy.jar.asm.Opcodes;
 import nstorm.JdbcRows;
 import nstorm.memory.Reviewed.How;
+import org.apache.hadoop.hbase.client.HTable;
 import org.apache.storm.jdbc.bolt.JdbcInsertBolt;
 import org.apache.storm.jdbc.common.Column;
 import org.apache.storm.jdbc.mapper.SimpleJdbcMapper;
+import org.apache.storm.task.IBolt;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.objenesis.ObjenesisStd;
 
 /** That {@code reviewed.txt} is about the code which the registry has, and says what users read. */
 class ReviewedTest {
@@ -115,6 +119,7 @@ class ReviewedTest {
                     }
                     Set<String> named = new TreeSet<>(entry.names("tuples"));
                     named.addAll(entry.names("again"));
+                    entry.names("closes").forEach(path -> named.add(path.split("\\.")[0]));
                     named.removeAll(fields);
                     assertEquals(Set.of(), named, entry.name());
                 }
@@ -162,6 +167,35 @@ class ReviewedTest {
         SimpleJdbcMapper mapper = new SimpleJdbcMapper(List.of(new Column<Long>("n", 1)));
         assertNull(Reviewed.of(new JdbcInsertBolt(JdbcRows.hikari("jdbc:h2:mem:x"), mapper) {
         }));
+    }
+
+    /** Stubs stand for HBase: cleanup() closes the table, and not the connection that was made for it alone. */
+    @Test
+    void whatCleanupLeavesOpenIsClosedAfterwards() throws Exception {
+        URL[] jar = {JARS.resolve("storm-hbase-2.5.0.jar").toUri().toURL()};
+        try (URLClassLoader loader = new URLClassLoader(jar, getClass().getClassLoader())) {
+            HTable table = new HTable();
+            Object client = unprepared(loader, "org.apache.storm.hbase.common.HBaseClient");
+            set(client.getClass(), "table", client, table);
+            IBolt bolt = (IBolt) unprepared(loader, entry("HBaseBolt").name());
+            set(bolt.getClass().getSuperclass(), "hBaseClient", bolt, client);
+            assertEquals(How.RENEW, Reviewed.of(bolt).how());
+            bolt.cleanup();
+            assertEquals("table", table.closed());
+            Reviewed.closeLeftOpen(bolt);
+            assertEquals("table connection", table.closed());
+        }
+        Reviewed.closeLeftOpen(fileSpout(new URLClassLoader(crawler, getClass().getClassLoader())));
+    }
+
+    private static Object unprepared(ClassLoader loader, String name) throws Exception {
+        return new ObjenesisStd().newInstance(loader.loadClass(name));
+    }
+
+    private static void set(Class<?> type, String field, Object owner, Object value) throws Exception {
+        Field found = type.getDeclaredField(field);
+        found.setAccessible(true);
+        found.set(owner, value);
     }
 
     @Test
