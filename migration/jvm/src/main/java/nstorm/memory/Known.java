@@ -24,9 +24,9 @@ final class Known {
             "org/apache/storm/utils/TupleUtils", "org/apache/storm/utils/Time", "org/apache/storm/Constants",
             "java/io/PrintStream", "java/lang/Throwable", "java/lang/Exception", "java/lang/RuntimeException",
             "java/lang/Error");
-    private static final Set<String> OUTLET_PACKAGES = Set.of(
-            "org/slf4j/", "org/apache/logging/", "org/apache/log4j/", "org/apache/commons/logging/", "java/util/logging/",
-            "com/codahale/metrics/", "org/apache/storm/metric/api/");
+    private static final Set<String> LOGGING = Set.of(
+            "org/slf4j/", "org/apache/logging/", "org/apache/log4j/", "org/apache/commons/logging/", "java/util/logging/");
+    private static final Set<String> METRICS_THAT_COUNT = Set.of("com/codahale/metrics/", "org/apache/storm/metric/api/");
     /** Of libraries: by their contract these methods keep nothing from one call to the next. */
     private static final Map<String, Pattern> READERS = Map.of(
             "com/fasterxml/jackson/databind/ObjectMapper", Pattern.compile("read.*|write.*|convertValue|valueToTree|treeToValue|create.*Node"),
@@ -109,7 +109,16 @@ final class Known {
 
     /** Whether of an object of this type (a name, not a descriptor) nothing can be kept. */
     static boolean isConstant(String type) {
-        return CONSTANT_TYPES.contains(type) || type.startsWith("java/time/") || OUTLET_PACKAGES.stream().anyMatch(type::startsWith);
+        return CONSTANT_TYPES.contains(type) || type.startsWith("java/time/") || isOfLoggingOrMetrics(type);
+    }
+
+    private static boolean isOfLoggingOrMetrics(String type) {
+        return isLogging(type) || METRICS_THAT_COUNT.stream().anyMatch(type::startsWith);
+    }
+
+    /** Whether it is a logger, or something of its library. */
+    static boolean isLogging(String type) {
+        return LOGGING.stream().anyMatch(type::startsWith);
     }
 
     /** Whether a field of this type holds only what every copy of a bolt is given anew. */
@@ -124,7 +133,7 @@ final class Known {
 
     /** Whether what is handed on here is not kept. */
     static boolean isOutlet(String owner) {
-        return OUTLETS.contains(owner) || OUTLET_PACKAGES.stream().anyMatch(owner::startsWith);
+        return OUTLETS.contains(owner) || isOfLoggingOrMetrics(owner);
     }
 
     /** Whether it is one of the names by which Storm's ticks are known. */

@@ -139,7 +139,7 @@ final class Walk implements Machine.Effects {
     public BitSet load(BitSet objectOrNull, Instruction field) {
         Type type = Type.getType(field.type());
         boolean reference = type.getSort() == Type.OBJECT || type.getSort() == Type.ARRAY;
-        if (objectOrNull == null) {
+        if (objectOrNull == null && !Known.isLogging(type.getInternalName())) {
             readsStatic(field, reference && !Known.isConstant(type.getInternalName()));
         }
         boolean value = !reference || Known.isConstant(type.getInternalName());

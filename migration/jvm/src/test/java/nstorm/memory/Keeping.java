@@ -48,6 +48,14 @@ final class Keeping {
     private Keeping() {
     }
 
+    /** Logs by a static field of another class, which is not final: a logger is nobody's memory. */
+    static final class LogsElsewhere extends Bolt {
+        @Override
+        public void execute(Tuple tuple) {
+            LooseLogger.log(tuple.getString(0));
+        }
+    }
+
     /** Holds a path, and opens its file for each tuple: a path cannot be changed. */
     static final class WritesToPath extends Bolt {
         static final class Results {
