@@ -188,6 +188,7 @@ final class Bytecode {
         Map<String, Method> methods = new HashMap<>();
         node.methods.forEach(method -> methods.put(method.name + method.desc, new Method(node.name, method)));
         Set<String> constants = new HashSet<>();
+        Set<String> immutable = immutable(methods.get("<clinit>()V"));
         boolean keeps = false;
         for (FieldNode field : node.fields) {
             boolean isFinal = (field.access & Opcodes.ACC_FINAL) != 0;
@@ -196,9 +197,12 @@ final class Bytecode {
                 keeps |= !isFinal || !plain;
             } else if (isFinal) {
                 constants.add(field.name);
+                if ((field.access & Opcodes.ACC_SYNTHETIC) != 0) {
+                    immutable.add(field.name); // the compiler's, such as the table of a switch over an enum
+                }
             }
         }
-        return new Type(node.name, node.superName, node.interfaces, node.access, methods, constants, immutable(methods.get("<clinit>()V")), keeps);
+        return new Type(node.name, node.superName, node.interfaces, node.access, methods, constants, immutable, keeps);
     }
 
     private static Stream<AbstractInsnNode> instructions(Method method) {

@@ -86,7 +86,7 @@ class BoltMemoryTest {
     @Test
     void whatOnlySeemsToKeepSomethingKeepsNothing() {
         each(List.of(Keeping.Splits.class, Keeping.AsksRules.class, Keeping.AppliesLambda.class, Keeping.JoinsTexts.class,
-                Keeping.CountsForTheJvm.class, Keeping.LogsElsewhere.class), Set.of(), null);
+                Keeping.CountsForTheJvm.class, Keeping.LogsElsewhere.class, Keeping.SwitchesElsewhere.class), Set.of(), null);
     }
 
     @Test

@@ -24,6 +24,7 @@ import java.util.Timer;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.LongAdder;
@@ -53,6 +54,14 @@ final class Keeping {
         @Override
         public void execute(Tuple tuple) {
             LooseLogger.log(tuple.getString(0));
+        }
+    }
+
+    /** Calls another class that switches over an enum, by a table which the compiler keeps in a static field. */
+    static final class SwitchesElsewhere extends Bolt {
+        @Override
+        public void execute(Tuple tuple) {
+            collector.emit(new Values(SwitchesOverUnit.shown(TimeUnit.valueOf(tuple.getString(0)))));
         }
     }
 
