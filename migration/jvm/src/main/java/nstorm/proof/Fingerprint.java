@@ -82,9 +82,13 @@ final class Fingerprint {
      * @param beforeOrNull an earlier one: the static fields of the same classes are looked at
      */
     static Fingerprint of(Subject subject, Set<String> without, Fingerprint beforeOrNull) {
-        Set<Class<?>> held = beforeOrNull == null ? held(subject, without) : beforeOrNull.held;
+        GraphWalk earlier = beforeOrNull == null ? overFields(subject, without) : null;
+        Set<Class<?>> held = earlier == null ? beforeOrNull.held : earlier.classes;
         Set<Class<?>> classes = beforeOrNull == null ? own(held, subject) : beforeOrNull.classes;
         GraphWalk walk = new GraphWalk(true, subject.given(), new HashSet<>(), LIMIT_NANOS);
+        if (earlier != null) {
+            walk.reuse(earlier);
+        }
         Fingerprint print = new Fingerprint(classes, held, walk.seen);
         walk.passing(subject.bolts());
         classes.forEach(type -> print.addStatics(walk, type, subject.isOwn(type) ? Kind.OWN_STATIC : Kind.STATIC, without));
@@ -101,14 +105,14 @@ final class Fingerprint {
         return print;
     }
 
-    private static Set<Class<?>> held(Subject subject, Set<String> without) {
-        Set<Class<?>> met = new HashSet<>(subject.types());
-        GraphWalk walk = new GraphWalk(true, subject.given(), met, LIMIT_NANOS);
+    /** Meets the classes whose static fields are to be looked at before the fields are. */
+    private static GraphWalk overFields(Subject subject, Set<String> without) {
+        GraphWalk walk = new GraphWalk(true, subject.given(), new HashSet<>(subject.types()), LIMIT_NANOS);
         for (Object bolt : subject.bolts()) {
             subject.fields().stream().filter(field -> !without.contains(field.getName()))
                     .forEach(field -> walk.root(field.getName(), BoltFields.read(field, bolt)));
         }
-        return met;
+        return walk;
     }
 
     /** The user's of these classes, by name. They have been initialised, so to read a static field runs nothing. */

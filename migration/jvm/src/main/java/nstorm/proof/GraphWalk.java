@@ -89,6 +89,8 @@ final class GraphWalk {
     private int visits;
     private int line;
     private Found now;
+    /** Of large maps and sets. */
+    private Map<Object, Long> plainSums = new IdentityHashMap<>();
     /** The classes of the user's that were met: their static fields are their objects' memory, too. */
     final Set<Class<?>> classes;
 
@@ -115,6 +117,11 @@ final class GraphWalk {
     /** Not to be walked through until {@link #sharedUpToHere}: what leads to them has not their content. */
     void passing(Collection<?> objects) {
         passed.addAll(objects);
+    }
+
+    /** Takes over what an earlier walk has added up, since nothing has changed in between. */
+    void reuse(GraphWalk earlier) {
+        plainSums = earlier.plainSums;
     }
 
     /** The roots so far are shared with others. */
@@ -328,9 +335,9 @@ final class GraphWalk {
                 if (!sameJvm && object instanceof IdentityHashMap<?, ?> map && map.keySet().stream().anyMatch(GraphWalk::isAnotherElsewhere)) {
                     now.obstacle = path(null) + " finds values by identity, which are other objects elsewhere";
                 }
-                unordered(((Map<?, ?>) object).entrySet(), true);
+                unordered(object, ((Map<?, ?>) object).entrySet(), true);
             }
-            case UNORDERED_SET -> unordered((Set<?>) object, false);
+            case UNORDERED_SET -> unordered(object, (Set<?>) object, false);
             case ORDERED_MAP -> pairs((Map<?, ?>) object);
             case ELEMENTS -> elements((Collection<?>) object, comparator(object));
             case BITS -> {
@@ -458,9 +465,9 @@ final class GraphWalk {
      * Where all keys are values their hashes order them, whatever the table; else a walk of its own over each does. Some hundred entries are asked for their
      * keys and values before these are looked at: memory then answers several at once.
      */
-    private void unordered(Collection<?> elements, boolean entries) {
+    private void unordered(Object object, Collection<?> elements, boolean entries) {
         emit(elements.size());
-        long plain = elements.size() < LARGE ? NO_VALUE : PlainSum.of(elements, entries, untilCpuNanos - cpuNanos());
+        long plain = elements.size() < LARGE ? NO_VALUE : plainSum(object, elements, entries);
         if (plain == PlainSum.LATE) {
             throw new Cut();
         } else if (plain != NO_VALUE) {
@@ -505,6 +512,15 @@ final class GraphWalk {
                 child(new Key(one.key), one.value);
             }
         }
+    }
+
+    private long plainSum(Object object, Collection<?> elements, boolean entries) {
+        Long known = plainSums.get(object);
+        long sum = known == null ? PlainSum.of(elements, entries, untilCpuNanos - cpuNanos()) : known;
+        if (sum != PlainSum.LATE) {
+            plainSums.put(object, sum);
+        }
+        return sum;
     }
 
     private static boolean isAnotherElsewhere(Object key) {
