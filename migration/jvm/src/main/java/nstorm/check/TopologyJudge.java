@@ -3,12 +3,14 @@ package nstorm.check;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import nstorm.load.OwnWay;
 import nstorm.memory.BoltMemory;
 import nstorm.memory.Declared;
 import nstorm.memory.MoveWay;
 import nstorm.memory.Reviewed;
 import nstorm.proof.Memory;
+import nstorm.state.StateClasses;
 import nstorm.wire.Way;
 import org.apache.storm.generated.ComponentCommon;
 import org.apache.storm.generated.ComponentObject;
@@ -76,7 +78,8 @@ final class TopologyJudge {
         } else if (declared.isLive(component.component())) {
             return component.by(new MoveWay(null), false);
         } else if (prepared == null || Reviewed.of(object) != null) {
-            return component.by(MoveWay.of(component.component(), object, declared), Reviewed.of(object) == null);
+            MoveWay guess = MoveWay.of(component.component(), object, declared);
+            return component.by(new StateClasses(Set.of(), declared).naming(guess, object), Reviewed.of(object) == null);
         }
         return component.by(wayOncePrepared(component.component(), (IBolt) object), false);
     }

@@ -14,6 +14,7 @@ import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import nstorm.memory.Origins.Kind;
 import org.apache.storm.topology.BasicBoltExecutor;
@@ -27,8 +28,9 @@ import org.apache.storm.topology.BasicBoltExecutor;
  * @param unless what would have to be so that it may move all the same
  * @param unsure where its code could not be followed, so that only a look at its objects can tell; null if it could
  * @param outside what it does outside the heap, so that two copies may never work at once; null if nothing
+ * @param made    the classes of the objects that its code makes and puts into those fields
  */
-public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, String unless, String unsure, String outside) {
+public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, String unless, String unsure, String outside, Set<String> made) {
     private static final int REASON_MAX = 300;
     /** By class and by what the fields hold: both decide which code runs. */
     private static final Map<List<Object>, BoltMemory> READ = new ConcurrentHashMap<>();
@@ -88,7 +90,7 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
     }
 
     private static BoltMemory undecided(String why) {
-        return new BoltMemory(Set.of(), Set.of(), null, "it keeps nothing", why, null);
+        return new BoltMemory(Set.of(), Set.of(), null, "it keeps nothing", why, null, Set.of());
     }
 
     /** The user's own bolt in what Storm has made of it. */
@@ -120,7 +122,7 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
         if (!rich && !basic) {
             throw new Undecided("has no execute whose code is read");
         }
-        return verdict(reading.findings);
+        return verdict(reading.findings, reading.made());
     }
 
     private static BoltMemory readSpout(Class<?> spout, Map<String, LiveTypes> live) {
@@ -153,7 +155,7 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
         String threads = !held.isEmpty() ? "has threads in " + in(held) : found.thread != null ? "starts threads (" + found.thread + ")" : null;
         String stays = Stream.of(threads, found.stays, statics, kept.isEmpty() ? null : "keeps something in " + in(kept))
                 .filter(Objects::nonNull).findFirst().orElse(null);
-        return new BoltMemory(kept, Set.of(), stays, "its source gives it again", found.undecided, found.outside);
+        return new BoltMemory(kept, Set.of(), stays, "its source gives it again", found.undecided, found.outside, Set.of());
     }
 
     /** Whether a field may be as it was without an ack: a collection that is empty again, or what only draws by chance. */
@@ -206,6 +208,14 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
             beginAgain();
         }
 
+        /** What its code makes and the fields that it changes lead to, by class. */
+        Set<String> made() {
+            BitSet held = new BitSet();
+            findings.fields.forEach(field -> held.or(origins.held(origins.field(field))));
+            return origins.closure(held).stream().mapToObj(one -> origins.get(one).type()).filter(name -> name != null && !name.startsWith("["))
+                    .map(name -> name.replace('/', '.')).collect(Collectors.toCollection(TreeSet::new));
+        }
+
         /** False if there is no such method. */
         boolean follow(String name, String signature, BitSet... arguments) {
             return walk.follow(name, signature, List.of(arguments), untilCpuNanos);
@@ -225,7 +235,7 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
         return owned;
     }
 
-    private static BoltMemory verdict(Findings found) {
+    private static BoltMemory verdict(Findings found, Set<String> made) {
         if (found.thread != null) {
             return staysForThreads("starts threads (" + found.thread + ")");
         } else if (found.identity && !found.fields.isEmpty()) {
@@ -239,14 +249,15 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
             Set<String> own = new TreeSet<>(found.tuples);
             own.retainAll(found.fields);
             String unless = "those may be replayed";
-            return nothingElse ? new BoltMemory(found.fields, own, null, unless, null, null)
+            return nothingElse ? new BoltMemory(found.fields, own, null, unless, null, null, Set.of())
                     : new BoltMemory(found.fields, own, "keeps tuples in " + in(found.tuples) + ", and something else",
-                            unless + ", or drain if what else it keeps may be forgotten", null, null);
+                            unless + ", or drain if what else it keeps may be forgotten", null, null, Set.of());
         } else if (!found.statics.isEmpty()) {
             return stays("keeps something for the whole JVM in " + String.join(", ", found.statics),
                     "another JVM may go on without it");
         }
-        return new BoltMemory(found.fields, Set.of(), null, found.fields.isEmpty() ? "it keeps nothing" : "it may forget that", found.undecided, found.outside);
+        return new BoltMemory(found.fields, Set.of(), null, found.fields.isEmpty() ? "it keeps nothing" : "it may forget that", found.undecided,
+                found.outside, made);
     }
 
     /** The fields that lead to threads. */
@@ -265,7 +276,7 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
     }
 
     private static BoltMemory stays(String why, String unless) {
-        return new BoltMemory(Set.of(), Set.of(), why, unless, null, null);
+        return new BoltMemory(Set.of(), Set.of(), why, unless, null, null, Set.of());
     }
 
     /** Names fields in a sentence. */

@@ -205,6 +205,7 @@ final class GraphWalk {
             emit(valueHash);
             note(step, value, valueHash);
             foreign(step, value);
+            meet(value);
             return;
         }
         long number = (long) (roots.size() - 1) << ROOT_BITS | order;
@@ -280,6 +281,13 @@ final class GraphWalk {
         return outline == null ? stepOrNull == null ? "it" : stepOrNull.toString() : outline.pathOf(line, stepOrNull);
     }
 
+    /** Of a constant the enum that declares it: a constant with code of its own has a class of its own. */
+    private void meet(Object value) {
+        if (value instanceof Enum<?> one && !CodeBase.ofTheJdk(one.getDeclaringClass())) {
+            classes.add(one.getDeclaringClass());
+        }
+    }
+
     private void foreign(Object step, Object value) {
         if (now.foreign == null && (value instanceof File || value instanceof Path)) {
             now.foreign = path(step) + " is a path of this host";
@@ -326,6 +334,7 @@ final class GraphWalk {
             case IDENTITY -> emit(sameJvm ? System.identityHashCode(object) : 0);
             case OUTSIDE, HIDDEN -> blocked(object, shape);
             case ENUM -> {
+                meet(object);
                 emit(Hash.text(((Enum<?>) object).name()));
                 fields(object, shape);
             }
@@ -495,6 +504,8 @@ final class GraphWalk {
                 long value = key == NO_VALUE ? NO_VALUE : valueHash(values[i]);
                 if (value != NO_VALUE) {
                     sum += Hash.mix(key, value);
+                    meet(keys[i]);
+                    meet(values[i]);
                 } else {
                     others = others == null ? new ArrayList<>() : others;
                     others.add(new Ordered(key == NO_VALUE ? of(keys[i]) : key, keys[i], values[i]));

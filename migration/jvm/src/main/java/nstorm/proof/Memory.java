@@ -95,7 +95,7 @@ public final class Memory {
             String holds = trusted ? null : first.obstacle();
             MoveWay guess = MoveWay.of(component, bolt, declared, seenChanged(), holds);
             boolean overlaps = guess.pinned() == null && !trusted;
-            way = overlaps && first.mayChange() ? MoveWay.stopping("has objects that could keep something") : guess;
+            way = overlaps && first.mayChange() ? MoveWay.stopping("has objects that could keep something") : classes().naming(guess, bolt);
         }
     }
 

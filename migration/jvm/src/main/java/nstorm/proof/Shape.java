@@ -64,6 +64,7 @@ import java.util.concurrent.atomic.DoubleAdder;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.regex.Pattern;
 import nstorm.memory.CodeBase;
+import nstorm.memory.ObjectFields;
 
 /**
  * How objects of one class are looked at, worked out once a class.
@@ -122,9 +123,6 @@ record Shape(How how, String about, Field[] fields, long name) {
             ArrayList.class, LinkedList.class, ArrayDeque.class, Vector.class, Stack.class, PriorityQueue.class, LinkedHashSet.class,
             TreeSet.class, CopyOnWriteArrayList.class, CopyOnWriteArraySet.class, ConcurrentLinkedQueue.class, ConcurrentLinkedDeque.class,
             ConcurrentSkipListSet.class, LinkedBlockingQueue.class, LinkedBlockingDeque.class);
-    /** Of the JDK's classes: counts of changes, and what is made when it is first asked for. */
-    private static final Set<String> UNCOUNTED = Set.of(
-            "modCount", "hash", "hashCode", "hashIsZero", "keySet", "values", "entrySet", "navigableKeySet", "descendingMap");
     private static final Field[] NONE = {};
     private static final ClassValue<Shape> SHAPES = new ClassValue<>() {
         @Override
@@ -218,17 +216,9 @@ record Shape(How how, String about, Field[] fields, long name) {
     }
 
     private static Shape byFields(Class<?> type, long name) {
-        List<Field> all = new ArrayList<>();
-        for (Class<?> at = type; at != null && at != Object.class && at != Enum.class; at = at.getSuperclass()) {
-            for (Field field : at.getDeclaredFields()) {
-                if (Modifier.isStatic(field.getModifiers()) || UNCOUNTED.contains(field.getName()) && CodeBase.ofTheJdk(at)) {
-                    continue;
-                }
-                if (!Opened.open(field, at)) {
-                    return new Shape(How.HIDDEN, "cannot be looked into", NONE, name);
-                }
-                all.add(field);
-            }
+        List<Field> all = ObjectFields.of(type);
+        if (!all.stream().allMatch(field -> Opened.open(field, field.getDeclaringClass()))) {
+            return new Shape(How.HIDDEN, "cannot be looked into", NONE, name);
         }
         boolean isEnum = Enum.class.isAssignableFrom(type);
         How how = !isEnum ? How.FIELDS : all.isEmpty() ? How.VALUE : How.ENUM;

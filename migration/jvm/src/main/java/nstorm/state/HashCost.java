@@ -2,14 +2,14 @@ package nstorm.state;
 
 import java.io.InvalidObjectException;
 import java.lang.reflect.Field;
-import java.lang.reflect.Modifier;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import nstorm.memory.BoltFields;
+import nstorm.memory.CodeBase;
+import nstorm.memory.ObjectFields;
 
 /**
  * How many objects the hash code of an object that was read would go through. Where objects share others that is far more than there are: with a
@@ -95,17 +95,10 @@ final class HashCost {
         costs.put(map, 1 + 2L * map.size());
     }
 
-    /** What a hash code, or an order, of the class's own may go through. */
+    /** What a hash code, or an order, of the class's own may go through; those of the JDK's classes are known by their elements. */
     private static List<Field> fields(Class<?> type) {
-        List<Field> all = new ArrayList<>();
-        for (Class<?> at = type; at != null && hasOwnHash(type) && at.getClassLoader() != null; at = at.getSuperclass()) {
-            for (Field field : at.getDeclaredFields()) {
-                if (!Modifier.isStatic(field.getModifiers()) && leadsOn(field.getType()) && field.trySetAccessible()) {
-                    all.add(field);
-                }
-            }
-        }
-        return all;
+        return !hasOwnHash(type) ? List.of() : ObjectFields.of(type).stream()
+                .filter(field -> !CodeBase.ofTheJdk(field.getDeclaringClass()) && leadsOn(field.getType()) && field.trySetAccessible()).toList();
     }
 
     private static boolean leadsOn(Class<?> type) {

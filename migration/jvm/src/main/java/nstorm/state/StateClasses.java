@@ -11,8 +11,12 @@ import java.lang.reflect.WildcardType;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.TreeSet;
+import nstorm.memory.BoltFields;
+import nstorm.memory.BoltMemory;
 import nstorm.memory.CodeBase;
 import nstorm.memory.Declared;
+import nstorm.memory.MoveWay;
 
 /**
  * Which classes one state may hold: those to which the types of the bolt's fields lead, those of the objects that the bolt held when it had
@@ -51,6 +55,37 @@ public final class StateClasses {
 
         Undeclared in(Field field) {
             return new Undeclared("its field " + field.getName(), name);
+        }
+    }
+
+    /** The same way, which says what to declare: the classes that the bolt's code puts into fields that travel, and to which no type leads. */
+    public MoveWay naming(MoveWay way, Object bolt) {
+        if (way.state() == null || way.state().isEmpty()) {
+            return way;
+        }
+        Object user = BoltMemory.user(bolt);
+        from(user.getClass(), BoltFields.named(bolt, way.state()));
+        Set<String> open = undeclared(BoltMemory.of(bolt).made(), user.getClass().getClassLoader());
+        return open.isEmpty() ? way : new MoveWay(way.pinned() + "; declare " + Declared.STATE_CLASSES + ": [" + String.join(", ", open)
+                + "] if " + (open.size() == 1 ? "it is" : "they are") + " part of the state", way.state(), null);
+    }
+
+    /** Each class that is allowed may lead to others. */
+    private Set<String> undeclared(Set<String> names, ClassLoader loader) {
+        Set<String> open = new TreeSet<>(names);
+        boolean more = true;
+        while (more) {
+            more = open.removeIf(name -> mayBeHeld(name, loader));
+        }
+        return open;
+    }
+
+    private boolean mayBeHeld(String name, ClassLoader loader) {
+        try {
+            Class<?> type = Class.forName(name, false, loader);
+            return CodeBase.ofTheJdk(type) || allowed.contains(type) || allow(type);
+        } catch (ClassNotFoundException | LinkageError e) {
+            return true; // the move says it
         }
     }
 

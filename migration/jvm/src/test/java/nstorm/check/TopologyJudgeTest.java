@@ -3,8 +3,10 @@ package nstorm.check;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
@@ -62,6 +64,30 @@ class TopologyJudgeTest {
         @Override
         public void execute(Tuple tuple) {
             counts.merge(tuple.getString(0), 1L, Long::sum);
+        }
+
+        @Override
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {
+        }
+    }
+
+    /** The types of its fields do not say what it keeps in them. */
+    static final class KeepsSessions extends BaseRichBolt {
+        record Session(List<Page> pages) implements Serializable {
+        }
+
+        record Page(String name) implements Serializable {
+        }
+
+        private final Map<String, Object> sessions = new HashMap<>();
+
+        @Override
+        public void prepare(Map<String, Object> conf, TopologyContext context, OutputCollector collector) {
+        }
+
+        @Override
+        public void execute(Tuple tuple) {
+            sessions.put(tuple.getString(0), new Session(List.of(new Page(tuple.getString(0)))));
         }
 
         @Override
@@ -139,6 +165,18 @@ class TopologyJudgeTest {
         JudgedComponent prepared = bolt(new CountWords(), Map.of(), true);
         assertEquals(new JudgedComponent("bolt", "bolt", CountWords.class.getName(), 3, "carry",
                 "keeps something in its field counts, which travels with it", false), prepared);
+    }
+
+    @Test
+    void aClassToWhichNoTypeLeadsIsToBeDeclared() {
+        String page = KeepsSessions.Page.class.getName();
+        String session = KeepsSessions.Session.class.getName();
+        String why = "keeps something in its field sessions, which travels with it";
+        for (boolean prepare : new boolean[] {false, true}) {
+            assertEquals(why + "; declare nstorm.state.classes: [" + page + ", " + session + "] if they are part of the state",
+                    bolt(new KeepsSessions(), Map.of(), prepare).why());
+            assertEquals(why, bolt(new KeepsSessions(), Map.of("nstorm.state.classes", List.of(session)), prepare).why());
+        }
     }
 
     @Test

@@ -3,6 +3,7 @@ package nstorm.proof;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -74,6 +75,12 @@ class MemoryTest {
     }
 
     enum State { CLOSED, OPEN }
+
+    enum Kind {
+        PLAIN,
+        OWN {
+        }
+    }
 
     enum Counting {
         ONLY;
@@ -205,6 +212,26 @@ class MemoryTest {
         what = changed(with(null, null), holder -> ((List<?>) Holder.shared).add(null));
         assertEquals("remembers something that is not in its fields: count.Holder.shared: ArrayList of 0 → of 1", what);
         Holder.shared = null;
+    }
+
+    /** The fields say Object: of which classes their objects are shows once the bolt is prepared. */
+    @Test
+    void theEnumsOfConstantsThatAreHeldMayTravel() throws IOException {
+        Map<String, Object> states = new HashMap<>(Map.of("a", State.CLOSED));
+        for (Object held : List.of(State.CLOSED, Kind.OWN, new Object[] {State.CLOSED}, states)) {
+            Object next = held == Kind.OWN ? Kind.PLAIN : State.OPEN;
+            Holder source = with(held, null);
+            Memory memory = new Memory("count", List.of(source), List.of(), Declared.of(Map.of()));
+            memory.prepared();
+            memory.read();
+            source.one = next;
+            Departure departure = memory.depart(null);
+            Holder target = with(held, null);
+            Memory other = new Memory("count", List.of(target), List.of(), Declared.of(Map.of()));
+            other.prepared();
+            other.arrive(bytes(departure.state()), null, departure.proof());
+            assertSame(next, target.one);
+        }
     }
 
     /** As a client or a ledger of which each JVM has one. */
