@@ -268,6 +268,16 @@ SETTINGS: tuple[Setting, ...] = (
         "The fields of a component's bolt that travel when it moves, or that hold tuples if it is "
         "drained; the key may also stand in the topology's own configuration.",
         Reader.HOOKS, unset="those that its code changes"),
+    Setting("state.classes", Kind.NAMES, (),
+        "Classes, or packages with `.*` behind them, whose objects may travel although the type "
+        "of no field leads to them; the key may also stand in the topology's own configuration.",
+        Reader.HOOKS, unset="none"),
+    Setting("state.rehearsed", Kind.SWITCH, False,
+        "Whether a worker rehearses a transfer before the pause of its first moves with state: it "
+        "writes and reads a map, and sends zeros ahead of its first large state. A rehearsal "
+        "takes 0.1 s of CPU and 40 MB of heap, and the first large state travels twice. The key "
+        "may also stand in the topology's own configuration.",
+        Reader.HOOKS),
     Setting("vetoes", Kind.SWITCH, False,
         "Whether a decision on a file keeps the rules of a live run: an executor that has moved "
         "rests, and a worker without executors is a free slot.",

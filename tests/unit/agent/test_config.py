@@ -45,6 +45,8 @@ def test_every_key(tmp_path: Path):
         "nstorm.cleanup: [sink]\n"
         "nstorm.move: {count: live, sink: never, sum: carry}\n"
         "nstorm.state: {sum: [total]}\n"
+        "nstorm.state.classes: [com.acme.Session, com.acme.events.*]\n"
+        "nstorm.state.rehearsed: true\n"
         "topology.workers: 4\n"
     )
     assert from_storm_yaml(read(path)) == AgentConfig(

@@ -58,11 +58,19 @@ public final class StateClasses {
         }
     }
 
-    /** The same way, which says what to declare: the classes that the bolt's code puts into fields that travel, and to which no type leads. */
+    /**
+     * The same way, which says what to declare: the classes that the bolt's code puts into fields that travel, and to which no type leads. Never throws:
+     * what cannot be looked into the move says.
+     */
     public MoveWay naming(MoveWay way, Object bolt) {
-        if (way.state() == null || way.state().isEmpty()) {
+        try {
+            return way.state() == null || way.state().isEmpty() ? way : named(way, bolt);
+        } catch (RuntimeException | LinkageError e) {
             return way;
         }
+    }
+
+    private MoveWay named(MoveWay way, Object bolt) {
         Object user = BoltMemory.user(bolt);
         from(user.getClass(), BoltFields.named(bolt, way.state()));
         Set<String> open = undeclared(BoltMemory.of(bolt).made(), user.getClass().getClassLoader());

@@ -54,7 +54,7 @@ final class HookedWorker {
     final TupleForwarder forwarder;
     final MisroutedTuples misrouted;
     final HandOver handOver;
-    final StateTransfer transfer = new StateTransfer(this);
+    final StateTransfer transfer;
     final TupleOrder order;
     final Map<ExecutorId, ExecutorCopy> copies = new ConcurrentHashMap<>();
     final int producerBatch;
@@ -85,6 +85,7 @@ final class HookedWorker {
         producerBatch = ObjectReader.getInt(conf.get(Config.TOPOLOGY_PRODUCER_BATCH_SIZE), 1);
         messageTimeoutSecs = ObjectReader.getInt(conf.get(Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS), 30);
         cleanedUp = UserCleanup.components(conf);
+        transfer = new StateTransfer(this);
         Traffic.prepare(maxTaskId);
         tables.taskIds().forEach(Traffic::addSource);
         order = new TupleOrder(this);

@@ -326,14 +326,14 @@ class ReconcilerIT {
 
     /** The key that this worker has drawn as the target of move "m". */
     private static byte[] key() {
-        return one.worker.transfer.keyOrNull("m");
+        return one.worker.transfer.keys.of("m");
     }
 
     /** Tells this worker the key of a move from here, as its target would. */
     private static byte[] giveKey(String move) throws Exception {
         await("the move is read", () -> plansMove(move));
         Plan plan = one.worker.overlay.plan();
-        byte[] planKey = StateTransfer.planKey(plan, plan.entries().get(0));
+        byte[] planKey = MoveKeys.planKey(plan, plan.entries().get(0));
         byte[] key = new byte[32];
         ThreadLocalRandom.current().nextBytes(key);
         StateBytes bytes = new StateBytes();
@@ -341,7 +341,7 @@ class ReconcilerIT {
         // It is not awaited before a pass has followed the plan.
         await("the key is taken", () -> {
             arrive(StateArrivalsTest.cut(move + "/key", planKey, bytes));
-            return Arrays.equals(key, one.worker.transfer.keyOrNull(move));
+            return Arrays.equals(key, one.worker.transfer.keys.of(move));
         });
         return key;
     }
@@ -356,7 +356,7 @@ class ReconcilerIT {
     void aTargetTakesNothingUnderWhatThePlanSays() throws Exception {
         readyTarget(new StateBytes());
         Plan plan = one.worker.overlay.plan();
-        byte[] planKey = StateTransfer.planKey(plan, plan.entries().get(0));
+        byte[] planKey = MoveKeys.planKey(plan, plan.entries().get(0));
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         arrive(StateArrivalsTest.cut("m", planKey, Whole.save(List.of(new Sink()), Set.of("count"), null)));
         arrive(StateArrivalsTest.cut("m/proof", planKey, new StateBytes()));
@@ -673,7 +673,7 @@ class ReconcilerIT {
         KryoTupleDeserializer in = new KryoTupleDeserializer(one.worker.state.getTopologyConf(), context);
         ArrayList<AddressedTuple> batch = new ArrayList<>();
         for (byte[] piece : pieces) {
-            TaskMessage message = StateTransfer.message(piece, "sink", one.id, context, out);
+            TaskMessage message = PieceSender.message(piece, "sink", one.id, context, out);
             batch.add(new AddressedTuple(message.task(), in.deserialize(message.message())));
         }
         WorkerCalls.onBatch(batch);
