@@ -5,6 +5,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Spliterator;
+import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** The hashes of all elements of a large map or set of values, added up: parts of it on all cores, since its executor holds still meanwhile. */
@@ -14,16 +15,20 @@ final class PlainSum {
     private static final int PART = 8192;
 
     private final boolean entries;
-    private final long untilNanos;
+    private final AtomicLong leftCpuNanos;
     private final AtomicLong sum = new AtomicLong();
     private volatile long failed;
 
     private PlainSum(boolean entries, long limitNanos) {
         this.entries = entries;
-        untilNanos = System.nanoTime() + limitNanos;
+        leftCpuNanos = new AtomicLong(limitNanos * (1 + ForkJoinPool.getCommonPoolParallelism()));
     }
 
-    /** The sum; {@link GraphWalk#NO_VALUE} if one is no value, {@link #LATE} if it takes too long. */
+    /**
+     * The sum; {@link GraphWalk#NO_VALUE} if one is no value, {@link #LATE} if it takes too long.
+     *
+     * @param limitNanos of CPU, on each core: that the others are busy decides nothing
+     */
     static long of(Collection<?> elements, boolean entries, long limitNanos) {
         PlainSum sum = new PlainSum(entries, limitNanos);
         List<Spliterator<?>> parts = new ArrayList<>(List.of(elements.spliterator()));
@@ -43,6 +48,16 @@ final class PlainSum {
     }
 
     private void add(Spliterator<?> part) {
+        long begunNanos = GraphWalk.cpuNanos();
+        if (failed == 0) {
+            addAll(part);
+        }
+        if (leftCpuNanos.addAndGet(begunNanos - GraphWalk.cpuNanos()) < 0 && failed == 0) {
+            failed = LATE;
+        }
+    }
+
+    private void addAll(Spliterator<?> part) {
         Object[] keys = new Object[GraphWalk.BATCH];
         Object[] values = new Object[GraphWalk.BATCH];
         int[] count = new int[1];
@@ -66,9 +81,6 @@ final class PlainSum {
                     return;
                 }
                 own += Hash.mix(key, value);
-            }
-            if (System.nanoTime() - untilNanos > 0) {
-                failed = LATE;
             }
         }
         sum.addAndGet(own);
