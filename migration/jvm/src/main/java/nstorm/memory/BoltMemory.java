@@ -30,7 +30,8 @@ import org.apache.storm.topology.BasicBoltExecutor;
  * @param outside what it does outside the heap, so that two copies may never work at once; null if nothing
  * @param made    the classes of the objects that its code makes and puts into those fields
  */
-public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, String unless, String unsure, String outside, Set<String> made) {
+public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, String unless, String unsure, String outside,
+        Set<String> made) {
     private static final int REASON_MAX = 300;
     /** By class and by what the fields hold: both decide which code runs. */
     private static final Map<List<Object>, BoltMemory> READ = new ConcurrentHashMap<>();
@@ -152,7 +153,8 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
         kept.removeIf(field -> comesBack(spout, field, live.get(field)));
         String statics = found.statics.isEmpty() ? null : "keeps something for the whole JVM in " + String.join(", ", found.statics);
         Set<String> held = threads(live);
-        String threads = !held.isEmpty() ? "has threads in " + in(held) : found.thread != null ? "starts threads (" + found.thread + ")" : null;
+        String started = found.thread == null ? null : "starts threads (" + found.thread + ")";
+        String threads = held.isEmpty() ? started : "has threads in " + in(held);
         String stays = Stream.of(threads, found.stays, statics, kept.isEmpty() ? null : "keeps something in " + in(kept))
                 .filter(Objects::nonNull).findFirst().orElse(null);
         return new BoltMemory(kept, Set.of(), stays, "its source gives it again", found.undecided, found.outside, Set.of());
@@ -212,7 +214,8 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
         Set<String> made() {
             BitSet held = new BitSet();
             findings.fields.forEach(field -> held.or(origins.held(origins.field(field))));
-            return origins.closure(held).stream().mapToObj(one -> origins.get(one).type()).filter(name -> name != null && !name.startsWith("["))
+            return origins.closure(held).stream().mapToObj(one -> origins.get(one).type())
+                    .filter(name -> name != null && !name.startsWith("["))
                     .map(name -> name.replace('/', '.')).collect(Collectors.toCollection(TreeSet::new));
         }
 
@@ -256,8 +259,8 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
             return stays("keeps something for the whole JVM in " + String.join(", ", found.statics),
                     "another JVM may go on without it");
         }
-        return new BoltMemory(found.fields, Set.of(), null, found.fields.isEmpty() ? "it keeps nothing" : "it may forget that", found.undecided,
-                found.outside, made);
+        String unless = found.fields.isEmpty() ? "it keeps nothing" : "it may forget that";
+        return new BoltMemory(found.fields, Set.of(), null, unless, found.undecided, found.outside, made);
     }
 
     /** The fields that lead to threads. */

@@ -96,7 +96,8 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples, bool
     }
 
     private static MoveWay holding(String component, String holds) {
-        return new MoveWay(holds + "; declare " + Declared.MOVE + ": {" + component + ": live} if that may live on, or renew if its cleanup ends it");
+        return new MoveWay(holds + "; declare " + Declared.MOVE + ": {" + component
+                + ": live} if that may live on, or renew if its cleanup ends it");
     }
 
     /** One whose fields travel with it. */

@@ -75,7 +75,8 @@ public final class Reviewed {
     }
 
     /**
-     * Closes what a bolt's {@code prepare} has opened and its {@code cleanup}, which has ended, has left open. Never throws: what cannot be closed lives on.
+     * Closes what a bolt's {@code prepare} has opened and its {@code cleanup}, which has ended, has left open. Never throws: what cannot
+     * be closed lives on.
      */
     public static void closeLeftOpen(Object taskObject) {
         try {

@@ -98,7 +98,8 @@ final class HashCost {
     /** What a hash code, or an order, of the class's own may go through; those of the JDK's classes are known by their elements. */
     private static List<Field> fields(Class<?> type) {
         return !hasOwnHash(type) ? List.of() : ObjectFields.of(type).stream()
-                .filter(field -> !CodeBase.ofTheJdk(field.getDeclaringClass()) && leadsOn(field.getType()) && field.trySetAccessible()).toList();
+                .filter(field -> !CodeBase.ofTheJdk(field.getDeclaringClass()) && leadsOn(field.getType()))
+                .filter(Field::trySetAccessible).toList();
     }
 
     private static boolean leadsOn(Class<?> type) {

@@ -59,8 +59,8 @@ public final class StateClasses {
     }
 
     /**
-     * The same way, which says what to declare: the classes that the bolt's code puts into fields that travel, and to which no type leads. Never throws:
-     * what cannot be looked into the move says.
+     * The same way, which says what to declare: the classes that the bolt's code puts into fields that travel, and to which no type leads.
+     * Never throws: what cannot be looked into the move says.
      */
     public MoveWay naming(MoveWay way, Object bolt) {
         try {

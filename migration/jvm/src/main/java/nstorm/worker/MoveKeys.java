@@ -29,8 +29,8 @@ final class MoveKeys {
     }
 
     /**
-     * What the target sends its key under, so that nobody puts the source off who has not read the plan: the cluster's id is random, and is sent
-     * nowhere where tuples are.
+     * What the target sends its key under, so that nobody puts the source off who has not read the plan: the cluster's id is random, and is
+     * sent nowhere where tuples are.
      */
     static byte[] planKey(Plan plan, Entry entry) {
         return String.join("/", plan.cluster(), plan.topology(), entry.id(), entry.executor().toString(),

@@ -18,8 +18,8 @@ import nstorm.state.StateBytes;
 import nstorm.state.StateClasses;
 
 /**
- * What a JVM does for the first time in a pause takes longer: so, if the topology wants it, it is done once before, while the bolt works. That costs CPU,
- * heap and traffic in the first moves of each JVM.
+ * What a JVM does for the first time in a pause takes longer. If the topology wants it, it is done once before, while the bolt works.
+ * That costs CPU, heap and traffic in the first moves of each JVM.
  */
 final class Rehearsal {
     private static final String KEY = "nstorm.state.rehearsed";
@@ -91,7 +91,8 @@ final class Rehearsal {
             FirstPass first = FirstPass.of(List.of(this), Set.of("kept"));
             byte[] ahead = arrived(first.write());
             kept.replaceAll((word, count) -> count % 8 == 0 ? (Long) (count + 1) : count);
-            BoltState.load(arrived(BoltState.save(List.of(this), Set.of("kept"), first, null, classes())), List.of(this), classes(), FirstMaps.orNull(ahead));
+            StateBytes saved = BoltState.save(List.of(this), Set.of("kept"), first, null, classes());
+            BoltState.load(arrived(saved), List.of(this), classes(), FirstMaps.orNull(ahead));
             Memory memory = new Memory("rehearsal", List.of(this), List.of(), UNDECLARED);
             memory.prepared();
             kept.put("one more", 1L);

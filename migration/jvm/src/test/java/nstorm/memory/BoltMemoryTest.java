@@ -156,8 +156,8 @@ class BoltMemoryTest {
     @Test
     void threadsInFieldsStayWhateverTheCodeDoes() {
         BoltMemory memory = prepared(Keeping.HasPool.class);
-        assertEquals("has threads in its field pool; declare nstorm.move: {sink: live} if those may live on, or renew if its cleanup ends them",
-                memory.reason("sink"));
+        assertEquals("has threads in its field pool; declare nstorm.move: {sink: live} if those may live on, "
+                + "or renew if its cleanup ends them", memory.reason("sink"));
     }
 
     @Test
