@@ -135,7 +135,7 @@ class Observation:
     def unheard(self, slot: Slot) -> str:
         """Say who at a slot that is not in `hooked` has not said that it has the hooks."""
         if slot.supervisor not in self.nodes:
-            return f"no agent has spoken lately for {slot}"
+            return f"no recent report from the agent for {slot}"
         if slot in self.nodes[slot.supervisor].silent:
             return f"the worker at {slot} is there and has said nothing for a minute"
         # Stock supervisors kill a worker whose set of executors changes.

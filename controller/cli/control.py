@@ -137,7 +137,7 @@ def pause(
     reason: Reason = "paused",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Let no decision begin a move.
+    """Stop automatic moves.
 
     Those under way come to their end; `nstorm move` still works.
     """
@@ -156,7 +156,7 @@ def freeze(
     reason: Reason = "frozen",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Let nothing begin a move until then, operators neither.
+    """Block all new moves until then, those of operators too.
 
     `nstorm resume` ends it.
     """

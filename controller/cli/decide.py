@@ -50,9 +50,7 @@ def decide(
             help=f"One of {', '.join(NAMES)}.  [default: gather]",
         ),
     ] = None,
-    steps: Annotated[
-        int, typer.Option(min=1, help="How often to decide, each time after the moves before.")
-    ] = 1,
+    steps: Annotated[int, typer.Option(min=1, help="Number of decision rounds.")] = 1,
     assignments: Annotated[
         list[str] | None,
         typer.Option(

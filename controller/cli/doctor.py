@@ -142,7 +142,7 @@ def _of_worker(worker: Mapping[str, Any]) -> Found:
         what = f"speaks version {worker['speaks']} of the protocol, this nstorm {SPEAKS}"
         yield what, "It takes up the new jar when Storm next starts it."
     for problem in filter(None, (worker["error"], worker["fault"])):
-        yield f"says: {problem}", _REPORT
+        yield f"reports: {problem}", _REPORT
     if worker["dropped"]:
         yield f"dropped {worker['dropped']:,} tuples", f"Storm replays what is acked. {_REPORT}"
 

@@ -245,9 +245,9 @@ def drain(
 ) -> None:
     """Move every executor away from a host.
 
-    None moves there until `nstorm undrain`. The leading controller does it, in every mode, also one
-    that is started later; `nstorm status` shows how far it is. Exit code 1: --within was too short,
-    or some executors stay. Exit code 2: refused, with the reason.
+    No executor moves to the host until `nstorm undrain`. The leading controller does it, in every
+    mode, also one that is started later; `nstorm status` shows how far it is. Exit code 1: --within
+    was too short, or some executors stay. Exit code 2: refused, with the reason.
     """
     limit_s = seconds("--within", within) if within else None
     config = storm_yaml.read_as(conf, from_storm_yaml)[0]

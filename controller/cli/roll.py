@@ -69,7 +69,7 @@ def roll(
     anew: Annotated[bool, typer.Option(help="Forget a roll that has not ended.")] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Empty host after host, run a command for each, and take it back.
+    """Empty hosts one by one, run a command, and return each to service.
 
     A host is back once its supervisor, with the hooks, and its agent have spoken again. Repeated,
     the same roll goes on where it was broken off. Exit code 1: a command failed; its host stays

@@ -60,7 +60,7 @@ def explain(
     journal: Journal = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say why a decision is as it is, or why something stays.
+    """Explain the last decision, or why an executor cannot move.
 
     A cycle that is named is decided again from the journal of this machine.
     """

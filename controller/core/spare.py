@@ -99,7 +99,7 @@ def _full_nodes(cases: Sequence[TopologyCase], high_frac: float) -> dict[str, st
         left = high_frac * made.cluster.capacity_cores * count / (count + 1)
         for w in np.flatnonzero(made.classes.load_cores > left):
             worker, node = made.cluster.workers[w], made.cluster.nodes[made.cluster.node_of[w]]
-            full[node] = f"{worker} would have too little with a worker more on its host"
+            full[node] = f"{worker} would exceed load.high if its host ran one more worker"
     return full
 
 

@@ -78,7 +78,9 @@ def veto_each(
             if of == case.id
         }
         early = {
-            name: Veto(Outcome.COOLDOWN, f"Storm started {name} lately, it may move in {s:.0f} s")
+            name: Veto(
+                Outcome.COOLDOWN, f"Storm started {name} a moment ago, it may move in {s:.0f} s"
+            )
             for name, s in young(case.view.publication, min_age_s, time_s).items()
         }
         left = unwanted.get(case.id, {})
@@ -151,7 +153,7 @@ def cooldown(left_s: Mapping[str, float], cooldown_s: float = math.inf) -> Vetoe
     Only moves that were undone again and again let one rest for longer than `cooldown_s`.
     """
     why = (
-        "moved lately and rests",
+        "has moved and rests",
         "could not move several times, so its rest has doubled: it rests",
     )
     return Vetoes(

@@ -104,7 +104,7 @@ def _cannot_relieve(view: View, hottest: int) -> str:
     need = float(snapshot.cpu_cores[biggest])
     text = f"{how_hot(view, hottest)} and cannot be relieved"
     if need <= high * float(view.cluster.capacity_cores.max()):
-        return f"{text}: nothing on it both may move and fits elsewhere"
+        return f"{text}: no movable executor on it fits on another worker"
     name = f"{snapshot.executors[biggest]} ({snapshot.component_of[biggest]})"
     return f"{text}: {name} alone needs {need:.3g} cores, more than {high:g} of any worker"
 

@@ -41,7 +41,7 @@ UNUSED_KEYS = (
     "vetoes",
 )
 # Without the seconds left: a replay shows none, and to write them takes as long as to decide.
-_RESTS = Veto(Outcome.COOLDOWN, "it moved lately")
+_RESTS = Veto(Outcome.COOLDOWN, "it has moved and rests")
 LEFT_OUT = (
     "A shuffle would send elsewhere once its targets are near.",
     "An overloaded worker would have slowed the topology down.",

@@ -108,7 +108,7 @@ def plan_of(
             for step in walked
         ],
         "places": found,
-        "more": f"the way is longer than {MOST_STEPS} steps" if walked[-1].decision.moves else "",
+        "more": f"the plan has more than {MOST_STEPS} steps" if walked[-1].decision.moves else "",
         "inter_node_frac": inter_node,
         "headroom_factor": [headroom(cluster, end, config.link_tps).factor for end in ends],
     }

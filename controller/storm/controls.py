@@ -56,7 +56,7 @@ def _in_force(controls: Controls, time_s: float) -> Controls:
 def pause(
     session: Session, reason: str, name: str = EVERYWHERE, until_s: float | None = None
 ) -> None:
-    """Let no decision begin a move of a topology, by its name."""
+    """Stop automatic moves of a topology, by its name."""
     made = Pause(reason, until_s)
     change(session, lambda c: replace(c, pauses={**c.pauses, name: made}))
 

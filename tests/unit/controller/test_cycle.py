@@ -282,7 +282,7 @@ def test_cooldown_is_the_outcome_when_only_resting_executors_would_gain() -> Non
         outcomes.append(report.outcome)
         world.written.clear()
     assert outcomes[1:] == [Outcome.MOVED, Outcome.COOLDOWN, Outcome.COOLDOWN]
-    assert "2-2 moved lately and rests for 103 s more" in report.reason
+    assert "2-2 has moved and rests for 103 s more" in report.reason
     world.now += 105
     assert controller.cycle().outcome is Outcome.MOVED
 
@@ -304,7 +304,7 @@ def test_what_storm_has_started_lately_stays_until_its_age() -> None:
     config = replace(AUTO, min_age_s=world_s - 50 + 3)
     reports = run(world, config, cycles=3)
     assert reports[1].outcome is Outcome.COOLDOWN
-    assert "Storm started 2-2 lately, it may move in 2 s" in reports[1].reason
+    assert "Storm started 2-2 a moment ago, it may move in 2 s" in reports[1].reason
     assert last(World(), replace(AUTO, min_age_s=world_s - 50)).outcome is Outcome.MOVED
 
 

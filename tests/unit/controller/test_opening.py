@@ -183,7 +183,7 @@ def test_no_slot_is_opened_where_it_would_leave_another_topology_too_little() ->
         return next(one for one in report.topologies if one.topology == "wc-1")
 
     assert [move.target for move in decided_beside(1).moves] == ["c:2"]
-    assert "c:1 would have too little with a worker more on its host" in decided_beside(2).reason
+    assert "c:1 would exceed load.high if its host ran one more worker" in decided_beside(2).reason
 
 
 def test_a_slot_that_waits_for_approval_is_looked_at_when_it_is_approved_and_planned() -> None:

@@ -80,7 +80,7 @@ def test_where_all_is_well_nothing_is_found() -> None:
         ),
         (
             status_of(worker_ack(A, [1]), worker_ack(B, [2], error="plan store: damaged")),
-            "worker host-b:1 of wc says: plan store: damaged",
+            "worker host-b:1 of wc reports: plan store: damaged",
         ),
         (
             status_of(worker_ack(A, [1], speaks=SPEAKS - 1), worker_ack(B, [2])),

@@ -275,7 +275,7 @@ def test_on_files_a_moved_executor_rests_as_in_a_live_run() -> None:
     assert [d.outcome for d in free] == [Outcome.WOULD_MOVE] * 4
     resting = list(walk_of_files(cluster, snapshot, replace(config, vetoes=True), 4))
     assert [s.decision.outcome for s in resting] == [Outcome.WOULD_MOVE, Outcome.COOLDOWN]
-    assert "0-0 moved lately and rests for 5 s more" in resting[-1].decision.reason
+    assert "0-0 has moved and rests for 5 s more" in resting[-1].decision.reason
 
 
 def test_a_policy_that_wants_what_it_might_have_had_is_not_held_against_the_vetoes() -> None:

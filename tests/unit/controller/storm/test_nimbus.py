@@ -154,7 +154,7 @@ def test_what_nimbus_cannot_publish_and_what_it_says_nothing_of() -> None:
     assert reason == "Nimbus cannot publish the topology: it has 300,000 bytes"
     world.report = replace(REPORT, topologies=())
     reason = asked(watch)
-    assert reason == "Nimbus has not published the topology lately"
+    assert reason == "Nimbus has not published the topology recently"
     reason = watch.stand_back(PUBLICATION, EMPTY, None)
     assert reason == "the hooks in Nimbus have never given a sign of life"
 
