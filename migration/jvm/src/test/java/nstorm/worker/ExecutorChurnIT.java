@@ -187,7 +187,7 @@ class ExecutorChurnIT {
         old.forward(worker.handOver, false);
         old.stop(worker.handOver);
         await("executor " + id + " stopped", moving(worker, () -> !worker.copies.containsKey(id)));
-        worker.start(worker.factory.begin(id), false, false);
+        worker.start(worker.factory.begin(id, false), false, false);
         ExecutorCopy copy = worker.copies.get(id);
         await("executor " + id + " ready", moving(worker, copy::ready));
         worker.claim(copy);
@@ -201,7 +201,7 @@ class ExecutorChurnIT {
     private static void spoutTurn(HookedWorker worker, ExecutorId id) throws Exception {
         worker.copies.get(id).finish(worker.handOver);
         await("spout " + id + " closed", moving(worker, () -> !worker.copies.containsKey(id)));
-        worker.start(worker.factory.begin(id), false, false);
+        worker.start(worker.factory.begin(id, false), false, false);
         ExecutorCopy copy = worker.copies.get(id);
         assertTrue(copy.prepared());
         worker.run(copy);
