@@ -398,7 +398,13 @@ def bench_gain(
     from tests.bench.gain.cases import CASES  # noqa: PLC0415
     from tests.bench.gain.report import as_tables, report  # noqa: PLC0415
     from tests.bench.gain.rounds import Rounds  # noqa: PLC0415
-    from tests.bench.gain.run import POLICIES, AskedGain, run_case, set_up  # noqa: PLC0415
+    from tests.bench.gain.run import (  # noqa: PLC0415
+        POLICIES,
+        AskedGain,
+        is_finished,
+        run_case,
+        set_up,
+    )
 
     cases, policies = case or list(CASES), policy or list(POLICIES)
     for option, wanted, known in (("case", cases, CASES), ("policy", policies, NAMES)):
@@ -406,8 +412,12 @@ def bench_gain(
             raise CommandError(f"--{option} {name}: {meant(name, known)}")
     finished = Rounds(file, set_up(trim=trim, own_cores=own_cores), resume=resume)
     asked = AskedGain(policies, rounds, cycles, trim, own_cores)
-    for name in cases:
-        run_case(name, CASES[name], asked, finished, _progress)
+    if is_finished(cases, asked, finished):
+        _progress(f"{file} is finished: it has all rounds that were asked for")
+    else:
+        finished.refuse_another_set_up()
+        for name in cases:
+            run_case(name, CASES[name], asked, finished, _progress)
     _answer(report(finished), as_tables, output)
 
 
@@ -439,6 +449,9 @@ def bench_downtime(
     link: Annotated[
         str | None, typer.Option(help="Rate of each node's link, as 20mbit; without, loopback.")
     ] = None,
+    own_cores: Annotated[
+        float | None, typer.Option(help="Cores of each node, as on a cluster; else all share them.")
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Keep the rounds that an interrupted run finished.")
     ] = False,
@@ -458,8 +471,10 @@ def bench_downtime(
     if not all(number.isdecimal() and 0 < int(number) <= most for number in numbers):
         raise CommandError(f"-M {together}: type numbers from 1 to {most} with commas between")
     at_once = tuple(dict.fromkeys(map(int, numbers)))
-    asked = Asked(duration, every, at_once, link, tuple(sorted(set(load))), rounds, rate, others)
-    file = FOLDER / f"downtime-{link or 'loopback'}.jsonl"
+    loads = tuple(sorted(set(load)))
+    asked = Asked(duration, every, at_once, link, loads, rounds, rate, others, own_cores)
+    nodes = "" if own_cores is None else f"-{own_cores:g}-cores"
+    file = FOLDER / f"downtime-{link or 'loopback'}{nodes}.jsonl"
     kept = Kept(file, asked, resume=resume)
     bench(asked, kept, _progress)
     found = report(kept.rounds, kept.steady_tps)

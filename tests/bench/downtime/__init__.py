@@ -60,6 +60,8 @@ class Asked:
         Sentences per second of the steady load; None for 60 % of what was measured at saturation.
     others : bool
         Whether Storm's ways and nstorm without lazy kill take their turn, too.
+    own_cores : float or None
+        What each node has; None where all share the machine's.
     """
 
     duration_s: int
@@ -70,6 +72,7 @@ class Asked:
     rounds: int
     rate_tps: float | None
     others: bool = True
+    own_cores: float | None = None
 
     def systems(self, number: int) -> list[System]:
         """Give the systems in the order of a round: to and fro, so that none is always late."""

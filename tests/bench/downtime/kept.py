@@ -41,7 +41,7 @@ class Kept:
         if not told:
             raise LabError(f"--resume: {file} has no run to go on with: leave --resume out")
         first, *rest = told
-        other = {key: value for key, value in first.items() if wanted[key] != value}
+        other = {key: first.get(key) for key in wanted if wanted[key] != first.get(key)}
         if other:
             raise LabError(f"--resume: the run in {file} was asked for {other}: ask the same")
         for row in rest:

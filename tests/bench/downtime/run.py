@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from deploy.lab import LabError
-from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab
+from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab, with_own_cores
 from deploy.lab.home.assemble import REPOSITORY
 from deploy.lab.ledger import SATURATE, WRITE_DELAY_S
 from deploy.lab.operator import Operator, beside
@@ -53,7 +53,7 @@ def bench(asked: Asked, kept: Kept, tell: Callable[[str], None]) -> None:
     Raises
     ------
     LabError
-        If this machine cannot bound the links that were asked for.
+        If this machine cannot have the links or the nodes that were asked for.
     """
     missing = [
         (load, number, system)
@@ -69,12 +69,14 @@ def bench(asked: Asked, kept: Kept, tell: Callable[[str], None]) -> None:
         "bench-downtime",
         hooks_jar=HOOKS_JAR,
         conf=CLUSTER,
+        cores=asked.own_cores,
         link=asked.link,
         trimmed=True,
         worker_heap_mb=768,
     )
+    with_own_cores(lab, asked.own_cores)
     if lab.layout.options.cannot_show:
-        raise LabError(f"--link: {'; '.join(lab.layout.options.cannot_show)}")
+        raise LabError(f"not as asked for: {'; '.join(lab.layout.options.cannot_show)}")
     with lab:
         for load in asked.loads:
             rounds = [row for row in missing if row[0] is load]

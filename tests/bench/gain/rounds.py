@@ -52,7 +52,7 @@ class Rounds:
     Raises
     ------
     CommandError
-        When there are rounds that are not to be gone on with, or of another set-up.
+        When there are rounds that are not to be gone on with.
     """
 
     def __init__(self, file: Path, setup: Mapping[str, Any], *, resume: bool) -> None:
@@ -67,12 +67,16 @@ class Rounds:
         if not told:
             told = [{"setup": wanted}]
             rows.append(file, told[0])
-        if told[0].get("setup") != wanted:
+        self._as_set_up = told[0].get("setup") == wanted
+        self.rows = told[1:]
+
+    def refuse_another_set_up(self) -> None:
+        """Refuse to add to rounds that new ones could not be compared with."""
+        if not self._as_set_up:
             raise CommandError(
-                f"{file} has rounds of another set-up, such as --trim, links or a workload's "
+                f"{self._file} has rounds of another set-up, such as --trim, links or a workload's "
                 "configuration: remove it"
             )
-        self.rows = told[1:]
 
     def add(self, case: str, policy: str, **piece: Any) -> None:
         """Write a finished piece down."""

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -169,6 +169,13 @@ def set_up(*, trim: bool, own_cores: float | None) -> dict[str, Any]:
     }
 
 
+def is_finished(cases: Iterable[str], asked: AskedGain, rounds: Rounds) -> bool:
+    """Tell whether there is nothing left to measure."""
+    return not any(
+        _lacks(name, policy, asked, rounds) for name in cases for policy in asked.policies
+    )
+
+
 def run_case(
     name: str, case: Case, asked: AskedGain, rounds: Rounds, tell: Callable[[str], None]
 ) -> None:
@@ -188,7 +195,7 @@ def run_case(
     LabError
         When Storm has placed the executors otherwise than in the finished rounds.
     """
-    if not any(_lacks(name, policy, asked, rounds) for policy in asked.policies):
+    if is_finished([name], asked, rounds):
         return
     sweep()
     planned = plan_lab(

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from deploy.lab import LabError
+from deploy.lab.cluster import Lab
 from migration.model import ExecutorId, Slot
-from tests.bench.downtime import CONTROL, Asked, Load, Round, System, Way
+from tests.bench.downtime import CONTROL, Asked, Load, Round, System, Way, run
 from tests.bench.downtime.kept import Kept
 from tests.bench.downtime.picture import draw
 from tests.bench.downtime.report import as_tables, report
@@ -87,10 +88,25 @@ def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
     assert not again.has("steady", 2, CONTROL.name)
     with pytest.raises(LabError, match=r"was asked for.*'duration_s': 60"):
         Kept(file, replace(ASKED, duration_s=61), resume=True)
+    with pytest.raises(LabError, match=r"was asked for.*'own_cores': None"):
+        Kept(file, replace(ASKED, own_cores=0.9), resume=True)
     with pytest.raises(LabError, match="go on by --resume, or remove it"):
         Kept(file, ASKED, resume=False)
     with pytest.raises(LabError, match="no run to go on with"):
         Kept(tmp_path / "none.jsonl", ASKED, resume=True)
+
+
+def test_nodes_get_the_cores_that_were_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(name: str, **asked: object) -> Lab:
+        raise LabError(f"{asked['cores']} cores, {asked['link']}")
+
+    monkeypatch.setattr(run, "plan_lab", refuse)
+    asked = replace(ASKED, own_cores=0.9, link="20mbit")
+    kept = Kept(tmp_path / "run.jsonl", asked, resume=False)
+    with pytest.raises(LabError, match=r"0\.9 cores, 20mbit"):
+        run.bench(asked, kept, print)
 
 
 def test_seconds_count_against_the_mean_without_a_migration(tmp_path: Path) -> None:

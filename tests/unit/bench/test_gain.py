@@ -1,11 +1,13 @@
 """Finished rounds are kept, and mean the same in another lab; a policy's placement is reachable."""
 
+import json
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 from lab_figures import side
+from typer.testing import CliRunner
 
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.errors import CommandError
@@ -13,10 +15,11 @@ from deploy.lab.network import parse_rate
 from deploy.lab.pairing import Pair
 from deploy.lab.workloads import configure
 from migration.model import Component, ExecutorId, Slot
+from tests.bench.command import app
 from tests.bench.gain.cases import CASES
 from tests.bench.gain.report import as_tables, report
 from tests.bench.gain.rounds import Rounds, Target, named, names_of, unnamed
-from tests.bench.gain.run import POLICIES, decided
+from tests.bench.gain.run import POLICIES, decided, set_up
 
 STORM, NEW = {"1-1": "n1:1", "2-2": "n2:1"}, {"1-1": "n1:1", "2-2": "n1:1"}
 TARGET = Target(STORM, NEW, (("2-2", "n1:1"),), "NOTHING_TO_GAIN: all is together")
@@ -83,7 +86,23 @@ def test_rounds_of_another_set_up_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "gain.jsonl"
     finished(file)
     with pytest.raises(CommandError, match="another set-up"):
-        Rounds(file, {**SETUP, "trimmed": False}, resume=True)
+        Rounds(file, {**SETUP, "trimmed": False}, resume=True).refuse_another_set_up()
+    Rounds(file, SETUP, resume=True).refuse_another_set_up()
+
+
+@pytest.mark.parametrize("trim", [[], ["--trim"]])
+def test_a_finished_file_gives_its_report_whatever_its_set_up(
+    tmp_path: Path, trim: list[str]
+) -> None:
+    file = tmp_path / "gain.jsonl"
+    rounds = Rounds(file, set_up(trim=True, own_cores=None), resume=False)
+    rounds.add("cpu", "gather", target=asdict(TARGET))
+    for load in (2.0, 3.0):
+        rounds.add_pair("cpu", "gather", PAIR, load)
+    command = ["gain", "--case", "cpu", "--policy", "gather", "--rounds", "2", "--resume"]
+    said = CliRunner().invoke(app, [*command, *trim, "--file", str(file), "-o", "json"])
+    assert f"{file} is finished" in said.stderr
+    assert json.loads(said.stdout)["cpu"]["policies"]["gather"]["pairs"] == 2
 
 
 def test_names_are_the_same_whatever_ids_supervisors_have() -> None:

@@ -115,8 +115,10 @@ final class Placement {
      */
     void reassignDead() {
         Map<ExecutorDetails, WorkerSlot> reassigned = new HashMap<>();
-        for (List<ExecutorDetails> group : dead().values()) {
-            WorkerSlot free = freeSlot(assigned(existing, id(group.get(0))), reassigned.values());
+        Collection<List<ExecutorDetails>> groups = dead().values();
+        Set<String> isolated = groups.isEmpty() ? Set.of() : isolatedHosts();
+        for (List<ExecutorDetails> group : groups) {
+            WorkerSlot free = freeSlot(assigned(existing, id(group.get(0))), reassigned.values(), isolated);
             if (free == null) {
                 return;
             }
@@ -138,7 +140,7 @@ final class Placement {
         return groups;
     }
 
-    private WorkerSlot freeSlot(Assigned former, Collection<WorkerSlot> taken) {
+    private WorkerSlot freeSlot(Assigned former, Collection<WorkerSlot> taken, Set<String> isolated) {
         List<WorkerSlot> free = new ArrayList<>(cluster.getAvailableSlots());
         free.removeAll(taken);
         free.removeAll(slots.values());
@@ -146,7 +148,6 @@ final class Placement {
             return null;
         }
         String host = existing.get_node_host().get(former.slot().supervisor());
-        Set<String> isolated = isolatedHosts();
         free.removeIf(slot -> isolated.contains(cluster.getHost(slot.getNodeId())));
         List<WorkerSlot> sorted = EvenScheduler.sortSlots(free);
         return sorted.stream().filter(slot -> host != null && host.equals(cluster.getHost(slot.getNodeId())))

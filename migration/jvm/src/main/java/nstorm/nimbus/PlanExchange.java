@@ -50,6 +50,8 @@ final class PlanExchange implements KnownPlans, Runnable {
     private Znodes znodes;
     private Publisher publisher;
     private volatile Map<String, Plan> plans;
+    /** Those whose plan has a node, readable or not; null until they were read. */
+    private volatile Set<String> managed;
     private volatile Topologies topologies;
     private volatile String scheduler = "";
 
@@ -73,8 +75,8 @@ final class PlanExchange implements KnownPlans, Runnable {
 
     @Override
     public boolean manages(String topologyId) {
-        Map<String, Plan> read = plans;
-        return read == null || read.containsKey(topologyId);
+        Set<String> read = managed;
+        return read == null || read.contains(topologyId);
     }
 
     /** A round begins; waits until the plans have been read once, at most this long. */
@@ -101,6 +103,7 @@ final class PlanExchange implements KnownPlans, Runnable {
                     // As they were when another Nimbus took over; the first round after that knows better.
                     topologies = null;
                     // Until they are read again every topology counts as managed.
+                    managed = null;
                     plans = null;
                 }
             } catch (Exception | LinkageError e) {
@@ -153,6 +156,7 @@ final class PlanExchange implements KnownPlans, Runnable {
             }
         }
         plans = newest;
+        managed = Set.copyOf(topologies);
         firstRead.countDown();
     }
 

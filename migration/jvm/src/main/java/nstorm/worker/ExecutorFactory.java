@@ -19,6 +19,7 @@ import org.apache.storm.daemon.Task;
 import org.apache.storm.daemon.worker.WorkerState;
 import org.apache.storm.executor.Executor;
 import org.apache.storm.executor.ExecutorShutdown;
+import org.apache.storm.executor.spout.SpoutExecutor;
 import org.apache.storm.utils.JCQueue;
 import org.apache.storm.utils.ObjectReader;
 import org.apache.storm.utils.Utils;
@@ -31,6 +32,7 @@ final class ExecutorFactory {
     private final WorkerBackPressure backPressure;
     private final boolean flushTuples;
     private final Declared declared;
+    final ClassesAhead classesAhead = new ClassesAhead();
 
     ExecutorFactory(WorkerState state, WorkerTables tables, WorkerBackPressure backPressure) {
         this.state = state;
@@ -49,15 +51,20 @@ final class ExecutorFactory {
 
     /** What the bolts of an executor remember; to be called on its thread, once they are prepared. */
     Memory memoryOf(Executor executor) {
-        List<Task> tasks = StormFields.<ArrayList<Task>>get(StormFields.ID_TO_TASK, executor).stream().filter(Objects::nonNull).toList();
+        List<Task> tasks = tasksOf(executor);
         Memory memory = new Memory(executor.getComponentId(), tasks.stream().map(Task::getTaskObject).toList(),
                 tasks.stream().map(Task::getUserContext).toList(), declared, executor.getTopoConf());
         memory.prepared();
         return memory;
     }
 
+    private static List<Task> tasksOf(Executor executor) {
+        return StormFields.<ArrayList<Task>>get(StormFields.ID_TO_TASK, executor).stream().filter(Objects::nonNull).toList();
+    }
+
     /** The copy of an executor that Storm itself has started. */
     ExecutorCopy of(ExecutorShutdown started) {
+        tasksOf(StormFields.get(StormFields.SHUTDOWN_EXECUTOR, started)).forEach(task -> classesAhead.opens(task.getTaskObject().getClass()));
         return new ExecutorCopy(started, flushTuples, false, declared);
     }
 
@@ -65,12 +72,13 @@ final class ExecutorFactory {
      * Begins to build queue and executor. The user's bolt is read and made on a thread of its own: that may take seconds, and the
      * caller has other moves to follow.
      *
+     * @param waits whether it opens only once its old copy has ended, as a spout always does
      * @throws IllegalStateException if that cannot even begin; nothing of it is left then
      */
-    Build begin(ExecutorId id) {
+    Build begin(ExecutorId id, boolean waits) {
         JCQueue queue = makeQueue(id.toStorm());
         tables.addReceiveQueue(id, queue);
-        FutureTask<Executor> made = new FutureTask<>(() -> Executor.mkExecutor(state, id.toStorm(), credentials()));
+        FutureTask<Executor> made = new FutureTask<>(() -> build(id, waits));
         Thread thread = new Thread(made, "nstorm-build-" + id);
         thread.setDaemon(true);
         try {
@@ -80,6 +88,14 @@ final class ExecutorFactory {
             throw new IllegalStateException("no thread to build it: " + e, e);
         }
         return new Build(id, queue, made);
+    }
+
+    private Executor build(ExecutorId id, boolean waits) throws Exception {
+        Executor executor = Executor.mkExecutor(state, id.toStorm(), credentials());
+        if (waits || executor instanceof SpoutExecutor) {
+            tasksOf(executor).forEach(task -> classesAhead.load(task.getTaskObject().getClass()));
+        }
+        return executor;
     }
 
     /** An executor that is being built. */

@@ -14,11 +14,16 @@ final class HandOver {
     private final WorkerState state;
     private final Routes routes;
     private final MisroutedTuples misrouted;
+    private final int producerBatch;
+    private final int transferBatch;
 
     HandOver(WorkerState state, Routes routes, MisroutedTuples misrouted) {
         this.state = state;
         this.routes = routes;
         this.misrouted = misrouted;
+        Map<String, Object> conf = state.getTopologyConf();
+        producerBatch = ObjectReader.getInt(conf.get(Config.TOPOLOGY_PRODUCER_BATCH_SIZE), 1);
+        transferBatch = ObjectReader.getInt(conf.get(Config.TOPOLOGY_TRANSFER_BATCH_SIZE), 1);
     }
 
     void take(AddressedTuple tuple) {
@@ -57,8 +62,6 @@ final class HandOver {
      */
     void flushBatchesOf(Executor executor) throws InterruptedException {
         executor.getExecutorTransfer().flush();
-        Map<String, Object> conf = executor.getTopoConf();
-        int producerBatch = ObjectReader.getInt(conf.get(Config.TOPOLOGY_PRODUCER_BATCH_SIZE), 1);
         for (int i = 1; i < producerBatch; i++) {
             for (JCQueue queue : routes) {
                 if (queue != null) {
@@ -66,7 +69,6 @@ final class HandOver {
                 }
             }
         }
-        int transferBatch = ObjectReader.getInt(conf.get(Config.TOPOLOGY_TRANSFER_BATCH_SIZE), 1);
         for (int i = 1; i < transferBatch; i++) {
             state.flushRemotes();
         }

@@ -130,7 +130,7 @@ final class HookedWorker {
     void start(ExecutorId id, boolean still, boolean waits) {
         ExecutorFactory.Build build = builds.get(id);
         if (build == null) {
-            builds.put(id, factory.begin(id));
+            builds.put(id, factory.begin(id, waits));
         } else if (build.made().isDone()) {
             builds.remove(id);
             start(build, still, waits);

@@ -99,6 +99,11 @@ final class Routes extends ArrayList<JCQueue> {
             tasks = initial.toArray(new Integer[0]);
         }
 
+        /** Another object after each change. */
+        Object version() {
+            return tasks;
+        }
+
         synchronized void addAllOf(int start, int end) {
             List<Integer> next = new ArrayList<>(Arrays.asList(tasks));
             for (int task = start; task <= end; task++) {

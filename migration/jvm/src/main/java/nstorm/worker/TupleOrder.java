@@ -71,6 +71,8 @@ final class TupleOrder {
         volatile Slot lastSent;
         /** When the plan was followed last with the move in it; of the reconciler's thread. */
         long plannedNanos;
+        /** The tasks of this worker that senders were last looked for among. */
+        Object searched;
 
         Moving(Entry entry, int task, Slot me, Set<String> feeders, Slot owner) {
             move = entry.id();
@@ -168,16 +170,25 @@ final class TupleOrder {
                 serializer();
             }
             one.plannedNanos = now;
-            for (int sender : tables.taskIds()) {
-                if (one.feeders.contains(worker.state.getTaskToComponent().get(sender))) {
-                    one.senders.add(sender);
-                }
-            }
+            addSenders(one);
         }
         ExecutorCopy copy = worker.copies.get(entry.executor());
         if (entry.touches(worker.me) && copy != null) {
             open(copy, entry);
         }
+    }
+
+    private void addSenders(Moving one) {
+        Object tasks = tables.taskIds().version();
+        if (one.searched == tasks) {
+            return;
+        }
+        for (int sender : tables.taskIds()) {
+            if (one.feeders.contains(worker.state.getTaskToComponent().get(sender))) {
+                one.senders.add(sender);
+            }
+        }
+        one.searched = tasks;
     }
 
     private Set<String> feeders(int task) {

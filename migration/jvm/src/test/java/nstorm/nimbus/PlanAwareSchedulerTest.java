@@ -115,6 +115,16 @@ class PlanAwareSchedulerTest {
         assertEquals(1, stock.shown.size());
     }
 
+    /** A host has come back: Storm uses it for what was never moved, though another topology was. */
+    @Test
+    void whatWasNeverMovedIsSpreadByStorm() {
+        SmallCluster small = new SmallCluster().topology("t", 2, 2).place("t", "s1:6700", 1, 2).plan("t")
+            .topology("u", 2, 2).place("u", "s1:6701", 1, 2);
+        Cluster cluster = scheduled(small);
+        assertEquals("s1:6700=1,2", shown(cluster, "t"));
+        assertEquals("s1:6701=2 s2:6700=1", shown(cluster, "u"));
+    }
+
     @ParameterizedTest
     @EnumSource(Phase.class)
     void aSlotThatAMoveHasOpenedIsUsedFromStopOn(Phase phase) {

@@ -107,6 +107,20 @@ class PlanExchangeIT {
         eventually("read again", () -> !storm.exchange.manages("t"));
     }
 
+    /** It has been moved, whatever its plan says: a spread would restart what was packed. */
+    @Test
+    void whoLeadsForTheFirstTimeKeepsATopologyWhosePlanCannotBeRead() throws Exception {
+        storm.leader.set(false);
+        eventually("forgotten", () -> storm.exchange.manages("u"));
+        storm.znodes.write(PLAN, "garbage".getBytes(StandardCharsets.UTF_8));
+        storm.leader.set(true);
+        eventually("read", () -> !storm.exchange.manages("u"));
+        assertTrue(storm.exchange.manages("t"));
+        assertNull(storm.exchange.of("t"));
+        storm.znodes.delete(PLAN);
+        eventually("gone", () -> !storm.exchange.manages("t"));
+    }
+
     @Test
     void whatAnotherOneHasWrittenIsWrittenAgain() throws Exception {
         eventually("a sign of life", () -> storm.told("t") != null);

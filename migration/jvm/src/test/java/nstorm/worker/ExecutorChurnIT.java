@@ -13,6 +13,10 @@ import java.util.Queue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import javax.management.MBeanServer;
+import javax.management.ObjectName;
 import nstorm.wire.ExecutorId;
 import org.apache.storm.Config;
 import org.apache.storm.LocalCluster;
@@ -129,7 +133,8 @@ class ExecutorChurnIT {
         }
     }
 
-    private record Footprint(int threads, int metrics, int rateCounters, int timers, long files, long heapBytes) {
+    private record Footprint(int threads, int metrics, int rateCounters, int timers, long files, long heapBytes, int beans,
+            int classes, int loaders) {
         static Footprint of(HookedWorker worker) throws Exception {
             StormTimer timer = StormFields.get(StormFields.USER_TIMER, worker.state);
             var os = (com.sun.management.UnixOperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
@@ -138,17 +143,29 @@ class ExecutorChurnIT {
                 Thread.sleep(100);
             }
             Runtime runtime = Runtime.getRuntime();
+            MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
             return new Footprint(Thread.activeCount(), worker.state.getMetricRegistry().getRegistry().getNames().size(),
                     StormFields.<java.util.Set<?>>get(StormFields.RATE_COUNTERS, worker.state.getMetricRegistry()).size(),
                     queueOf(timer).size(), os.getOpenFileDescriptorCount(),
-                    runtime.totalMemory() - runtime.freeMemory());
+                    runtime.totalMemory() - runtime.freeMemory(), beans.getMBeanCount(),
+                    ManagementFactory.getClassLoadingMXBean().getLoadedClassCount(), loaders(beans));
         }
 
-        /** Storm registers some metrics on first use, so a few may differ; a leak would be a thousand. */
+        /** Those that have classes, as the JVM lists them; a hidden class may count as one. */
+        private static int loaders(MBeanServer beans) throws Exception {
+            String listed = (String) beans.invoke(new ObjectName("com.sun.management:type=DiagnosticCommand"), "vmClassloaderStats",
+                    new Object[] {new String[0]}, new String[] {String[].class.getName()});
+            Matcher total = Pattern.compile("(?m)^Total = (\\d+)").matcher(listed);
+            assertTrue(total.find(), listed);
+            return Integer.parseInt(total.group(1));
+        }
+
+        /** Storm registers some metrics and loads some classes on first use, so a few may differ; a leak would be a thousand. */
         boolean isLike(Footprint before, long noiseBytes) {
             return metrics <= before.metrics + 20 && rateCounters <= before.rateCounters + 20
                     && timers <= before.timers + 1 && threads <= before.threads + 10 && files <= before.files + 10
-                    && heapBytes < before.heapBytes + noiseBytes;
+                    && heapBytes < before.heapBytes + noiseBytes && beans <= before.beans + 10
+                    && classes <= before.classes + 100 && loaders <= before.loaders + 10;
         }
 
         private static Queue<?> queueOf(StormTimer timer) throws Exception {
@@ -187,7 +204,7 @@ class ExecutorChurnIT {
         old.forward(worker.handOver, false);
         old.stop(worker.handOver);
         await("executor " + id + " stopped", moving(worker, () -> !worker.copies.containsKey(id)));
-        worker.start(worker.factory.begin(id), false, false);
+        worker.start(worker.factory.begin(id, false), false, false);
         ExecutorCopy copy = worker.copies.get(id);
         await("executor " + id + " ready", moving(worker, copy::ready));
         worker.claim(copy);
@@ -201,7 +218,7 @@ class ExecutorChurnIT {
     private static void spoutTurn(HookedWorker worker, ExecutorId id) throws Exception {
         worker.copies.get(id).finish(worker.handOver);
         await("spout " + id + " closed", moving(worker, () -> !worker.copies.containsKey(id)));
-        worker.start(worker.factory.begin(id), false, false);
+        worker.start(worker.factory.begin(id, false), false, false);
         ExecutorCopy copy = worker.copies.get(id);
         assertTrue(copy.prepared());
         worker.run(copy);

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import nstorm.wire.ExecutorId;
@@ -18,6 +19,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** A target that cannot build or open what it is to get, or takes long. */
 class OpeningIT {
@@ -61,6 +64,21 @@ class OpeningIT {
         one.awaitAck("away", "STOPPED");
         one.plan("m", executor, one.elsewhere, one.worker.me, Phase.PREPARE);
         one.awaitAck("m", "READY");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"source, spout", "holder, renew"})
+    void whatOpensLateHasItsClassesOnceItIsReady(String component, String way) throws Exception {
+        ExecutorId executor = one.idOf(component);
+        Class<?> type = component.equals("source") ? Source.class : Holder.class;
+        Set<Class<?>> opened = one.worker.factory.classesAhead.opened;
+        assertTrue(opened.contains(type), "Storm has opened it");
+        opened.clear();
+        prepared(executor, way);
+        assertEquals(Set.of(type), opened);
+        opened.addAll(Set.of(Source.class, Holder.class));
+        one.plan("m", executor, one.elsewhere, one.worker.me, Phase.STOP);
+        one.awaitAck("m", "ROUTED");
     }
 
     @Test

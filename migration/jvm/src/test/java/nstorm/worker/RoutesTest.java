@@ -2,7 +2,9 @@ package nstorm.worker;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
@@ -29,8 +31,11 @@ class RoutesTest {
         tasks.addAllOf(6, 7);
         tasks.addAllOf(7, 7);
         assertEquals(List.of(5, 6, 7, 9), new ArrayList<>(asStormSeesIt));
+        Object version = tasks.version();
+        assertSame(version, tasks.version());
         tasks.removeAllOf(6, 9);
         assertEquals(Set.of(5), new HashSet<>(asStormSeesIt));
+        assertNotSame(version, tasks.version());
         assertTrue(asStormSeesIt.contains(5));
         assertFalse(asStormSeesIt.contains(6));
         assertEquals(5, asStormSeesIt.stream().mapToInt(t -> t).sum());
