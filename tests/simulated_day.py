@@ -18,7 +18,6 @@ from typing import Any, cast
 import psutil
 import typer
 from msgspec import structs
-from recorded_world import TICK_S, publication, windows
 
 from agent.config import AgentConfig
 from agent.daemon import Agent
@@ -47,6 +46,7 @@ from migration.model import (
     WorkerLoad,
     traffic_of,
 )
+from tests.recorded_world import TICK_S, publication, windows
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
 EXECUTORS = 40
