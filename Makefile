@@ -5,6 +5,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
+# .mvn/maven.config has the options of every Maven run in this checkout.
 MVN := mvn -q -B
 HOOKS_JAR := migration/jvm/target/nstorm-hooks.jar
 WORKLOAD_JAR := deploy/lab/workload/target/nstorm-workload.jar
@@ -24,6 +25,7 @@ build/tools.stamp: deploy/setup.sh
 	deploy/setup.sh $(PYTHON)
 	touch $@
 
+# constraints.txt has no hashes: with one, pip refuses to install from a folder, as here and in docs/install.md.
 build/venv.stamp: pyproject.toml constraints.txt | build/tools.stamp
 	.venv/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
 	.venv/bin/python -m pip install -q -c constraints.txt "pip>=25.1"

@@ -1,8 +1,7 @@
 """Figures of a window for tests, in which single ones are then others."""
 
-from messages import replace
-
 from deploy.lab.figures import Figures
+from tests.messages import replace
 
 FIGURES = Figures(
     acked_tps=1000.0,

@@ -6,10 +6,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import messages
 import msgspec
 import numpy as np
-from messages import replace
 
 from controller.config import Config, build
 from controller.cycle import Memory, Seen, cycle, failed
@@ -21,6 +19,8 @@ from controller.report import TopologyReport
 from deploy.cycle import cycle_with_searches
 from deploy.ingest.world import Window, WindowWorld
 from migration.model import Edge, ExecutorId, Node, Publication, Slot
+from tests import messages
+from tests.messages import replace
 
 SLOTS = tuple(Slot(node, port) for node in "ab" for port in (1, 2))
 BEGIN_S = 1_700_000_000.0

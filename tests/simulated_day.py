@@ -18,7 +18,6 @@ from typing import Any, cast
 import psutil
 import typer
 from msgspec import structs
-from recorded_world import TICK_S, publication, windows
 
 from agent.config import AgentConfig
 from agent.daemon import Agent
@@ -29,7 +28,7 @@ from controller.cycle import Memory, cycle
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Bounds, Writer
 from controller.storm.history import History
-from controller.storm.live import LiveController, _figures
+from controller.storm.live import LiveController
 from controller.storm.status import document, publish
 from controller.storm.telemetry import Telemetry
 from deploy.ingest.world import WindowWorld
@@ -47,6 +46,7 @@ from migration.model import (
     WorkerLoad,
     traffic_of,
 )
+from tests.recorded_world import TICK_S, publication, windows
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
 EXECUTORS = 40
@@ -112,12 +112,12 @@ def controller_day(folder: Path, seconds: float, every_s: float) -> Iterator[dic
             begun = [e for p in report.plans.values() for e in p.entries]
             for entry in begun:
                 asked = {"asked_by": "policy", "why": report.topologies[0].reason}
-                figures = _figures(report.topologies[0])
+                figures = figures(report.topologies[0])
                 history.begin("wc-1", entry, seen.time_s, {**asked, "before": figures})
             recorder.record(before, seen, report)
             world.write(report)
             live._show(report.topologies)
-            figures_now = {r.topology: _figures(r) for r in report.topologies if r.picture}
+            figures_now = {r.topology: figures(r) for r in report.topologies if r.picture}
             history.measure(figures_now, seen.time_s)
             history.dump()
             shown = document(

@@ -1,6 +1,6 @@
 """Made-up recorded load for which one knows the best setting, and an engine without Spark."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +56,7 @@ def span(
         cluster=CLUSTER,
         first=first,
         place=place,
-        time_s=begin_s + TICK_S * np.arange(ticks),
+        time_s=begin_s + TICK_S * np.arange(ticks, dtype=np.float64),
         span_s=np.full(ticks, TICK_S),
         cpu_cores=cpu,
         traffic_tps=table,
@@ -91,7 +91,7 @@ def here(wave: Wave, trials: Sequence[Trial], done: Callable[[int], None]) -> li
 
 
 def swept(
-    spans: Sequence[Span], folder: Path, space: Space, today: dict[str, object]
+    spans: Sequence[Span], folder: Path, space: Space, today: Mapping[str, object]
 ) -> tuple[list[Chunk], list[SetOutcome]]:
     """Sweep a space over made-up load."""
     chunks = unpack(spans, folder)

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from deploy.lab.cluster import REPOSITORY, WORKLOAD_JAR
+from deploy.lab.home.assemble import REPOSITORY
+from deploy.lab.layout import WORKLOAD_JAR
 
 STORM = REPOSITORY / "build" / "storm-2.8.3"
 SUBMIT = ("--class", "nstorm.workload.Submit", "--storm-home", str(STORM))

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scraping import (
+
+from controller.storm.status import read
+from deploy.lab import LabError
+from deploy.lab.cluster import Lab
+from kvstore.zookeeper import Session
+from tests.scraping import (
     dashboard_queries,
     free_port,
     metrics_asked_for,
     need_prometheus,
     scraping,
 )
-
-from controller.storm.status import read
-from deploy.lab import LabError
-from deploy.lab.cluster import Lab
-from kvstore.zookeeper import Session
 
 pytestmark = pytest.mark.cluster
 

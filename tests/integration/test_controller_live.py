@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from messages import executor, node_acks, publication, replace, worker_ack, worker_load
 from typer.testing import CliRunner
 
 from controller.cli.main import app
@@ -52,6 +51,7 @@ from migration.model import (
 )
 from tests.chaos.faults import expire_session
 from tests.integration.test_zookeeper import Proxy
+from tests.messages import executor, node_acks, publication, replace, worker_ack, worker_load
 
 pytestmark = pytest.mark.zookeeper
 
@@ -430,8 +430,8 @@ def test_a_move_is_waited_for_while_zookeeper_is_away(
         conf = write_conf(tmp_path / "storm.yaml", f"{line.address}/{root}")
         log = tmp_path / "log"
         with log.open("wb") as sink:
-            command = [NSTORM, "move", "wc", "7-7", "a:6701", "--wait", "--conf", conf]
-            asking = subprocess.Popen(command, stdout=sink, stderr=sink)
+            words = ["move", "wc", "7-7", "a:6701", "--wait", "--conf", str(conf)]
+            asking = subprocess.Popen([NSTORM, *words], stdout=sink, stderr=sink)
         try:
             wait_for(lambda: "PREPARE" in log.read_text(), 60.0)
             line.cut()
@@ -445,9 +445,10 @@ def test_a_move_is_waited_for_while_zookeeper_is_away(
     assert "7-7 MOVED" in log.read_text()
 
 
-def ask(session: Session, *wish: str) -> Command:
+def ask(session: Session, topology: str, executor: str, slot: str) -> Command:
     """Queue a command and wait for its end."""
-    path = session.create(f"{COMMANDS}/c-", encode(Command(*wish)), ephemeral=True, sequence=True)
+    wish = encode(Command(topology, executor, slot))
+    path = session.create(f"{COMMANDS}/c-", wish, ephemeral=True, sequence=True)
 
     def ended() -> Command | None:
         stored = session.read(path)

@@ -7,10 +7,10 @@ from urllib.request import urlopen
 
 import pytest
 import yaml
-from scraping import PROMETHEUS, RULES, alerts, dashboard_queries, free_port, need_prometheus
 
 from controller.storm.status import read
 from tests.integration.test_controller_live import NSTORM, new_root, played, wait_for, write_conf
+from tests.scraping import PROMETHEUS, RULES, alerts, dashboard_queries, free_port, need_prometheus
 
 MINUTES = 40
 # What each alert is made of: series by the minute. Beside them stands what is well.
@@ -141,7 +141,7 @@ def test_a_change_of_leader_changes_no_sum_of_the_dashboard(tmp_path: Path) -> N
     path = tmp_path / "tests.yml"
     test = {"interval": "1m", "input_series": series, "promql_expr_test": [expected]}
     path.write_text(yaml.safe_dump({"tests": [test]}))
-    command = [PROMETHEUS / "promtool", "test", "rules", path]
+    command: list[str | Path] = [PROMETHEUS / "promtool", "test", "rules", path]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
 

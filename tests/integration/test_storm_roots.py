@@ -56,7 +56,7 @@ def agents(*worlds: World) -> Iterator[None]:
             world.close()
 
 
-def test_two_clusters_on_one_zookeeper_do_not_meet(zookeeper: str, tmp_path: Path):
+def test_two_clusters_on_one_zookeeper_do_not_meet(zookeeper: str, tmp_path: Path) -> None:
     one, other = new_root(zookeeper), new_root(zookeeper)
     with (
         played(one),
@@ -87,7 +87,7 @@ def test_two_clusters_on_one_zookeeper_do_not_meet(zookeeper: str, tmp_path: Pat
 
 
 def _tick(session: Session) -> int:
-    return max(cycle["tick"] for cycle in (read(session) or {})["cycles"])
+    return max(int(cycle["tick"]) for cycle in (read(session) or {})["cycles"])
 
 
 def _followed(session: Session) -> str:
@@ -99,7 +99,7 @@ def _followed(session: Session) -> str:
 @pytest.mark.parametrize("there", [False, True], ids=["no root", "a root of something else"])
 def test_without_a_storm_nothing_is_touched_until_there_is_one(
     zookeeper: str, tmp_path: Path, there: bool
-):
+) -> None:
     root = f"/elsewhere-{uuid.uuid4().hex[:8]}"
     conf = str(write_conf(tmp_path / "storm.yaml", zookeeper + root))
     with Session(zookeeper) as session:

@@ -17,7 +17,8 @@ import pytest
 from controller.core.topology import TopologyView
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import REFUSED
-from deploy.lab.cluster import HOOKS_JAR, REPOSITORY, Lab, plan_lab, sweep
+from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab, sweep
+from deploy.lab.home.assemble import REPOSITORY
 from deploy.lab.operator import Operator, beside, published
 from kvstore.zookeeper import Session
 from migration import wire
@@ -176,7 +177,7 @@ def undisturbed(lab: Lab) -> int:
         acked = ledger.totals().acked
         lab.wait_until(
             "three seconds of sentences are acked",
-            lambda acked=acked: ledger.totals().acked >= acked + 3 * RATE_TPS,
+            lambda acked=acked: ledger.totals().acked >= acked + 3 * RATE_TPS,  # type: ignore[misc]
         )
         after = failed(lab)
         if after == before:
@@ -184,10 +185,14 @@ def undisturbed(lab: Lab) -> int:
         before = after
 
 
+def wait_for_end(lab: Lab, name: str) -> None:
+    lab.wait_until(f"{name} has ended", lambda: lab.daemon(name) is None)
+
+
 def restart(lab: Lab, *names: str) -> None:
     for name in names:
         lab.kill_daemon(name, SIGTERM)
-        lab.wait_until(f"{name} has ended", lambda name=name: lab.daemon(name) is None)
+        wait_for_end(lab, name)
         lab.start_daemon(name)
 
 
@@ -254,7 +259,7 @@ def test_workers_of_before_beside_everything_of_today(
     for node in fed.nodes:
         agent = f"agent-{node.host}"
         fed.kill_daemon(agent, SIGTERM)
-        fed.wait_until("the agent has ended", lambda agent=agent: fed.daemon(agent) is None)
+        wait_for_end(fed, agent)
         fed.start_agent(node)
     fed.stop_controller()
     fed.start_controller("observe")

@@ -138,7 +138,7 @@ def test_many_nodes_are_read_at_once(session: Session) -> None:
     assert session.read_many([]) == []
 
 
-def test_a_node_is_made_read_written_and_deleted(session: Session):
+def test_a_node_is_made_read_written_and_deleted(session: Session) -> None:
     assert session.read("/a/b") is None
     with pytest.raises(NoNodeError, match="cannot write /a/b"):
         session.set("/a/b", b"0")
@@ -159,7 +159,7 @@ def test_a_node_is_made_read_written_and_deleted(session: Session):
     assert session.children("/a/b") is None
 
 
-def test_the_root_itself_is_never_made(zookeeper: str, place: str, session: Session):
+def test_the_root_itself_is_never_made(zookeeper: str, place: str, session: Session) -> None:
     with Session(f"{zookeeper}{place}/root") as rootless:
         assert rootless.connect()
         for make in (rootless.create, rootless.put):
@@ -170,11 +170,11 @@ def test_the_root_itself_is_never_made(zookeeper: str, place: str, session: Sess
         assert rootless.create("/a/b/c-", sequence=True) == "/a/b/c-0000000000"
 
 
-def test_put_writes_whether_the_node_is_there_or_not(session: Session):
+def test_put_writes_whether_the_node_is_there_or_not(session: Session) -> None:
     assert [session.put("/deep/er/node", data) for data in (b"a", b"b", b"c")] == [0, 1, 2]
 
 
-def test_a_write_is_fenced_by_the_epoch_and_by_the_version(session: Session):
+def test_a_write_is_fenced_by_the_epoch_and_by_the_version(session: Session) -> None:
     session.create("/plans")
     session.create(FENCE)
     epoch = session.set(FENCE, b"")
@@ -198,7 +198,7 @@ def test_a_write_is_fenced_by_the_epoch_and_by_the_version(session: Session):
     assert session.read("/plans/wc") is None
 
 
-def test_a_watch_tells_of_the_next_change_once(session: Session, other: Session):
+def test_a_watch_tells_of_the_next_change_once(session: Session, other: Session) -> None:
     told = threading.Semaphore(0)
     session.create("/a", b"1")
     session.read("/a", told.release)
@@ -211,7 +211,7 @@ def test_a_watch_tells_of_the_next_change_once(session: Session, other: Session)
     assert told.acquire(timeout=60)
 
 
-def test_a_watch_tells_of_a_node_that_is_made_later(session: Session, other: Session):
+def test_a_watch_tells_of_a_node_that_is_made_later(session: Session, other: Session) -> None:
     told = threading.Semaphore(0)
     assert session.read("/late", told.release) is None
     assert session.children("/later", told.release) is None
@@ -221,7 +221,7 @@ def test_a_watch_tells_of_a_node_that_is_made_later(session: Session, other: Ses
     assert told.acquire(timeout=60)
 
 
-def test_a_watch_tells_of_children(session: Session, other: Session):
+def test_a_watch_tells_of_children(session: Session, other: Session) -> None:
     told = threading.Event()
     session.create("/plans")
     assert session.children("/plans", told.set) == []
@@ -229,7 +229,9 @@ def test_a_watch_tells_of_children(session: Session, other: Session):
     assert told.wait(60)
 
 
-def test_an_ephemeral_node_goes_with_its_session(zookeeper: str, place: str, session: Session):
+def test_an_ephemeral_node_goes_with_its_session(
+    zookeeper: str, place: str, session: Session
+) -> None:
     with Session(zookeeper + place) as mortal:
         mortal.connect()
         mortal.create("/mortal", ephemeral=True)
@@ -239,9 +241,10 @@ def test_an_ephemeral_node_goes_with_its_session(zookeeper: str, place: str, ses
 
 def test_without_a_connection_a_call_fails_at_once_and_a_watch_is_told(
     proxy: Proxy, place: str, session: Session
-):
+) -> None:
     session.create("/a", b"1")
-    told, states = threading.Event(), []
+    told = threading.Event()
+    states: list[str] = []
     with Session(proxy.address + place, deadline_s=120, on_state=states.append) as cut:
         assert cut.connect()
         cut.read("/a", told.set)
@@ -261,7 +264,7 @@ def test_without_a_connection_a_call_fails_at_once_and_a_watch_is_told(
         assert states == ["CONNECTED", "SUSPENDED", "CONNECTED"]
 
 
-def test_a_call_without_an_answer_ends_by_its_deadline(proxy: Proxy, place: str):
+def test_a_call_without_an_answer_ends_by_its_deadline(proxy: Proxy, place: str) -> None:
     with Session(proxy.address + place, deadline_s=0.5) as held:
         assert held.connect()
         proxy.hold()
@@ -272,13 +275,13 @@ def test_a_call_without_an_answer_ends_by_its_deadline(proxy: Proxy, place: str)
         proxy.mend()
 
 
-def test_the_pause_between_two_attempts_stays_short(zookeeper: str):
+def test_the_pause_between_two_attempts_stays_short(zookeeper: str) -> None:
     with Session(zookeeper) as session:
-        pauses = session._client._conn_retry  # type: ignore[attr-defined]
+        pauses = session._client._conn_retry
         assert (pauses.max_delay, pauses.max_tries) == (5.0, -1)
 
 
-def test_a_lost_session_stays_lost(zookeeper: str, place: str):
+def test_a_lost_session_stays_lost(zookeeper: str, place: str) -> None:
     states: list[str] = []
     with Session(zookeeper + place, on_state=states.append) as mortal:
         assert mortal.connect()
@@ -292,7 +295,7 @@ def test_a_lost_session_stays_lost(zookeeper: str, place: str):
             mortal.set("/a", b"")
 
 
-def test_connecting_counts_down_and_goes_on_when_somebody_answers(proxy: Proxy, place: str):
+def test_connecting_counts_down_and_goes_on_when_somebody_answers(proxy: Proxy, place: str) -> None:
     proxy.cut()
     waits: list[Waiting] = []
 
@@ -311,14 +314,14 @@ def test_connecting_counts_down_and_goes_on_when_somebody_answers(proxy: Proxy, 
     assert waits[0].retry_in_s > waits[1].retry_in_s
 
 
-def test_connecting_ends_when_it_is_told_to(proxy: Proxy):
+def test_connecting_ends_when_it_is_told_to(proxy: Proxy) -> None:
     proxy.cut()
     stop = threading.Event()
     with Session(proxy.address, deadline_s=0.5) as session:
         assert session.connect(on_wait=lambda waiting: stop.set(), stop=stop) is False
 
 
-def test_one_candidate_leads_and_the_next_follows(session: Session, other: Session):
+def test_one_candidate_leads_and_the_next_follows(session: Session, other: Session) -> None:
     first, second = Candidate(session, "/leader", b"one"), Candidate(other, "/leader", b"two")
     assert leaders_word(session, "/leader") is None
     assert [first.leads(), second.leads(), first.leads()] == [True, False, True]
@@ -330,7 +333,7 @@ def test_one_candidate_leads_and_the_next_follows(session: Session, other: Sessi
     assert len(session.children("/leader") or []) == 2
 
 
-def test_a_leader_that_dies_is_followed(zookeeper: str, place: str, session: Session):
+def test_a_leader_that_dies_is_followed(zookeeper: str, place: str, session: Session) -> None:
     with Session(zookeeper + place) as mortal:
         mortal.connect()
         assert Candidate(mortal, "/leader", b"mortal").leads()

@@ -11,11 +11,11 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from messages import replace
 
 from agent.config import AgentConfig, AgentError
 from agent.daemon import adopt_cluster
@@ -53,6 +53,7 @@ from migration.wire import (
     plan_path,
     topology_path,
 )
+from tests.messages import replace
 
 pytestmark = pytest.mark.zookeeper
 
@@ -177,7 +178,7 @@ def world(zookeeper: str, tmp_path: Path) -> Iterator[World]:
 def ack(**changes: object) -> WorkerAck:
     now_ms = int(time.time() * 1000)
     made = WorkerAck("wc-1", HERE, os.getpid(), "1-1", "0.2.0", 1, now_ms, "", 0, -1)
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return replace(made, **changes)
 
 
 def publication(topology: str, *slots: Slot) -> Publication:
@@ -187,16 +188,16 @@ def publication(topology: str, *slots: Slot) -> Publication:
     return Publication(topology, "wc", "ACTIVE", 10, (), (), placed)
 
 
-def test_a_plan_reaches_the_store_by_the_watch(world: World):
+def test_a_plan_reaches_the_store_by_the_watch(world: World) -> None:
     world.started()
     for version in range(20):
         plan = Plan("c1", 1, version, "wc-1", (MOVE,))
         world.write(plan)
         # The fallback poll is an hour away.
-        eventually(lambda plan=plan: world.holds(plan))
+        eventually(partial(world.holds, plan))
 
 
-def test_what_was_written_while_the_agent_was_away_is_there_after_its_start(world: World):
+def test_what_was_written_while_the_agent_was_away_is_there_after_its_start(world: World) -> None:
     world.write(Plan("c1", 1, 0, "wc-1", (MOVE,)))
     agent = world.started()
     eventually(lambda: world.holds(Plan("c1", 1, 0, "wc-1", (MOVE,))))
@@ -207,7 +208,7 @@ def test_what_was_written_while_the_agent_was_away_is_there_after_its_start(worl
     eventually(lambda: world.holds(Plan("c1", 1, 1, "wc-1")))
 
 
-def test_a_killed_agent_leaves_the_plan_and_the_next_goes_on(world: World):
+def test_a_killed_agent_leaves_the_plan_and_the_next_goes_on(world: World) -> None:
     plan = Plan("c1", 1, 0, "wc-1", (MOVE,))
     world.write(plan)
     agent = world.started()
@@ -236,7 +237,7 @@ def test_a_killed_agent_leaves_the_plan_and_the_next_goes_on(world: World):
     ],
     ids=["garbage", "empty", "older", "of another cluster", "of another topology"],
 )
-def test_a_bad_plan_is_ignored_and_reported_once(world: World, bad: bytes):
+def test_a_bad_plan_is_ignored_and_reported_once(world: World, bad: bytes) -> None:
     good = Plan("c1", 1, 5, "wc-1", (MOVE,))
     world.write(good)
     world.started()
@@ -253,7 +254,7 @@ def test_a_bad_plan_is_ignored_and_reported_once(world: World, bad: bytes):
 
 
 @pytest.mark.parametrize("lost", [None, b"garbage"], ids=["deleted", "garbage"])
-def test_a_plan_that_zookeeper_loses_is_kept_and_shown(world: World, lost: bytes | None):
+def test_a_plan_that_zookeeper_loses_is_kept_and_shown(world: World, lost: bytes | None) -> None:
     plan = Plan("c1", 1, 5, "wc-1", (MOVE,))
     world.write(plan)
     world.session.put(topology_path("wc-1"), encode(publication("wc-1", HERE, THERE)))
@@ -276,7 +277,7 @@ def test_a_plan_that_zookeeper_loses_is_kept_and_shown(world: World, lost: bytes
     eventually(lambda: world.holds(back) and shown() == ())
 
 
-def test_a_damaged_store_is_reported_and_filled_again(world: World):
+def test_a_damaged_store_is_reported_and_filled_again(world: World) -> None:
     plan = Plan("c1", 1, 0, "wc-1", (MOVE,))
     world.write(plan)
     (world.store / "plan").mkdir(parents=True)
@@ -286,7 +287,7 @@ def test_a_damaged_store_is_reported_and_filled_again(world: World):
     assert len(world.logged("plan_store_damaged")) == 1
 
 
-def test_truncated_stores_do_not_end_the_agent(world: World):
+def test_truncated_stores_do_not_end_the_agent(world: World) -> None:
     plan = Plan("c1", 1, 0, "wc-1", (MOVE,))
     world.write(plan)
     folder = world.store / "w" / f"6700-{os.getpid()}"
@@ -313,7 +314,7 @@ def _acked(world: World) -> list[int]:
     return [] if stored is None else [w.version for w in decode(NodeAcks, stored.data).workers]
 
 
-def test_only_plans_that_concern_the_node_are_stored(world: World):
+def test_only_plans_that_concern_the_node_are_stored(world: World) -> None:
     mine, touching = Plan("c1", 1, 0, "mine-1"), Plan("c1", 1, 0, "touching-3", (MOVE,))
     foreign = Plan("c1", 1, 0, "foreign-2")
     for plan in (mine, touching, foreign):
@@ -335,14 +336,14 @@ def test_only_plans_that_concern_the_node_are_stored(world: World):
     eventually(lambda: world.holds(newer, touching))
 
 
-def test_acks_and_load_are_published(world: World):
+def test_acks_and_load_are_published(world: World) -> None:
     world.started(node=None)
     world.say("ack", encode(ack()), 1)
     eventually(lambda: world.session.read(acks_path("s1")))
 
     for version in range(1, 11):
         world.say("ack", encode(ack(epoch=1, version=version)), version + 1)
-        eventually(lambda version=version: _acked(world) == [version])
+        eventually(lambda version=version: _acked(world) == [version])  # type: ignore[misc]
     load = WorkerLoad("wc-1", HERE, "1-1", 5, 1_000_000)
     world.say("load", encode(load), 1)
 
@@ -353,7 +354,7 @@ def test_acks_and_load_are_published(world: World):
     eventually(lambda: loads() == (load,))
 
 
-def test_a_load_too_large_for_a_node_keeps_no_ack_back(world: World):
+def test_a_load_too_large_for_a_node_keeps_no_ack_back(world: World) -> None:
     world.started(node=None)
     rows = traffic_of((i // 300, i % 300, 10**9 + i) for i in range(60_000))
     world.say("ack", encode(ack()), 1)
@@ -368,12 +369,12 @@ def test_a_load_too_large_for_a_node_keeps_no_ack_back(world: World):
     assert cut.left_out == 60_000 - len(cut.workers[0].rows) > 0
     for version in range(1, 6):
         world.say("ack", encode(ack(epoch=1, version=version)), version + 1)
-        eventually(lambda version=version: _acked(world) == [version])
+        eventually(lambda version=version: _acked(world) == [version])  # type: ignore[misc]
     assert world.logged("zookeeper_away") == []
     assert [entry["left_out"] for entry in world.logged("load_cut")] == [cut.left_out]
 
 
-def test_the_acks_say_which_cluster_is_followed(world: World):
+def test_the_acks_say_which_cluster_is_followed(world: World) -> None:
     world.started()
 
     def cluster() -> str | None:
@@ -383,7 +384,7 @@ def test_the_acks_say_which_cluster_is_followed(world: World):
     eventually(lambda: cluster() == "c1")
 
 
-def test_a_rebuilt_zookeeper_is_not_followed_until_it_is_adopted(world: World):
+def test_a_rebuilt_zookeeper_is_not_followed_until_it_is_adopted(world: World) -> None:
     old = Plan("c1", 5, 5, "wc-1", (MOVE,))
     world.write(old)
     agent = world.started()
@@ -406,13 +407,13 @@ def test_a_rebuilt_zookeeper_is_not_followed_until_it_is_adopted(world: World):
     eventually(lambda: not (world.store / "adopt-cluster").exists())
 
 
-def test_there_is_nothing_to_adopt_without_a_cluster(world: World):
+def test_there_is_nothing_to_adopt_without_a_cluster(world: World) -> None:
     world.session.delete(CLUSTER)
     with pytest.raises(AgentError, match="/nstorm/cluster is not in ZooKeeper"):
         adopt_cluster(AgentConfig(world.hosts, world.store))
 
 
-def test_an_agent_may_come_before_the_first_controller(world: World):
+def test_an_agent_may_come_before_the_first_controller(world: World) -> None:
     world.session.delete(CLUSTER)
     world.session.delete(PLANS)
     world.started()
@@ -422,7 +423,7 @@ def test_an_agent_may_come_before_the_first_controller(world: World):
     eventually(lambda: world.holds(plan))
 
 
-def test_a_second_agent_of_a_node_says_so_and_ends(world: World):
+def test_a_second_agent_of_a_node_says_so_and_ends(world: World) -> None:
     world.started()
     second = world.start()
     assert second.wait(60) == 1
@@ -430,7 +431,7 @@ def test_a_second_agent_of_a_node_says_so_and_ends(world: World):
     assert "another process writes the store" in said["reason"]
 
 
-def test_zookeeper_away_at_start_is_said_with_a_countdown(world: World):
+def test_zookeeper_away_at_start_is_said_with_a_countdown(world: World) -> None:
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
         unheard = f"127.0.0.1:{taken.getsockname()[1]}"
     agent = world.start(hosts=unheard)

@@ -68,7 +68,7 @@ def rebuild(own: Lab) -> None:
     own.start_zookeeper()
 
 
-def test_they_come_back_by_themselves(own: Lab, tmp_path: Path):
+def test_they_come_back_by_themselves(own: Lab, tmp_path: Path) -> None:
     conf = write_conf(tmp_path / "storm.yaml", own.storm_zookeeper)
     unused = Session(own.storm_zookeeper)
     world = World(own.storm_zookeeper, tmp_path / "nstorm", unused, sync_s=1.0)
@@ -76,7 +76,7 @@ def test_they_come_back_by_themselves(own: Lab, tmp_path: Path):
     (world.store / "log").touch()
     log = tmp_path / "controller.log"
     with log.open("wb") as sink:
-        command = [NSTORM, "controller", "--conf", conf, "--mode", "observe"]
+        command: list[str | Path] = [NSTORM, "controller", "--conf", conf, "--mode", "observe"]
         controller = subprocess.Popen(command, stderr=sink)
     try:
         agent = world.start("s1")

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import yaml
-from scraping import alerts
 
 from controller.config import from_storm_yaml
 from controller.core.classify import Limits
@@ -16,6 +15,7 @@ from controller.core.decision import Outcome
 from controller.core.outcomes import ROW, what_to_do
 from controller.policies.registry import NAMES
 from controller.snapshot import parse
+from tests.scraping import alerts
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted(

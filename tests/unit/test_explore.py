@@ -54,15 +54,17 @@ PASTED = """
 
 
 def test_the_examples_are_always_the_same_and_no_clock_judges() -> None:
-    assert settings.default.derandomize
-    assert settings.default.database is None
-    assert settings.default.deadline is None
+    default = settings.default
+    assert default is not None
+    assert default.derandomize
+    assert default.database is None
+    assert default.deadline is None
 
 
 def test_it_goes_on_until_nothing_is_left_that_does_not_break(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(PROFILE)
     (tmp_path / "test_broken.py").write_text(TESTS)
-    command = [sys.executable, EXPLORE, "test_broken.py"]
+    command: list[str | Path] = [sys.executable, EXPLORE, "test_broken.py"]
     done = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "@example(\n    numbers=[5],\n    other=False," in done.stdout
@@ -78,7 +80,7 @@ def test_it_goes_on_until_nothing_is_left_that_does_not_break(tmp_path: Path) ->
 def test_it_finds_the_tests_from_where_make_runs_it() -> None:
     one = "tests/property/controller/policies/test_rest.py::test_safe_never_returns_to_a_placement"
     plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    command = [sys.executable, EXPLORE, "--seed", "1", one]
+    command: list[str | Path] = [sys.executable, EXPLORE, "--seed", "1", one]
     root = EXPLORE.parent.parent
     done = subprocess.run(command, cwd=root, env=plain, text=True, capture_output=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -8,6 +8,7 @@ import json
 import struct
 import zlib
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -168,7 +169,7 @@ NIMBUS = NimbusReport(
 )
 LOCAL_PLAN = LocalPlan(CLUSTER, (PLAN,))
 
-MESSAGES = {
+MESSAGES: dict[str, Any] = {
     "plan": PLAN,
     "plan_void": Plan(CLUSTER, 3, 18, TOPOLOGY, (MOVE, VOIDED)),
     "plan_empty": Plan(CLUSTER, 1, 0, TOPOLOGY),
@@ -324,7 +325,8 @@ def contents() -> dict[str, bytes]:
 def _folded(case: dict[str, str]) -> dict[str, str | int]:
     text = case["text"]
     deep = len(text) > 1000 and len(set(text)) == 1
-    return case | ({"text": text[0], "times": len(text)} if deep else {})
+    folded: dict[str, str | int] = {"text": text[0], "times": len(text)} if deep else {}
+    return case | folded
 
 
 if __name__ == "__main__":

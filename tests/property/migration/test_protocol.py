@@ -8,10 +8,10 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from protocol_world import AGENT_TURNS, TIMING, TURNS, World
 
 from migration.model import Entry, ExecutorId, Phase, Way
 from migration.protocol import MoveOutcome
+from tests.protocol_world import AGENT_TURNS, TIMING, TURNS, World
 
 SLOTS = st.integers(0, 2)
 EXECUTORS = st.integers(0, 5)
@@ -217,7 +217,7 @@ TestFaultsWhileOpening = FaultsWhileOpening.TestCase
 TestFaults = Faults.TestCase
 
 
-def test_a_worker_whose_only_other_executor_has_not_arrived_is_not_emptied():
+def test_a_worker_whose_only_other_executor_has_not_arrived_is_not_emptied() -> None:
     """Kept from a search: the last executor left while another one was on its way there."""
     for times in (6, 7):
         state = Moves()
@@ -243,7 +243,7 @@ def test_a_worker_whose_only_other_executor_has_not_arrived_is_not_emptied():
         (Phase.QUIET, Way.RENEW),
     ],
 )
-def test_a_cancelled_move_goes_back_from_each_phase_that_can(phase: Phase, way: Way):
+def test_a_cancelled_move_goes_back_from_each_phase_that_can(phase: Phase, way: Way) -> None:
     world = World(
         executors=4,
         spouts=way is Way.SPOUT,
@@ -264,7 +264,7 @@ def test_a_cancelled_move_goes_back_from_each_phase_that_can(phase: Phase, way: 
     assert world.worker(world.slots[0]).counts[moved] == world.counted(moved)
 
 
-def test_a_state_is_not_recalled_from_a_copy_that_has_begun():
+def test_a_state_is_not_recalled_from_a_copy_that_has_begun() -> None:
     world = World(executors=4, carried=1)
     moved = world.executors[0]
     world.move(moved, world.slots[1])
@@ -279,7 +279,7 @@ def test_a_state_is_not_recalled_from_a_copy_that_has_begun():
     assert world.worker(world.slots[1]).counts[moved] == world.counted(moved)
 
 
-def test_a_recall_waits_for_an_end_that_is_silent():
+def test_a_recall_waits_for_an_end_that_is_silent() -> None:
     world = World(executors=4, carried=1)
     world.move(world.executors[0], world.slots[1])
     world.until(Phase.CARRY, 0.05)
@@ -290,7 +290,7 @@ def test_a_recall_waits_for_an_end_that_is_silent():
         world.everybody(0.05, frozenset(f"{turn} 1" for turn in AGENT_TURNS))
 
 
-def test_a_dead_target_is_given_up_once_its_node_has_read_the_recall():
+def test_a_dead_target_is_given_up_once_its_node_has_read_the_recall() -> None:
     """A worker that starts there later must not find CARRY, and begin with what is sent again."""
     world = World(executors=4, carried=1)
     world.move(world.executors[0], world.slots[1])
@@ -306,7 +306,7 @@ def test_a_dead_target_is_given_up_once_its_node_has_read_the_recall():
     assert world.phases() == [Phase.UNDO]
 
 
-def test_a_cancelled_move_whose_end_is_silent_waits_and_one_past_stop_goes_on():
+def test_a_cancelled_move_whose_end_is_silent_waits_and_one_past_stop_goes_on() -> None:
     for phase, outcome in ((Phase.SWITCH, MoveOutcome.UNDONE), (Phase.STOP, MoveOutcome.MOVED)):
         world = World(executors=4)
         world.move(world.executors[0], world.slots[1])
@@ -320,7 +320,7 @@ def test_a_cancelled_move_whose_end_is_silent_waits_and_one_past_stop_goes_on():
         assert world.finished[-1].outcome is outcome
 
 
-def test_a_worker_that_is_left_ends_when_nobody_sends_to_it_any_more():
+def test_a_worker_that_is_left_ends_when_nobody_sends_to_it_any_more() -> None:
     state = Moves()
     for executor in (0, 3):
         state.begin(executor, by=1)
@@ -339,7 +339,7 @@ def opening() -> World:
     return world
 
 
-def test_a_slot_is_opened_while_the_source_works_and_storm_knows_nothing():
+def test_a_slot_is_opened_while_the_source_works_and_storm_knows_nothing() -> None:
     world = opening()
     moved, source, target = world.executors[0], world.slots[0], world.slots[2]
     seen = [Phase.OPEN]
@@ -362,7 +362,7 @@ def test_a_slot_is_opened_while_the_source_works_and_storm_knows_nothing():
     assert world.with_kills() == 0
 
 
-def test_a_slot_that_never_opens_is_given_up():
+def test_a_slot_that_never_opens_is_given_up() -> None:
     world = opening()
     for _ in range(70):
         world.everybody(1.0, frozenset({"keep 2"}))
@@ -374,7 +374,9 @@ def test_a_slot_that_never_opens_is_given_up():
 
 
 @pytest.mark.parametrize("phase", [Phase.OPEN, Phase.PREPARE, Phase.SWITCH])
-def test_an_opened_worker_ends_after_an_undo_and_not_before_all_routes_are_back(phase: Phase):
+def test_an_opened_worker_ends_after_an_undo_and_not_before_all_routes_are_back(
+    phase: Phase,
+) -> None:
     world = World(executors=4, used=2)
     moved = world.executors[0]
     world.move(moved, world.slots[2])
@@ -392,7 +394,7 @@ def test_an_opened_worker_ends_after_an_undo_and_not_before_all_routes_are_back(
     assert world.with_kills() == 0
 
 
-def test_a_host_that_is_gone_does_not_hold_up_the_move_that_opens_its_slot():
+def test_a_host_that_is_gone_does_not_hold_up_the_move_that_opens_its_slot() -> None:
     world = World(executors=4, used=2)
     world.move(world.executors[0], world.slots[2])
     world.until(Phase.SWITCH)
@@ -423,7 +425,7 @@ def switching() -> World:
 
 
 @pytest.mark.parametrize("frozen", [0, 1], ids=["source", "target"])
-def test_a_switch_whose_end_falls_silent_waits_for_it(frozen: int):
+def test_a_switch_whose_end_falls_silent_waits_for_it(frozen: int) -> None:
     world = switching()
     moved = world.executors[0]
     lagging = frozenset(f"{turn} {frozen}" for turn in AGENT_TURNS)
@@ -459,7 +461,7 @@ def goes_back(world: World) -> None:
 @pytest.mark.parametrize("dead", [0, 1], ids=["source", "target"])
 @pytest.mark.parametrize("closed", [False, True], ids=["open", "closed"])
 @pytest.mark.parametrize("way", [Way.SPOUT, Way.RENEW])
-def test_a_quiet_copy_goes_back_when_an_end_dies(dead: int, closed: bool, way: Way):
+def test_a_quiet_copy_goes_back_when_an_end_dies(dead: int, closed: bool, way: Way) -> None:
     world = quiet(way)
     if closed:
         world.everybody(0.05, frozenset({"speak 0"}))
@@ -469,7 +471,7 @@ def test_a_quiet_copy_goes_back_when_an_end_dies(dead: int, closed: bool, way: W
     assert [world.executors[0] in worker.opened for worker in world.workers] == [True, False, False]
 
 
-def test_what_is_open_is_closed_once_it_keeps_nothing_and_before_it_is_opened_elsewhere():
+def test_what_is_open_is_closed_once_it_keeps_nothing_and_before_it_is_opened_elsewhere() -> None:
     world = quiet(Way.RENEW)
     moved, source, target = world.executors[0], world.workers[0], world.workers[1]
     assert moved in source.keeping & source.opened
@@ -486,7 +488,7 @@ def test_what_is_open_is_closed_once_it_keeps_nothing_and_before_it_is_opened_el
     assert moved in target.keeping
 
 
-def test_what_keeps_tuples_for_too_long_goes_back():
+def test_what_keeps_tuples_for_too_long_goes_back() -> None:
     world = quiet(Way.RENEW)
     world.workers[0].stalled.add(world.executors[0])
     world.everybody()
@@ -494,7 +496,7 @@ def test_what_keeps_tuples_for_too_long_goes_back():
     assert world.finished[-1].reason.startswith("the source's copy cannot be closed")
 
 
-def test_a_spout_whose_tuples_do_not_finish_goes_back():
+def test_a_spout_whose_tuples_do_not_finish_goes_back() -> None:
     world = quiet()
     seen = []
     for _ in range(50):
@@ -507,7 +509,7 @@ def test_a_spout_whose_tuples_do_not_finish_goes_back():
     assert world.finished[-1].reason == "what was pending did not finish in time"
 
 
-def test_a_spout_that_says_that_its_tuples_do_not_finish_goes_back_at_once():
+def test_a_spout_that_says_that_its_tuples_do_not_finish_goes_back_at_once() -> None:
     world = quiet()
     world.worker(world.slots[0]).stalled.add(world.executors[0])
     world.everybody()
@@ -516,7 +518,9 @@ def test_a_spout_that_says_that_its_tuples_do_not_finish_goes_back_at_once():
 
 @pytest.mark.parametrize("way", [Way.SPOUT, Way.RENEW])
 @pytest.mark.parametrize("last", [False, True], ids=["one of two", "the worker's last"])
-def test_what_cannot_be_opened_at_its_target_works_again_at_its_source(way: Way, last: bool):
+def test_what_cannot_be_opened_at_its_target_works_again_at_its_source(
+    way: Way, last: bool
+) -> None:
     world = World(3, 3 if last else 4, spouts=way is Way.SPOUT, renewed=way is Way.RENEW)
     moved, source, target = world.executors[0], world.workers[0], world.workers[1]
     target.unopenable.add(moved)
@@ -535,7 +539,7 @@ def test_what_cannot_be_opened_at_its_target_works_again_at_its_source(way: Way,
 
 
 @pytest.mark.parametrize("way", [Way.SPOUT, Way.RENEW])
-def test_what_opens_at_its_target_has_moved_once_it_is_open(way: Way):
+def test_what_opens_at_its_target_has_moved_once_it_is_open(way: Way) -> None:
     world = World(executors=4, spouts=way is Way.SPOUT, renewed=way is Way.RENEW)
     moved, target = world.executors[0], world.workers[1]
     world.move(moved, target.slot)
@@ -550,7 +554,7 @@ def test_what_opens_at_its_target_has_moved_once_it_is_open(way: Way):
     assert moved in target.opened
 
 
-def test_a_target_that_dies_while_it_opens_is_awaited_until_its_next_jvm_has_opened():
+def test_a_target_that_dies_while_it_opens_is_awaited_until_its_next_jvm_has_opened() -> None:
     """K3: the move was over seconds before the spout was open again."""
     world = World(executors=4, spouts=1)
     moved, target = world.executors[0], world.workers[1]
@@ -566,7 +570,7 @@ def test_a_target_that_dies_while_it_opens_is_awaited_until_its_next_jvm_has_ope
     assert moved in target.opened
 
 
-def test_tuples_that_are_never_acked_send_the_move_back():
+def test_tuples_that_are_never_acked_send_the_move_back() -> None:
     world = World(executors=4, keepers=1)
     world.move(world.executors[0], world.slots[1])
     world.until(Phase.DRAIN)
@@ -584,7 +588,7 @@ def test_tuples_that_are_never_acked_send_the_move_back():
     assert world.copies(world.executors[0]) == [world.slots[0]]
 
 
-def test_a_spout_is_quiet_only_once_storm_may_absorb_its_move():
+def test_a_spout_is_quiet_only_once_storm_may_absorb_its_move() -> None:
     world = World(executors=4, spouts=1)
     world.move(world.executors[0], world.slots[1])
     for _ in range(5):
@@ -595,7 +599,7 @@ def test_a_spout_is_quiet_only_once_storm_may_absorb_its_move():
     assert world.finished[-1].outcome is MoveOutcome.MOVED
 
 
-def test_a_drain_is_undone_when_the_target_dies_while_the_source_lives():
+def test_a_drain_is_undone_when_the_target_dies_while_the_source_lives() -> None:
     world = switching()
     moved = world.executors[0]
     world.until(Phase.DRAIN, 0.05, frozenset({"work 0"}))
@@ -608,7 +612,7 @@ def test_a_drain_is_undone_when_the_target_dies_while_the_source_lives():
     assert world.copies(moved) == [world.slots[0]]
 
 
-def test_storm_absorbs_nothing_that_a_supervisor_has_not_read():
+def test_storm_absorbs_nothing_that_a_supervisor_has_not_read() -> None:
     world = World(executors=4)
     moved = world.executors[0]
     world.move(moved, world.slots[1])
@@ -622,7 +626,7 @@ def test_storm_absorbs_nothing_that_a_supervisor_has_not_read():
     assert world.with_kills() == 0
 
 
-def test_a_state_waits_for_one_round_of_the_plan():
+def test_a_state_waits_for_one_round_of_the_plan() -> None:
     world = World(executors=4, carried=1)
     world.move(world.executors[0], world.slots[1])
     world.settle()
@@ -630,7 +634,7 @@ def test_a_state_waits_for_one_round_of_the_plan():
     assert world.finished[-1].outcome is MoveOutcome.MOVED
 
 
-def test_a_new_leader_at_every_step_brings_the_move_to_its_end():
+def test_a_new_leader_at_every_step_brings_the_move_to_its_end() -> None:
     world = World()
     executor, target = world.executors[3], world.slots[1]
     world.move(executor, target)

@@ -60,7 +60,7 @@ st.register_type_strategy(
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
 @settings(max_examples=20)
-def test_a_message_survives_its_bytes(kind: type[Any], data: st.DataObject):
+def test_a_message_survives_its_bytes(kind: type[Any], data: st.DataObject) -> None:
     message = data.draw(st.from_type(kind))
     assert decode(kind, encode(message)) == message
 
@@ -68,7 +68,9 @@ def test_a_message_survives_its_bytes(kind: type[Any], data: st.DataObject):
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
 @settings(max_examples=20)
-def test_damaged_bytes_are_refused_or_mean_what_they_say(kind: type[Any], data: st.DataObject):
+def test_damaged_bytes_are_refused_or_mean_what_they_say(
+    kind: type[Any], data: st.DataObject
+) -> None:
     sound = encode(data.draw(st.from_type(kind)))
     at = data.draw(st.integers(0, len(sound) - 1))
     damaged = sound[:at] + data.draw(st.binary(max_size=3)) + sound[at + 1 :]
@@ -82,6 +84,6 @@ def test_damaged_bytes_are_refused_or_mean_what_they_say(kind: type[Any], data: 
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.binary(max_size=60))
-def test_garbage_is_refused(kind: type[Any], data: bytes):
+def test_garbage_is_refused(kind: type[Any], data: bytes) -> None:
     with pytest.raises(WireError):
         decode(kind, data)

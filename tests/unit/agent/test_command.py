@@ -25,7 +25,7 @@ def test_it_runs_the_agent_with_the_settings_of_the_file(
     conf: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran = []
-    monkeypatch.setattr(daemon, "run", lambda config, stop: ran.append(config) or 7)
+    monkeypatch.setattr(daemon, "run", lambda config, stop: ran.append(config) or 7)  # type: ignore[func-returns-value]
     assert command.main(["--conf", conf]) == 7
     assert ran == [AgentConfig("localhost:2181/storm", Path("/var/storm/nstorm"), load_s=1.0)]
 

@@ -10,28 +10,28 @@ from migration import ConfigError
 from migration.storm_yaml import read
 
 
-def test_defaults():
+def test_defaults() -> None:
     assert from_storm_yaml({"storm.local.dir": "/var/storm"}) == AgentConfig(
         "localhost:2181/storm", Path("/var/storm/nstorm"), None, 3.0, 4.0
     )
 
 
 @pytest.mark.parametrize("text", ["", "# storm.zookeeper.servers: [zk1]\n"])
-def test_a_file_without_keys_is_no_cluster(tmp_path: Path, text: str):
+def test_a_file_without_keys_is_no_cluster(tmp_path: Path, text: str) -> None:
     path = tmp_path / "storm.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError, match="holds no keys, so it names no cluster"):
         read(path)
 
 
-def test_an_address_of_ipv6_has_brackets_or_gets_them():
+def test_an_address_of_ipv6_has_brackets_or_gets_them() -> None:
     servers = ["::1", "[fe80::1]", "zk1", "10.0.0.1"]
     conf = {"storm.local.dir": "/var/storm", "storm.zookeeper.servers": servers}
     named = "[::1]:2181,[fe80::1]:2181,zk1:2181,10.0.0.1:2181/storm"
     assert from_storm_yaml(conf).zookeeper == named
 
 
-def test_every_key(tmp_path: Path):
+def test_every_key(tmp_path: Path) -> None:
     path = tmp_path / "storm.yaml"
     path.write_text(
         "storm.zookeeper.servers: [zk1, zk2]\n"
@@ -106,7 +106,7 @@ def test_every_key(tmp_path: Path):
         ({"nstorm.load": {"secs": 1}}, "nstorm.load: keys within keys"),
     ],
 )
-def test_what_cannot_be_is_refused_by_its_key(document: dict[str, Any], said: str):
+def test_what_cannot_be_is_refused_by_its_key(document: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError) as caught:
         from_storm_yaml({"storm.local.dir": "/var/storm"} | document)
     assert str(caught.value).startswith(said)

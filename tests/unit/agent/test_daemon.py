@@ -51,18 +51,18 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     return go
 
 
-def test_it_ends_when_it_is_told_to(loop: Callable[..., list[str]]):
+def test_it_ends_when_it_is_told_to(loop: Callable[..., list[str]]) -> None:
     assert loop(None, None) == []
 
 
-def test_a_lost_session_ends_it(loop: Callable[..., list[str]]):
+def test_a_lost_session_ends_it(loop: Callable[..., list[str]]) -> None:
     with pytest.raises(SessionLostError, match="gone"):
         loop(None, SessionLostError("gone"), None)
 
 
 def test_zookeeper_away_is_said_once_and_its_return_too(
     loop: Callable[..., list[str]],
-):
+) -> None:
     away = NotConnectedError("away")
     assert loop(away, away, None, away, None) == [
         "zookeeper_away",
@@ -72,11 +72,11 @@ def test_zookeeper_away_is_said_once_and_its_return_too(
     ]
 
 
-def test_a_surprise_does_not_end_it(loop: Callable[..., list[str]]):
+def test_a_surprise_does_not_end_it(loop: Callable[..., list[str]]) -> None:
     assert loop(ZeroDivisionError("what"), None) == ["turn_failed"]
 
 
-def test_a_store_that_is_taken_keeps_it_from_starting(tmp_path: Path):
+def test_a_store_that_is_taken_keeps_it_from_starting(tmp_path: Path) -> None:
     config = AgentConfig("127.0.0.1:1", tmp_path)
     with PlanWriter(tmp_path / "plan", b"plan"), capture_logs() as logs:
         assert run(config, threading.Event()) == 1

@@ -6,7 +6,6 @@ from threading import Event
 from typing import Any, cast
 
 import pytest
-from messages import publication
 
 from agent.pull import Puller
 from kvstore.writer import PlanWriter
@@ -24,6 +23,7 @@ from migration.wire import (
     plans_of,
     topology_path,
 )
+from tests.messages import publication
 
 HERE, THERE = Slot("s1", 6700), Slot("s2", 6700)
 HELD = Plan("c1", 2, 25, "wc-1")
@@ -90,7 +90,7 @@ def node(tmp_path: Path) -> Iterator[Node]:
     ],
     ids=["missing", "garbage", "compressed", "older", "of another cluster", "no such leader", "+1"],
 )
-def test_a_lost_plan_is_kept_and_shown_until_it_is_back(node: Node, stored: bytes | None):
+def test_a_lost_plan_is_kept_and_shown_until_it_is_back(node: Node, stored: bytes | None) -> None:
     del node.zookeeper.data[plan_path("wc-1")]
     if stored is not None:
         node.zookeeper.data[plan_path("wc-1")] = stored
@@ -100,26 +100,26 @@ def test_a_lost_plan_is_kept_and_shown_until_it_is_back(node: Node, stored: byte
     assert node.look() == ((back,), ())
 
 
-def test_the_plan_of_a_killed_topology_goes(node: Node):
+def test_the_plan_of_a_killed_topology_goes(node: Node) -> None:
     del node.zookeeper.data[plan_path("wc-1")]
     del node.zookeeper.data[topology_path("wc-1")]
     assert node.look() == ((), ())
 
 
-def test_a_lost_plan_that_no_longer_concerns_the_node_goes(node: Node):
+def test_a_lost_plan_that_no_longer_concerns_the_node_goes(node: Node) -> None:
     del node.zookeeper.data[plan_path("wc-1")]
     node.publish(THERE)
     assert node.look() == ((), ())
 
 
-def test_nothing_is_shown_to_another_cluster(node: Node):
+def test_nothing_is_shown_to_another_cluster(node: Node) -> None:
     del node.zookeeper.data[plan_path("wc-1")]
     assert node.look() == ((HELD,), (HELD,))
     node.zookeeper.data[CLUSTER] = b"c2"
     assert node.look() == ((HELD,), ())
 
 
-def test_a_plan_that_was_lost_while_the_agent_was_away_is_shown(node: Node, tmp_path: Path):
+def test_a_plan_that_was_lost_while_the_agent_was_away_is_shown(node: Node, tmp_path: Path) -> None:
     del node.zookeeper.data[plan_path("wc-1")]
     again = Node(node.zookeeper, node.puller._writer, tmp_path)
     again.here = node.here
@@ -127,7 +127,7 @@ def test_a_plan_that_was_lost_while_the_agent_was_away_is_shown(node: Node, tmp_
     assert PLANS not in node.zookeeper.data
 
 
-def test_only_plans_of_topologies_on_the_node_are_read(node: Node):
+def test_only_plans_of_topologies_on_the_node_are_read(node: Node) -> None:
     read: list[str] = []
     look = node.zookeeper.read
 
@@ -149,7 +149,7 @@ def test_only_plans_of_topologies_on_the_node_are_read(node: Node):
     assert {path for _, path in node.puller._watched._kept if "other" in path} == set()
 
 
-def test_a_plan_that_touches_the_node_stays_when_the_worker_has_gone(node: Node):
+def test_a_plan_that_touches_the_node_stays_when_the_worker_has_gone(node: Node) -> None:
     base = Base(HERE, 1)
     moving = Entry("m1", ExecutorId(1, 1), HERE, THERE, Phase.SETTLE, base)
     plan = Plan("c1", 2, 26, "wc-1", (moving,))
@@ -159,7 +159,9 @@ def test_a_plan_that_touches_the_node_stays_when_the_worker_has_gone(node: Node)
     assert node.look() == ((plan,), ())
 
 
-def test_a_node_that_has_nothing_of_a_topology_gets_the_plan_that_opens_a_slot_there(node: Node):
+def test_a_node_that_has_nothing_of_a_topology_gets_the_plan_that_opens_a_slot_there(
+    node: Node,
+) -> None:
     base, path = Base(THERE, 1), f"{OPENS}/s1"
     opening = Entry("m1", ExecutorId(1, 1), THERE, HERE, Phase.OPEN, base, opens="h1")
     plan = Plan("c1", 2, 3, "new-1", (opening,))
@@ -174,7 +176,7 @@ def test_a_node_that_has_nothing_of_a_topology_gets_the_plan_that_opens_a_slot_t
     assert node.look() == ((HELD,), ())
 
 
-def test_a_name_that_is_no_path_does_not_end_the_turn(node: Node):
+def test_a_name_that_is_no_path_does_not_end_the_turn(node: Node) -> None:
     """ZooKeeper's client raises what is no StoreError, and the whole node would fall silent."""
 
     def look(path: str, on_change: Callable[[], None] | None = None) -> Stored | None:
@@ -187,7 +189,7 @@ def test_a_name_that_is_no_path_does_not_end_the_turn(node: Node):
     assert node.look() == ((HELD,), ())
 
 
-def test_what_this_version_does_not_know_reaches_the_jvms(node: Node):
+def test_what_this_version_does_not_know_reaches_the_jvms(node: Node) -> None:
     later = encode(Plan("c1", 2, 26, "wc-1")).replace(b'"epoch"', b'"later":{"a":[1]},"epoch"')
     node.zookeeper.data[plan_path("wc-1")] = later
     node.look()
@@ -196,7 +198,7 @@ def test_what_this_version_does_not_know_reaches_the_jvms(node: Node):
     assert plans_of(stored.payload) == [later]
 
 
-def test_a_plan_of_a_new_leader_is_read_though_its_epoch_was_not_seen_yet(node: Node):
+def test_a_plan_of_a_new_leader_is_read_though_its_epoch_was_not_seen_yet(node: Node) -> None:
     """The watch of the epoch may be told after the plan has come."""
     node.zookeeper.epoch = 4
     new = Plan("c1", 4, 26, "wc-1")
@@ -206,7 +208,9 @@ def test_a_plan_of_a_new_leader_is_read_though_its_epoch_was_not_seen_yet(node: 
     assert node.puller.local == LocalPlan("c1", (new,))
 
 
-def test_a_plan_that_an_older_agent_took_unseen_locks_nothing_out(node: Node, tmp_path: Path):
+def test_a_plan_that_an_older_agent_took_unseen_locks_nothing_out(
+    node: Node, tmp_path: Path
+) -> None:
     locked = encode(Plan("c1", 2**62, 0, "wc-1"))
     node.puller._writer.write(encode_local("c1", {"wc-1": locked}))
     good = Plan("c1", 3, 26, "wc-1")
@@ -216,6 +220,6 @@ def test_a_plan_that_an_older_agent_took_unseen_locks_nothing_out(node: Node, tm
     assert again.look() == ((good,), ())
 
 
-def test_plans_of_a_zookeeper_that_was_restored_from_a_copy_are_kept(node: Node):
+def test_plans_of_a_zookeeper_that_was_restored_from_a_copy_are_kept(node: Node) -> None:
     node.zookeeper.epoch = 0
     assert node.look() == ((HELD,), (HELD,))

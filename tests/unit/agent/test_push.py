@@ -5,7 +5,6 @@ from random import Random
 from typing import Any, cast
 
 import pytest
-from messages import replace
 from structlog.testing import capture_logs
 
 from agent.push import Pusher
@@ -28,6 +27,7 @@ from migration.model import (
     traffic_of,
 )
 from migration.wire import LARGEST_NODE_BYTES, SPEAKS, decode
+from tests.messages import replace
 
 ACK = WorkerAck("wc", Slot("s1", 6700), 1, "1-1", "0.2.0", 1, 0, "", 0, -1)
 LOAD = WorkerLoad("wc", Slot("s1", 6700), "1-1", 0, 5)
@@ -69,7 +69,7 @@ def pusher(recorder: Recorder) -> Pusher:
     return Pusher(cast(Session, cast(Any, recorder)), load_s=2.0)
 
 
-def test_what_is_published(pusher: Pusher, recorder: Recorder):
+def test_what_is_published(pusher: Pusher, recorder: Recorder) -> None:
     pusher.push(SAMPLES, "s1", "c", 0.0)
     (acks_path, acks), (load_path, load) = recorder.written
     assert (acks_path, load_path) == ("/nstorm/acks/s1", "/nstorm/load/s1")
@@ -80,7 +80,9 @@ def test_what_is_published(pusher: Pusher, recorder: Recorder):
     assert decode(NodeLoad, load).workers == (LOAD,)
 
 
-def test_a_plan_that_zookeeper_has_lost_is_published_at_once(pusher: Pusher, recorder: Recorder):
+def test_a_plan_that_zookeeper_has_lost_is_published_at_once(
+    pusher: Pusher, recorder: Recorder
+) -> None:
     plan = Plan("c", 2, 25, "wc")
     for held in ((), (plan,), ()):
         pusher.push(SAMPLES, "s1", "c", 0.0, held)
@@ -90,7 +92,7 @@ def test_a_plan_that_zookeeper_has_lost_is_published_at_once(pusher: Pusher, rec
         assert decode(NodeAcks, acks).held == held
 
 
-def test_acks_are_published_when_they_change(pusher: Pusher, recorder: Recorder):
+def test_acks_are_published_when_they_change(pusher: Pusher, recorder: Recorder) -> None:
     pusher.push(SAMPLES, "s1", "c", 0.0)
     recorder.take()
     pusher.push(SAMPLES, "s1", "c", 0.05)
@@ -110,7 +112,7 @@ def test_acks_are_published_when_they_change(pusher: Pusher, recorder: Recorder)
 
 def test_acks_say_every_five_seconds_that_the_node_is_alive_if_the_load_does_not(
     recorder: Recorder,
-):
+) -> None:
     slow = Pusher(cast(Session, cast(Any, recorder)), load_s=60.0)
     times = []
     for tick in range(400):
@@ -119,7 +121,7 @@ def test_acks_say_every_five_seconds_that_the_node_is_alive_if_the_load_does_not
     assert times == [0.0, 5.0, 10.0, 15.0]
 
 
-def test_load_is_published_at_its_own_pace(pusher: Pusher, recorder: Recorder):
+def test_load_is_published_at_its_own_pace(pusher: Pusher, recorder: Recorder) -> None:
     times, due = [], []
     for tick in range(100):
         due += [tick * 0.05] * pusher.load_is_due(tick * 0.05)
@@ -128,7 +130,7 @@ def test_load_is_published_at_its_own_pace(pusher: Pusher, recorder: Recorder):
     assert times == due == [0.0, 2.0, 4.0]
 
 
-def test_a_new_leader_gets_two_loads_soon(recorder: Recorder):
+def test_a_new_leader_gets_two_loads_soon(recorder: Recorder) -> None:
     pusher = Pusher(cast(Session, cast(Any, recorder)), load_s=4.0)
     times = []
     for tick in range(200):
@@ -145,7 +147,9 @@ def loads(rows: list[tuple[int, int, int]], workers: int = 1) -> Samples:
     return replace(SAMPLES, loads=tuple(replace(LOAD, traffic=part) for part in traffic))
 
 
-def test_a_load_that_is_too_large_keeps_the_largest_rows(pusher: Pusher, recorder: Recorder):
+def test_a_load_that_is_too_large_keeps_the_largest_rows(
+    pusher: Pusher, recorder: Recorder
+) -> None:
     rows = [
         (10_000 + i // 500, 20_000 + i % 500, 1_000_000 + i * 7919 % 60_000) for i in range(60_000)
     ]
@@ -172,7 +176,7 @@ def test_a_load_that_is_too_large_keeps_the_largest_rows(pusher: Pusher, recorde
 
 def test_a_load_without_room_for_a_row_is_not_sent_and_said_once(
     pusher: Pusher, recorder: Recorder
-):
+) -> None:
     random = Random(1)
     crowd = tuple(
         ExecutorLoad(ExecutorId(i, i), random.randbytes(30).hex(), 0, 0, None) for i in range(9000)
@@ -190,7 +194,7 @@ def test_a_load_without_room_for_a_row_is_not_sent_and_said_once(
 
 def test_a_load_that_zookeeper_does_not_take_keeps_its_period_and_stops_nothing(
     pusher: Pusher, recorder: Recorder
-):
+) -> None:
     recorder.refuses = "/nstorm/load"
     with capture_logs() as logs:
         for tick in range(100):
@@ -202,7 +206,7 @@ def test_a_load_that_zookeeper_does_not_take_keeps_its_period_and_stops_nothing(
     assert [entry["event"] for entry in logs] == ["load_not_published"]
 
 
-def test_a_node_whose_acks_are_too_large_is_silent(pusher: Pusher, recorder: Recorder):
+def test_a_node_whose_acks_are_too_large_is_silent(pusher: Pusher, recorder: Recorder) -> None:
     random = Random(1)
     names = (random.randrange(2**31) for _ in range(90_000))
     crowd = replace(ACK, executors=tuple(ExecutorId(i, i) for i in names))
@@ -216,7 +220,7 @@ def test_a_node_whose_acks_are_too_large_is_silent(pusher: Pusher, recorder: Rec
 
 def test_acks_are_written_again_each_minute_whatever_the_load_says(
     pusher: Pusher, recorder: Recorder
-):
+) -> None:
     times = []
     for tick in range(1300):
         pusher.push(SAMPLES, "s1", "c", tick * 0.1)
@@ -226,7 +230,7 @@ def test_acks_are_written_again_each_minute_whatever_the_load_says(
 
 def test_lost_plans_that_are_too_large_do_not_keep_the_acks_back(
     pusher: Pusher, recorder: Recorder
-):
+) -> None:
     base, random = Base(Slot("s1", 6700), 1), Random(1)
     entries = tuple(
         Entry(
@@ -247,7 +251,7 @@ def test_lost_plans_that_are_too_large_do_not_keep_the_acks_back(
     assert decode(NodeAcks, acks).held == ()
 
 
-def test_what_could_not_be_published_is_tried_again(pusher: Pusher, recorder: Recorder):
+def test_what_could_not_be_published_is_tried_again(pusher: Pusher, recorder: Recorder) -> None:
     recorder.away = True
     with pytest.raises(NotConnectedError):
         pusher.push(SAMPLES, "s1", "c", 0.0)

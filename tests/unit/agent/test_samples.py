@@ -46,7 +46,7 @@ def store(folder: Path, pid: int | None = None, port: int = 6700, **values: byte
 
 
 def ack(version: int = 1, **changes: object) -> bytes:
-    made = replace(ACK, **{"time_ms": now_ms()} | changes)  # type: ignore[arg-type]
+    made = replace(ACK, **{"time_ms": now_ms()} | changes)
     return pack(version, encode(made))
 
 
@@ -55,12 +55,12 @@ def looked(stores: SampleStores) -> Samples:
     return stores.read()
 
 
-def test_no_store_no_samples(stores: SampleStores):
+def test_no_store_no_samples(stores: SampleStores) -> None:
     assert looked(stores) == Samples()
     assert looked(stores).node is None
 
 
-def test_workers_and_supervisor_are_read(tmp_path: Path, stores: SampleStores):
+def test_workers_and_supervisor_are_read(tmp_path: Path, stores: SampleStores) -> None:
     store(tmp_path, ack=ack(pid=11), load=pack(1, encode(LOAD)))
     store(tmp_path, port=6701, ack=ack(pid=12))
     store(tmp_path, port=0, ack=pack(1, encode(SUPERVISOR)))
@@ -71,7 +71,7 @@ def test_workers_and_supervisor_are_read(tmp_path: Path, stores: SampleStores):
     assert samples.node == "s1"
 
 
-def test_loads_are_left_alone_until_they_are_wanted(tmp_path: Path, stores: SampleStores):
+def test_loads_are_left_alone_until_they_are_wanted(tmp_path: Path, stores: SampleStores) -> None:
     store(tmp_path, ack=ack(), load=pack(1, b"garbage"))
     stores.discover()
     with capture_logs() as logs:
@@ -83,20 +83,20 @@ def test_loads_are_left_alone_until_they_are_wanted(tmp_path: Path, stores: Samp
 
 def test_the_topologies_of_the_node_are_those_of_its_slots_and_workers(
     tmp_path: Path, stores: SampleStores
-):
+) -> None:
     store(tmp_path, ack=ack())
     assert looked(stores).topologies is None  # no supervisor has spoken
     said = replace(SUPERVISOR, slots=(PersistedSlot(6701, "other", ()),))
     store(tmp_path, port=0, ack=pack(1, encode(said)))
-    assert looked(stores).topologies == {"wc", "other"}
+    assert looked(stores).topologies == frozenset({"wc", "other"})
 
 
-def test_the_node_is_known_from_a_worker_alone(tmp_path: Path, stores: SampleStores):
+def test_the_node_is_known_from_a_worker_alone(tmp_path: Path, stores: SampleStores) -> None:
     store(tmp_path, ack=ack(slot=Slot("s7", 6700)))
     assert looked(stores).node == "s7"
 
 
-def test_folders_that_are_no_stores_are_left_alone(tmp_path: Path, stores: SampleStores):
+def test_folders_that_are_no_stores_are_left_alone(tmp_path: Path, stores: SampleStores) -> None:
     for name in ("w/6700", "w/a-1", "w/6700-1x", "s/x1"):
         (tmp_path / name).mkdir(parents=True)
     with capture_logs() as logs:
@@ -105,7 +105,7 @@ def test_folders_that_are_no_stores_are_left_alone(tmp_path: Path, stores: Sampl
     assert (tmp_path / "w" / "6700").exists()
 
 
-def test_a_store_whose_process_is_gone_is_removed(tmp_path: Path, stores: SampleStores):
+def test_a_store_whose_process_is_gone_is_removed(tmp_path: Path, stores: SampleStores) -> None:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     path = store(tmp_path, pid=process.pid, ack=ack())
     assert len(looked(stores).workers) == 1
@@ -126,7 +126,7 @@ class Clock:
 @pytest.mark.parametrize("step_s", [61, 3600, -3600])
 def test_no_worker_goes_or_stays_because_the_clock_of_the_node_is_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step_s: int
-):
+) -> None:
     clock, real = Clock(), time.time
     stores = SampleStores(tmp_path, clock)
     path = store(tmp_path, ack=ack(pid=11), load=pack(1, encode(LOAD)))
@@ -147,7 +147,9 @@ def test_no_worker_goes_or_stays_because_the_clock_of_the_node_is_set(
 
 
 @pytest.mark.parametrize("later_ms", [1, -3_600_000])
-def test_of_two_jvms_of_a_slot_the_one_that_came_later_counts(tmp_path: Path, later_ms: int):
+def test_of_two_jvms_of_a_slot_the_one_that_came_later_counts(
+    tmp_path: Path, later_ms: int
+) -> None:
     clock, other = Clock(), os.getppid()
     stores = SampleStores(tmp_path, clock)
     dead = store(tmp_path, pid=other, ack=ack(pid=11))  # its process id is another's by now
@@ -164,14 +166,14 @@ def test_of_two_jvms_of_a_slot_the_one_that_came_later_counts(tmp_path: Path, la
 
 def test_a_store_of_before_the_clock_was_set_back_is_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stores: SampleStores
-):
+) -> None:
     real = time.time
     store(tmp_path, ack=ack())
     monkeypatch.setattr(time, "time", lambda: real() - 3600)
     assert len(looked(stores).workers) == 1
 
 
-def test_a_young_store_is_not_opened_yet(tmp_path: Path, stores: SampleStores):
+def test_a_young_store_is_not_opened_yet(tmp_path: Path, stores: SampleStores) -> None:
     path = store(tmp_path, ack=ack())
     os.utime(path)
     assert looked(stores) == Samples()
@@ -184,14 +186,16 @@ def put_file(path: Path, key: str, data: bytes) -> None:
     (path / f"{key}.tmp").rename(path / f"{key}.bin")
 
 
-def test_a_jvm_that_writes_files_is_seen_while_it_writes(tmp_path: Path, stores: SampleStores):
+def test_a_jvm_that_writes_files_is_seen_while_it_writes(
+    tmp_path: Path, stores: SampleStores
+) -> None:
     path = tmp_path / "w" / f"6700-{os.getpid()}"
     for version in range(1, 4):
         put_file(path, "ack", ack(version, pid=version))
         assert [worker.pid for worker in looked(stores).workers] == [version]
 
 
-def test_a_jvm_that_changes_to_files_is_followed(tmp_path: Path, stores: SampleStores):
+def test_a_jvm_that_changes_to_files_is_followed(tmp_path: Path, stores: SampleStores) -> None:
     path = store(tmp_path, ack=ack(5, pid=5), load=pack(6, encode(LOAD)))
     assert [worker.pid for worker in looked(stores).workers] == [5]
     put_file(path, "ack", ack(7, pid=7))
@@ -230,7 +234,7 @@ stores.close()
 """
 
 
-def test_a_truncated_store_is_said_once_and_files_beside_it_go_on(tmp_path: Path):
+def test_a_truncated_store_is_said_once_and_files_beside_it_go_on(tmp_path: Path) -> None:
     # In a process of its own, because it would end by a signal.
     done = subprocess.run(
         [sys.executable, "-c", TRUNCATED, tmp_path], capture_output=True, text=True, check=False
@@ -238,7 +242,9 @@ def test_a_truncated_store_is_said_once_and_files_beside_it_go_on(tmp_path: Path
     assert done.returncode == 0, done.stderr or f"ended by signal {-done.returncode}"
 
 
-def test_two_bad_samples_of_a_store_are_each_said_once(tmp_path: Path, stores: SampleStores):
+def test_two_bad_samples_of_a_store_are_each_said_once(
+    tmp_path: Path, stores: SampleStores
+) -> None:
     path = tmp_path / "w" / f"6700-{os.getpid()}"
     for key, good in (("ack", ack(pid=11)), ("load", pack(1, encode(LOAD)))):
         put_file(path, key, good)
@@ -256,7 +262,7 @@ def test_two_bad_samples_of_a_store_are_each_said_once(tmp_path: Path, stores: S
 )
 def test_a_bad_sample_is_reported_once_and_harms_no_other(
     tmp_path: Path, stores: SampleStores, garbage: bytes
-):
+) -> None:
     bad = store(tmp_path, ack=garbage)
     store(tmp_path, port=6701, ack=ack(pid=12))
     with capture_logs() as logs:
@@ -265,7 +271,7 @@ def test_a_bad_sample_is_reported_once_and_harms_no_other(
     assert [(entry["event"], entry["store"]) for entry in logs] == [("sample_unreadable", str(bad))]
 
 
-def test_a_store_that_is_no_lmdb_is_reported_once(tmp_path: Path, stores: SampleStores):
+def test_a_store_that_is_no_lmdb_is_reported_once(tmp_path: Path, stores: SampleStores) -> None:
     bad = store(tmp_path, ack=ack())
     (bad / "data.mdb").write_bytes(b"garbage" * 4000)
     os.utime(bad, (time.time() - 120,) * 2)
@@ -275,7 +281,9 @@ def test_a_store_that_is_no_lmdb_is_reported_once(tmp_path: Path, stores: Sample
     assert [entry["event"] for entry in logs] == ["sample_unreadable"]
 
 
-def test_the_last_good_ack_stands_while_a_newer_is_damaged(tmp_path: Path, stores: SampleStores):
+def test_the_last_good_ack_stands_while_a_newer_is_damaged(
+    tmp_path: Path, stores: SampleStores
+) -> None:
     path = tmp_path / "w" / f"6700-{os.getpid()}"
     path.mkdir(parents=True)
     (path / "ack.bin").write_bytes(ack(1, pid=11))
@@ -288,7 +296,9 @@ def test_the_last_good_ack_stands_while_a_newer_is_damaged(tmp_path: Path, store
     assert looked(stores).workers[0].pid == 12
 
 
-def test_two_supervisors_for_a_moment_the_newest_word_counts(tmp_path: Path, stores: SampleStores):
+def test_two_supervisors_for_a_moment_the_newest_word_counts(
+    tmp_path: Path, stores: SampleStores
+) -> None:
     other = os.getppid()
     store(tmp_path, port=0, ack=pack(1, encode(replace(SUPERVISOR, time_ms=2))))
     store(tmp_path, pid=other, port=0, ack=pack(1, encode(replace(SUPERVISOR, time_ms=1))))
@@ -298,7 +308,7 @@ def test_two_supervisors_for_a_moment_the_newest_word_counts(tmp_path: Path, sto
 
 def test_a_store_of_another_user_is_refused_and_said_once(
     tmp_path: Path, stores: SampleStores, monkeypatch: pytest.MonkeyPatch
-):
+) -> None:
     """Who has a folder of his own there could lead the agent to any file of its user."""
     path = store(tmp_path, ack=ack())
     monkeypatch.setattr(SampleStores, "_owners", lambda self: frozenset({os.geteuid() + 1}))
@@ -310,7 +320,7 @@ def test_a_store_of_another_user_is_refused_and_said_once(
     ]
 
 
-def test_a_link_in_the_place_of_a_store_is_refused(tmp_path: Path, stores: SampleStores):
+def test_a_link_in_the_place_of_a_store_is_refused(tmp_path: Path, stores: SampleStores) -> None:
     victim = tmp_path / "victim"
     victim.mkdir()
     (tmp_path / "w").mkdir()

@@ -1,11 +1,10 @@
 """What the agent tells Prometheus."""
 
-from messages import node_acks, worker_ack
-
 from agent.daemon import Shown
 from agent.samples import Samples
 from agent.telemetry import NodeTelemetry
 from migration.model import Counters, LocalPlan, Plan, Slot
+from tests.messages import node_acks, worker_ack
 
 
 def samples_of(shown: Shown) -> dict[tuple[str, ...], float]:

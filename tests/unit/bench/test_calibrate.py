@@ -1,8 +1,8 @@
 import pytest
-from messages import replace
 
 from migration.model import ExecutorId, Slot
 from tests.bench.calibrate import PURE, Costs, Window, fit, placements, report
+from tests.messages import replace
 
 TRUE = Costs({0: 20.0, 1000: 50.0}, {"worker_us": 2.0, "node_us": 3.0, "byte_us": 0.01})
 PLACES = {**dict(zip(PURE, [(0.0, 0.0), (4.0, 0.0), (0.0, 5.0)], strict=True)), "mixed": (3.0, 6.0)}

@@ -24,6 +24,6 @@ def test_weighted_traffic_between_places() -> None:
 
 
 def test_cpu_of_all_and_of_the_fullest() -> None:
-    assert cpu_use(PLACES, SNAPSHOT) == CpuUse(pytest.approx(0.5), 0.75)
+    assert cpu_use(PLACES, SNAPSHOT) == CpuUse(pytest.approx(0.5), 0.75)  # type: ignore[arg-type]
     unlike = replace(PLACES, capacity_cores=np.array([1.0, 0.1, 1.9]))
-    assert cpu_use(unlike, SNAPSHOT) == CpuUse(pytest.approx(0.5), pytest.approx(1.5))
+    assert cpu_use(unlike, SNAPSHOT) == CpuUse(pytest.approx(0.5), pytest.approx(1.5))  # type: ignore[arg-type]

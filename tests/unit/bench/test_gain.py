@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lab_figures import side
 from typer.testing import CliRunner
 
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
@@ -20,6 +19,7 @@ from tests.bench.gain.cases import CASES
 from tests.bench.gain.report import as_tables, report
 from tests.bench.gain.rounds import Rounds, Target, named, names_of, unnamed
 from tests.bench.gain.run import POLICIES, decided, set_up
+from tests.lab_figures import side
 
 STORM, NEW = {"1-1": "n1:1", "2-2": "n2:1"}, {"1-1": "n1:1", "2-2": "n1:1"}
 TARGET = Target(STORM, NEW, (("2-2", "n1:1"),), "NOTHING_TO_GAIN: all is together")

@@ -5,12 +5,12 @@ import signal
 from unittest.mock import Mock, call
 
 import pytest
-from messages import executor
 
 from migration.model import Base, Entry, Phase, Plan, Slot, Way
 from tests.chaos import faults as module
 from tests.chaos.faults import Faults
 from tests.chaos.stand import Move
+from tests.messages import executor
 
 SOURCE, TARGET, OTHER = Slot("x", 1), Slot("y", 1), Slot("y", 2)
 MOVE = Move(executor(7), SOURCE, TARGET, OTHER, "/wish", 1.0)

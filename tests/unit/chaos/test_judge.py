@@ -3,7 +3,6 @@
 from collections import Counter
 
 import pytest
-from messages import replace
 
 from deploy.lab.ledger import Totals
 from migration.model import ExecutorId
@@ -11,6 +10,7 @@ from tests.chaos.judge import Expected, Seen, Window, judge
 from tests.chaos.stand import misplaced
 from tests.chaos.threads import catches_quit, executors
 from tests.chaos.tries import EITHER
+from tests.messages import replace
 
 DUMP = """0
 2026-01-01 00:00:00

@@ -91,8 +91,9 @@ def test_loops_are_compiled_from_the_compilers_end_on(
 ) -> None:
     process, asked = stand_in(monkeypatch, code)
     ran, decided = [], threading.Event()
-    assert half(2) == half.machine(2) == 1  # made of the function as it is, not as it is watched
-    monkeypatch.setattr(half, "python", lambda number: ran.append(number) or number // 2)
+    # Made of the function as it is, not as it is watched.
+    assert half(2) == half.machine(2) == 1  # type: ignore[attr-defined]
+    monkeypatch.setattr(half, "python", lambda number: ran.append(number) or number // 2)  # type: ignore[func-returns-value]
     with capture_logs() as logs, compiling_beside(decided) as done:
         assert half(6) == 3
         assert not process.started.is_set()  # it would take CPU that this decision waits for

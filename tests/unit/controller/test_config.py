@@ -122,8 +122,8 @@ BOUNDS = {
 @pytest.mark.parametrize("key", BOUNDS)
 def test_numbers_have_bounds(key: str) -> None:
     least, most = BOUNDS[key]
-    for value in (least, most):
-        assert build({key: value}).keys[key] == value
+    for good in (least, most):
+        assert build({key: good}).keys[key] == good
     for value in (least - 0.005, most + 1, -1, float("inf"), float("nan"), 10**400, True, "1"):
         with pytest.raises(ConfigError, match=rf"^nstorm\.{key}: must be "):
             build({key: value})

@@ -4,12 +4,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import pytest
-from messages import executor, node_acks, publication, replace, worker_ack, worker_load
 
-from controller.config import Config, Excluded, Mode
+from controller.config import Config, Mode
 from controller.core.classify import Limits
 from controller.core.controls import Controls, Pause, Rejected
 from controller.core.decision import Outcome
+from controller.core.excluded import Excluded
 from controller.core.topology import TopologyView
 from controller.cycle import Memory, Seen, cycle
 from controller.policies.gather.goal import Answer
@@ -28,6 +28,7 @@ from migration.model import (
     WorkerAck,
     WorkerLoad,
 )
+from tests.messages import executor, node_acks, publication, replace, worker_ack, worker_load
 
 A1, A2, B1, B2 = Slot("a", 1), Slot("a", 2), Slot("b", 1), Slot("b", 2)
 # 1 is a spout. 2 talks to 3 and 4 most, so it belongs on node a.
@@ -64,7 +65,7 @@ class World:
     def seen(self) -> Seen:
         view = TopologyView(self.publication(), self.plan(), self.acks(), self.stand_back)
         if self.surprise:
-            view = replace(view, plan=None)  # type: ignore[arg-type]
+            view = replace(view, plan=None)
         loads = tuple(self.loads())
         controls = Controls(pauses={"wc": Pause(self.pause)}) if self.pause else self.controls
         time_s = 1.7e9 + self.now

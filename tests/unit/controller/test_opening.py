@@ -1,16 +1,17 @@
 """When a policy opens a free slot, and what it says where slots are free and none is opened."""
 
 import pytest
-from messages import executor, replace
 
-from controller.config import Config, Excluded, Mode
+from controller.config import Config, Mode
 from controller.core.classify import Limits
 from controller.core.decision import Outcome
+from controller.core.excluded import Excluded
 from controller.cycle import Memory, Seen, cycle
 from controller.policies.gather.goal import Answer
 from controller.report import TopologyReport
 from controller.storm.answers import misfit, plan_of
 from migration.model import Base, Entry, Phase, Slot
+from tests.messages import executor, replace
 from tests.unit.controller.test_cycle import A1, AUTO, B2, World, last, two_topologies
 
 C1 = Slot("c", 1)

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from lab_figures import side
-from messages import replace
 from rich.console import Console
 
 import agent.config
@@ -35,6 +33,8 @@ from deploy.lab.ledger import LedgerWindow, Totals
 from deploy.lab.network import parse_rate
 from deploy.lab.pairing import Pair
 from migration import storm_yaml
+from tests.lab_figures import side
+from tests.messages import replace
 
 
 def window(t_s: int, acked: int, max_ms: float = 10.0) -> LedgerWindow:

@@ -10,8 +10,8 @@ from controller.journal.reader import Log
 from controller.replay.playback import replay
 from controller.replay.recording import Span, spans
 from deploy.ingest.metrics_log import loads, samples
-from deploy.ingest.signs import Sent, check_edges
-from deploy.ingest.tables import IngestError, ingest
+from deploy.ingest.signs import IngestError, Sent, check_edges
+from deploy.ingest.tables import ingest
 
 EDGES = "time_s,source,target,tuples\n" + "".join(
     f"{1000 + 5 * t},{a},{b},{n}\n"
@@ -233,7 +233,7 @@ def table(rows: list[Row]) -> str:
 
 def jittered(rows: list[Row]) -> list[Row]:
     chance = np.random.default_rng(1)
-    return [(t + float(chance.uniform(-0.4, 0.4)), *rest) for t, *rest in rows]
+    return [(t + float(chance.uniform(-0.4, 0.4)), a, b, tuples) for t, a, b, tuples in rows]
 
 
 def totals(rows: list[Row]) -> list[Row]:
@@ -283,7 +283,7 @@ def test_cpu_that_cannot_be_is_refused(tmp_path: Path, rows: str, message: str) 
 def test_a_gap_is_said_and_is_not_a_window_without_traffic(tmp_path: Path) -> None:
     rows = measured_rows(windows=20)
     gap = [row for row in rows if not 10 <= (row[0] - 1_700_000_000) / 5 < 15]
-    late = [(t + 600 * (t >= 1_700_000_075), *rest) for t, *rest in gap]
+    late = [(t + 600 * (t >= 1_700_000_075), a, b, tuples) for t, a, b, tuples in gap]
     said = ingest(files(tmp_path, edges=table(late)), tmp_path / "out", "t")
     assert (
         "no traffic is known for 630 s before 1700000675, where windows have 5 s: taken to be as "

@@ -1,5 +1,6 @@
 """What a lab is to be: its configuration, its Java, its flags; nothing starts."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import yaml
 from typer.testing import CliRunner
 
 from deploy.command import app
-from deploy.lab import LabError, cluster, layout, network
+from deploy.lab import LabError, cluster, layout
 from deploy.lab.cluster import RUNS_DIR, plan_lab
 from deploy.lab.home.assemble import homes
 from deploy.lab.layout import LabLayout, LabNode, LabOptions, java_home, load, save
@@ -92,7 +93,7 @@ def test_a_name_that_is_no_folder_below_the_labs_is_refused(name: str) -> None:
 
 
 def test_two_nimbuses_need_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(network.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
     planned = plan_lab("two-nimbuses", nimbuses=2).layout
     assert len(planned.nimbuses) == 1
     assert planned.nodes[0].host == "127.0.0.2"

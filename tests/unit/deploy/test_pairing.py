@@ -6,10 +6,9 @@ from itertools import islice
 from typing import cast
 
 import pytest
-from lab_figures import FIGURES, side
-from messages import replace
 
 from controller.storm.commands import Command
+from deploy.lab.figures import Figures
 from deploy.lab.operator import Operator, Placement
 from deploy.lab.pairing import (
     NotPlacedError,
@@ -22,6 +21,8 @@ from deploy.lab.pairing import (
     verdict,
 )
 from migration.model import ExecutorId, Slot
+from tests.lab_figures import FIGURES, side
+from tests.messages import replace
 
 ONE, TWO = ExecutorId(1, 1), ExecutorId(2, 2)
 HERE, THERE = Slot("n0", 6700), Slot("n1", 6700)
@@ -107,7 +108,7 @@ def test_neighbours_are_pairs_and_no_window_is_in_two(first: str) -> None:
         nonlocal at
         at = goal
 
-    def take() -> object:
+    def take() -> Figures:
         nonlocal order
         order += at
         return replace(FIGURES, acked_tps=float(next(numbers)), fullest_worker=at)

@@ -9,6 +9,7 @@ import pytest
 from deploy.lab import LabError, cluster, daemons
 from deploy.lab.cluster import sweep, unswept
 from deploy.lab.daemons import clear, own
+from deploy.lab.network import token
 
 DEAD = f"{os.getpid()} 1"
 
@@ -59,7 +60,8 @@ def test_a_lab_that_has_its_owner_stays(runs: Path) -> None:
 def test_a_lab_is_swept_wherever_its_end_was_cut_off(
     runs: Path, monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
-    run_dir, unlink, done = lab(runs, "cut"), Path.unlink, []
+    run_dir, unlink = lab(runs, "cut"), Path.unlink
+    done: list[Path] = []
 
     def cut(path: Path, missing_ok: bool = False) -> None:
         if len(done) == steps:
@@ -85,10 +87,10 @@ def test_an_owner_that_is_gone_or_empty_is_passed_over(runs: Path) -> None:
 def test_one_that_cannot_be_ended_is_said_and_does_not_keep_the_others(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stuck = daemons.token(lab(runs, "b"))
+    stuck = token(lab(runs, "b"))
 
-    def remove(token: str) -> None:
-        if token == stuck:
+    def remove(found: str) -> None:
+        if found == stuck:
             raise LabError("refused")
 
     monkeypatch.setattr(daemons, "remove", remove)

@@ -16,7 +16,7 @@ def golden(name: str) -> bytes:
     return (GOLDEN / f"{name}.bin").read_bytes()
 
 
-def test_an_envelope_is_laid_out_as_the_page_says():
+def test_an_envelope_is_laid_out_as_the_page_says() -> None:
     head = b"NSTM" + bytes([0, 1]) + (300).to_bytes(8, "big") + (3).to_bytes(4, "big") + b"abc"
     assert pack(300, b"abc") == head + struct.pack(">I", zlib.crc32(head))
 
@@ -29,13 +29,13 @@ def test_an_envelope_is_laid_out_as_the_page_says():
         ("empty_payload", 1, None),
     ],
 )
-def test_golden_envelopes(name: str, version: int, payload: str | None):
+def test_golden_envelopes(name: str, version: int, payload: str | None) -> None:
     content = (GOLDEN / f"{payload}.json").read_bytes() if payload else b""
     assert unpack(golden(name)) == Envelope(version, content)
     assert pack(version, content) == golden(name)
 
 
-def test_the_highest_version():
+def test_the_highest_version() -> None:
     assert unpack(golden("highest_version")) == Envelope(2**63 - 1, b"{}")
 
 
@@ -51,12 +51,12 @@ def test_the_highest_version():
         ("nothing", "0 bytes"),
     ],
 )
-def test_golden_envelopes_that_are_broken(name: str, said: str):
+def test_golden_envelopes_that_are_broken(name: str, said: str) -> None:
     with pytest.raises(EnvelopeError, match=said):
         unpack(golden(name))
 
 
-def test_no_flipped_bit_goes_unseen():
+def test_no_flipped_bit_goes_unseen() -> None:
     sound = pack(7, b"plan")
     for position in range(len(sound) * 8):
         damaged = bytearray(sound)

@@ -18,13 +18,13 @@ HOSTILE = "node-1\x1b]0;owned\x07\x1b[2J\x9b1mALL \u202eIS WELL\rok"
 ESCAPED = r"node-1\x1b]0;owned\x07\x1b[2J\x9b1mALL \u202eIS WELL\rok"
 
 
-def test_control_characters_are_written_out_and_all_else_stays():
+def test_control_characters_are_written_out_and_all_else_stays() -> None:
     assert printable(HOSTILE) == ESCAPED
     assert printable("wörter\n\t名 ✓") == "wörter\n\t名 ✓"
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_a_console_shows_texts_of_others_as_text_and_keeps_its_own_colors(terminal: bool):
+def test_a_console_shows_texts_of_others_as_text_and_keeps_its_own_colors(terminal: bool) -> None:
     file = io.StringIO()
     console = Console(file=file, force_terminal=terminal, width=200)
     table = Table("host")
@@ -42,7 +42,7 @@ def test_a_console_shows_texts_of_others_as_text_and_keeps_its_own_colors(termin
 
 def test_a_command_prints_and_refuses_without_control_characters(
     capsys: pytest.CaptureFixture[str],
-):
+) -> None:
     app = new_app()
 
     @app.command()
@@ -65,7 +65,7 @@ def test_a_command_prints_and_refuses_without_control_characters(
 
 def test_a_log_line_has_no_control_characters_also_in_a_traceback(
     capsys: pytest.CaptureFixture[str],
-):
+) -> None:
     log_to_stderr()
     log = structlog.get_logger()
     log.warning("odd", reason=HOSTILE)
@@ -78,7 +78,7 @@ def test_a_log_line_has_no_control_characters_also_in_a_traceback(
     assert said.count(r"\x1b]0;owned") == 2
 
 
-def test_no_command_has_another_console():
+def test_no_command_has_another_console() -> None:
     product = Path(__file__).parents[3] / "controller"
     texts = {path.name: path.read_text("utf-8") for path in product.rglob("*.py")}
     others = [

@@ -67,12 +67,12 @@ def lose(session: FakeSession) -> None:
     raise SessionLostError("over")
 
 
-def test_a_lost_session_is_followed_by_another(sessions: type[FakeSession]):
+def test_a_lost_session_is_followed_by_another(sessions: type[FakeSession]) -> None:
     assert served(lose, lose) == [("session_lost", "over")] * 2
     assert [session.closed for session in sessions.opened] == [True] * 3
 
 
-def test_any_other_failure_ends_it(sessions: type[FakeSession]):
+def test_any_other_failure_ends_it(sessions: type[FakeSession]) -> None:
     def fail(session: FakeSession) -> None:
         raise StoreError("of another kind")
 
@@ -81,7 +81,7 @@ def test_any_other_failure_ends_it(sessions: type[FakeSession]):
     assert [session.closed for session in sessions.opened] == [True]
 
 
-def test_it_waits_for_storm_and_says_so_once(sessions: type[FakeSession]):
+def test_it_waits_for_storm_and_says_so_once(sessions: type[FakeSession]) -> None:
     sessions.looks = [None, None, NotConnectedError("away"), None]
     ((event, reason),) = served()
     assert event == "no_storm"
@@ -91,7 +91,7 @@ def test_it_waits_for_storm_and_says_so_once(sessions: type[FakeSession]):
 
 def test_a_session_lost_while_waiting_is_followed_by_another(
     sessions: type[FakeSession], monkeypatch: pytest.MonkeyPatch
-):
+) -> None:
     def exists(session: FakeSession, path: str) -> object:
         if len(session.opened) == 1:
             lose(session)

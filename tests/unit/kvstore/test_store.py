@@ -61,7 +61,7 @@ def python(code: str, folder: Path) -> subprocess.Popen[str]:
     )
 
 
-def test_a_payload_is_written_and_the_same_one_not_again(writer: PlanWriter, folder: Path):
+def test_a_payload_is_written_and_the_same_one_not_again(writer: PlanWriter, folder: Path) -> None:
     assert writer.last is None
     first = writer.write(b"one")
     assert writer.write(b"one") == first
@@ -70,7 +70,7 @@ def test_a_payload_is_written_and_the_same_one_not_again(writer: PlanWriter, fol
     assert writer.last == Envelope(second, b"two")
 
 
-def test_versions_rise_when_the_clock_stands_still_and_over_a_restart(folder: Path):
+def test_versions_rise_when_the_clock_stands_still_and_over_a_restart(folder: Path) -> None:
     with PlanWriter(folder, b"plan", wall_ms=lambda: 1000) as writer:
         assert [writer.write(b"a"), writer.write(b"b"), writer.write(b"c")] == [1000, 1001, 1002]
     with PlanWriter(folder, b"plan", wall_ms=lambda: 5) as writer:
@@ -78,19 +78,19 @@ def test_versions_rise_when_the_clock_stands_still_and_over_a_restart(folder: Pa
         assert writer.write(b"d") == 1003
 
 
-def test_there_is_one_writer(writer: PlanWriter, folder: Path):
+def test_there_is_one_writer(writer: PlanWriter, folder: Path) -> None:
     with pytest.raises(StoreError, match="another process writes"):
         PlanWriter(folder, b"plan")
 
 
-def test_an_environment_is_not_opened_twice_in_a_process(writer: PlanWriter, folder: Path):
+def test_an_environment_is_not_opened_twice_in_a_process(writer: PlanWriter, folder: Path) -> None:
     with pytest.raises(StoreError, match="already open"):
         StoreReader(folder)
 
 
 def test_the_format_is_the_old_one_whatever_the_environment_says(
     folder: Path, monkeypatch: pytest.MonkeyPatch
-):
+) -> None:
     monkeypatch.setenv("LMDB_DEFAULT_LIB_VERSION", "1")
     with PlanWriter(folder, b"plan") as writer:
         writer.write(b"plan")
@@ -99,7 +99,7 @@ def test_the_format_is_the_old_one_whatever_the_environment_says(
     assert data[20:24] == (1).to_bytes(4, sys.byteorder)
 
 
-def test_the_reader_finds_the_newest(folder: Path):
+def test_the_reader_finds_the_newest(folder: Path) -> None:
     with PlanWriter(folder, b"plan", wall_ms=lambda: 7) as writer:
         writer.write(b"plan")
     with closing(StoreReader(folder)) as reader:
@@ -107,7 +107,7 @@ def test_the_reader_finds_the_newest(folder: Path):
         assert reader.read(b"other") == type(reader.read(b"other"))(None, None)
 
 
-def test_the_reader_keeps_the_last_good_and_says_so(tmp_path: Path):
+def test_the_reader_keeps_the_last_good_and_says_so(tmp_path: Path) -> None:
     path = tmp_path / "w"
     path.mkdir()
     file = path / "ack.bin"
@@ -131,13 +131,13 @@ def test_the_reader_keeps_the_last_good_and_says_so(tmp_path: Path):
         assert reader.read(b"ack").problem is None
 
 
-def test_a_reader_needs_an_environment(tmp_path: Path):
+def test_a_reader_needs_an_environment(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot open the store"):
         StoreReader(tmp_path / "nothing")
     assert not (tmp_path / "nothing").exists()
 
 
-def test_a_damaged_envelope_is_reported_and_written_over(folder: Path):
+def test_a_damaged_envelope_is_reported_and_written_over(folder: Path) -> None:
     raw(folder, b"plan", b"garbage")
     with PlanWriter(folder, b"plan") as writer:
         assert writer.last is None
@@ -147,7 +147,7 @@ def test_a_damaged_envelope_is_reported_and_written_over(folder: Path):
         assert reader.read(b"plan").problem is None
 
 
-def test_a_file_that_is_no_lmdb_is_put_aside_whole(folder: Path):
+def test_a_file_that_is_no_lmdb_is_put_aside_whole(folder: Path) -> None:
     folder.mkdir()
     (folder / "data.mdb").write_bytes(b"garbage" * 4000)
     with pytest.raises(FormatError):
@@ -159,7 +159,7 @@ def test_a_file_that_is_no_lmdb_is_put_aside_whole(folder: Path):
     assert aside.read_bytes() == b"garbage" * 4000
 
 
-def test_only_the_last_damaged_files_are_kept(folder: Path):
+def test_only_the_last_damaged_files_are_kept(folder: Path) -> None:
     for time_ms in range(1_700_000_000_000, 1_700_000_000_010):
         with PlanWriter(folder, b"plan", lambda: time_ms) as writer:  # noqa: B023
             writer.write(b"plan")
@@ -168,7 +168,7 @@ def test_only_the_last_damaged_files_are_kept(folder: Path):
     assert kept == [f"data.mdb.bad-170000000000{n}" for n in (7, 8, 9)]
 
 
-def test_a_file_of_the_newer_format_is_put_aside(folder: Path):
+def test_a_file_of_the_newer_format_is_put_aside(folder: Path) -> None:
     folder.mkdir()
     with lmdb.open(str(folder), lib_version=1) as env, env.begin(write=True) as txn:
         txn.put(b"plan", b"new format")
@@ -178,7 +178,7 @@ def test_a_file_of_the_newer_format_is_put_aside(folder: Path):
         assert writer.write(b"plan") > 0
 
 
-def test_a_value_too_large_is_refused_and_the_last_stays(writer: PlanWriter):
+def test_a_value_too_large_is_refused_and_the_last_stays(writer: PlanWriter) -> None:
     version = writer.write(b"plan")
     with pytest.raises(StoreError, match="cannot write"):
         writer.write(bytes(20 * 1024 * 1024))
@@ -186,7 +186,7 @@ def test_a_value_too_large_is_refused_and_the_last_stays(writer: PlanWriter):
     assert writer.write(b"next") > version
 
 
-def test_a_killed_reader_does_not_fill_the_map(writer: PlanWriter, folder: Path):
+def test_a_killed_reader_does_not_fill_the_map(writer: PlanWriter, folder: Path) -> None:
     writer.write(bytes(1000))
     reader = python(PIN, folder)
     assert reader.stdout is not None and reader.stdout.readline() == "pinned\n"
@@ -199,7 +199,7 @@ def test_a_killed_reader_does_not_fill_the_map(writer: PlanWriter, folder: Path)
         writer.write(filling * 5_000_000)
 
 
-def test_a_killed_writer_leaves_a_whole_plan(folder: Path):
+def test_a_killed_writer_leaves_a_whole_plan(folder: Path) -> None:
     for _ in range(3):
         hammer = python(HAMMER, folder)
         assert hammer.stdout is not None and hammer.stdout.readline() == "up\n"
@@ -215,10 +215,10 @@ def test_a_killed_writer_leaves_a_whole_plan(folder: Path):
             writer.write(b"after")
 
 
-def test_a_reader_beside_a_writer_sees_whole_and_rising_versions(folder: Path):
+def test_a_reader_beside_a_writer_sees_whole_and_rising_versions(folder: Path) -> None:
     hammer = python(HAMMER, folder)
     assert hammer.stdout is not None and hammer.stdout.readline() == "up\n"
-    seen = []
+    seen: list[int] = []
     with closing(StoreReader(folder)) as reader:
         began_s = time.monotonic()
         while time.monotonic() < began_s + 1.0 or len(set(seen)) <= 20:
@@ -235,9 +235,11 @@ def test_a_reader_beside_a_writer_sees_whole_and_rising_versions(folder: Path):
     assert seen == sorted(seen)
 
 
-def test_readers_are_checked_once_a_second(writer: PlanWriter, monkeypatch: pytest.MonkeyPatch):
+def test_readers_are_checked_once_a_second(
+    writer: PlanWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls = []
-    monkeypatch.setattr(Env, "check_readers", lambda self: calls.append(self) or 0)
+    monkeypatch.setattr(Env, "check_readers", lambda self: calls.append(self) or 0)  # type: ignore[func-returns-value]
     now_s = time.monotonic()
     for later_s in (1.1, 1.2, 2.0, 2.3):
         monkeypatch.setattr(time, "monotonic", lambda at=later_s: now_s + at)

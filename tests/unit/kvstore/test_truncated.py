@@ -99,12 +99,12 @@ def run(code: str, folder: Path, name: str, size: int) -> None:
 
 @pytest.mark.parametrize("code", [WRITES, RESTS, CLOSES, OPENS, READS])
 @pytest.mark.parametrize("size", [0, 4096, 8192, 12288])
-def test_a_truncated_data_file_ends_nobody(tmp_path: Path, code: str, size: int):
+def test_a_truncated_data_file_ends_nobody(tmp_path: Path, code: str, size: int) -> None:
     run(code, tmp_path / "store", "data.mdb", size)
 
 
 @pytest.mark.parametrize("code", [WRITES, RESTS, CLOSES])
-def test_a_truncated_lock_file_ends_nobody(tmp_path: Path, code: str):
+def test_a_truncated_lock_file_ends_nobody(tmp_path: Path, code: str) -> None:
     run(code, tmp_path / "store", "lock.mdb", 0)
 
 
@@ -120,11 +120,11 @@ with closing(StoreReader(folder)) as reader:
 """
 
 
-def test_a_reader_outlives_a_truncated_lock_file(tmp_path: Path):
+def test_a_reader_outlives_a_truncated_lock_file(tmp_path: Path) -> None:
     run(READS_LOCK, tmp_path / "store", "lock.mdb", 0)
 
 
-def test_a_lock_file_stays_cut_so_that_the_jvm_that_writes_there_sees_it(tmp_path: Path):
+def test_a_lock_file_stays_cut_so_that_the_jvm_that_writes_there_sees_it(tmp_path: Path) -> None:
     code = """
 with closing(Env(folder, writable=True)) as env:
     env.put(b"ack", pack(1, b"ack"))
@@ -134,7 +134,7 @@ assert (folder / "lock.mdb").stat().st_size == 0
     run(code, tmp_path / "store", "lock.mdb", 0)
 
 
-def test_a_data_file_that_is_gone_is_written_anew(tmp_path: Path):
+def test_a_data_file_that_is_gone_is_written_anew(tmp_path: Path) -> None:
     code = """
 with PlanWriter(folder, b"plan") as writer:
     writer.write(b"plan")

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from messages import replace
 
 from migration import ModelError
 from migration.model import (
@@ -30,6 +29,7 @@ from migration.model import (
 )
 from migration.protocol import HeldPlan, MoveOutcome, Step, begin, resume, step
 from migration.wire import SPEAKS
+from tests.messages import replace
 
 A, B, C, D = (Slot(f"s{i}", 6700) for i in range(1, 5))
 E7 = ExecutorId(7, 7)
@@ -58,7 +58,7 @@ def publication(at: Slot | None = A, start: int = 100, **changes: object) -> Pub
         (*placed, PlacedExecutor(E7, "bolt", at, start)),
         tuple(Node(slot.supervisor, "h", 100.0, (6700,), 1) for slot in (A, B, C)),
     )  # fmt: skip
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return replace(made, **changes)
 
 
 def node(
@@ -121,7 +121,7 @@ def phase(result: Step) -> Phase | None:
     return result.plan.entries[0].phase if result.plan.entries else None
 
 
-def test_a_move_begins_in_prepare_and_is_the_next_version():
+def test_a_move_begins_in_prepare_and_is_the_next_version() -> None:
     held = resume(Plan("c", 2, 16, "wc"), 3, 5.0)
     result = begin(held, [entry(Phase.PREPARE)], 6.0)
     assert result.plan == Plan("c", 3, 17, "wc", (entry(Phase.PREPARE),))
@@ -131,7 +131,7 @@ def test_a_move_begins_in_prepare_and_is_the_next_version():
         begin(result.held_plan, [replace(entry(Phase.PREPARE), id="m2")], 7.0)
 
 
-def test_prepare_waits_for_the_target():
+def test_prepare_waits_for_the_target() -> None:
     result = look(held_plan(Phase.PREPARE), node(A), node(B))
     assert result.plan is None and result.finished == () and result.events == ()
     result = look(held_plan(Phase.PREPARE), node(A), node(B, READY))
@@ -146,7 +146,7 @@ def speaking(state: EntryState) -> NodeAcks:
     return replace(acks, workers=(replace(acks.workers[0], speaks=SPEAKS),))
 
 
-def test_a_live_move_waits_until_its_source_has_looked_what_its_bolt_remembers():
+def test_a_live_move_waits_until_its_source_has_looked_what_its_bolt_remembers() -> None:
     held = held_plan(Phase.PREPARE)
     assert look(held, speaking(NONE), node(B, READY)).plan is None
     assert look(held, speaking(READY), node(B)).plan is None
@@ -157,16 +157,16 @@ def test_a_live_move_waits_until_its_source_has_looked_what_its_bolt_remembers()
     assert reason == "the source's bolt remembers something since it was prepared"
 
 
-def test_an_answer_to_an_older_plan_does_not_count():
+def test_an_answer_to_an_older_plan_does_not_count() -> None:
     assert look(held_plan(Phase.PREPARE), node(A), node(B, READY, version=16)).plan is None
 
 
-def test_an_answer_from_another_lineage_does_not_count():
+def test_an_answer_from_another_lineage_does_not_count() -> None:
     result = look(held_plan(Phase.PREPARE), node(A), node(B, READY, cluster="older"))
     assert phase(result) is Phase.UNDO
 
 
-def test_what_a_jvm_has_read_of_another_lineage_does_not_count():
+def test_what_a_jvm_has_read_of_another_lineage_does_not_count() -> None:
     """Its epochs may be higher, so a plan of this cluster would look read."""
     old = node(B, READY)
     old = replace(old, workers=(replace(old.workers[0], cluster="older", epoch=9),))
@@ -177,7 +177,7 @@ def test_what_a_jvm_has_read_of_another_lineage_does_not_count():
     assert look(held_plan(Phase.DRAIN), node(A, DRAINED), unread).plan is None
 
 
-def test_prepare_has_its_limit():
+def test_prepare_has_its_limit() -> None:
     acks = (node(A), node(B))
     assert look(held_plan(Phase.PREPARE), *acks, at=19.9).plan is None
     result = look(held_plan(Phase.PREPARE), *acks, at=20.0)
@@ -186,7 +186,7 @@ def test_prepare_has_its_limit():
     assert result.held_plan.progress[0].undo_reason == f"{late}: the copy of {B}"
 
 
-def test_who_was_missing_is_named_and_nobody_else():
+def test_who_was_missing_is_named_and_nobody_else() -> None:
     """A copy that is ready is not blamed for a supervisor that has not read the plan."""
     spout = replace(entry(Phase.PREPARE), way=Way.SPOUT)
     held = resume(Plan("c", 3, 17, "wc", (spout,)), 3, 0.0)
@@ -198,14 +198,14 @@ def test_who_was_missing_is_named_and_nobody_else():
 
 
 @pytest.mark.parametrize("acks", [(node(A, ROUTED),), (node(B, READY),), (node(A), empty(B))])
-def test_prepare_is_undone_without_an_end(acks: tuple[NodeAcks, ...]):
+def test_prepare_is_undone_without_an_end(acks: tuple[NodeAcks, ...]) -> None:
     assert phase(look(held_plan(Phase.PREPARE), *acks)) is Phase.UNDO
 
 
 @pytest.mark.parametrize(
     "acks", [(node(A, ROUTED), empty(B)), (empty(A), node(B, ROUTED)), (empty(A), empty(B))]
 )
-def test_switch_is_undone_when_an_end_is_dead(acks: tuple[NodeAcks, ...]):
+def test_switch_is_undone_when_an_end_is_dead(acks: tuple[NodeAcks, ...]) -> None:
     result = look(held_plan(Phase.SWITCH), *acks)
     assert phase(result) is Phase.UNDO
     assert result.events[0].name == "end_dead"
@@ -226,11 +226,13 @@ def test_switch_is_undone_when_an_end_is_dead(acks: tuple[NodeAcks, ...]):
         (standing(A), node(B, ROUTED)),
     ],
 )
-def test_switch_waits_without_limit_for_an_end_that_has_not_answered(acks: tuple[NodeAcks, ...]):
+def test_switch_waits_without_limit_for_an_end_that_has_not_answered(
+    acks: tuple[NodeAcks, ...],
+) -> None:
     assert look(held_plan(Phase.SWITCH), *acks, at=1e6).plan is None
 
 
-def test_switch_goes_on_when_all_have_routed():
+def test_switch_goes_on_when_all_have_routed() -> None:
     ends = (node(A, ROUTED), node(B, ROUTED))
     assert phase(look(held_plan(Phase.SWITCH), *ends, node(C, ROUTED))) is Phase.DRAIN
     assert look(held_plan(Phase.SWITCH), *ends, node(C)).plan is None
@@ -240,12 +242,12 @@ def test_switch_goes_on_when_all_have_routed():
     assert look(held_plan(Phase.SWITCH), node(A), node(B, ROUTED), node(C, ROUTED)).plan is None
 
 
-def test_a_source_that_was_restarted_has_nothing_left_to_route():
+def test_a_source_that_was_restarted_has_nothing_left_to_route() -> None:
     acks = (node(A, STOPPED), node(B, ROUTED), node(C, ROUTED))
     assert phase(look(held_plan(Phase.SWITCH), *acks)) is Phase.DRAIN
 
 
-def test_bystanders_are_awaited_for_two_seconds_from_when_both_ends_route():
+def test_bystanders_are_awaited_for_two_seconds_from_when_both_ends_route() -> None:
     early = look(held_plan(Phase.SWITCH), node(A), node(B, ROUTED), node(C), at=1.0)
     acks = (node(A, ROUTED), node(B, ROUTED), node(C))
     first = look(early.held_plan, *acks, at=2.5)
@@ -255,19 +257,19 @@ def test_bystanders_are_awaited_for_two_seconds_from_when_both_ends_route():
     assert phase(look(second.held_plan, *acks, at=4.5)) is Phase.DRAIN
 
 
-def test_a_bystander_without_hooks_or_with_a_silent_agent_is_not_awaited():
+def test_a_bystander_without_hooks_or_with_a_silent_agent_is_not_awaited() -> None:
     acks = (node(A, ROUTED), node(B, ROUTED))
     assert phase(look(held_plan(Phase.SWITCH), *acks)) is Phase.DRAIN
     assert phase(look(held_plan(Phase.SWITCH), *acks, empty(C))) is Phase.DRAIN
 
 
-def test_switch_has_its_limit():
+def test_switch_has_its_limit() -> None:
     acks = (node(A, ROUTED), node(B, READY), node(C, ROUTED))
     assert look(held_plan(Phase.SWITCH), *acks, at=4.9).plan is None
     assert phase(look(held_plan(Phase.SWITCH), *acks, at=5.0)) is Phase.UNDO
 
 
-def test_a_target_that_was_restarted_while_switching_is_undone():
+def test_a_target_that_was_restarted_while_switching_is_undone() -> None:
     ready = look(held_plan(Phase.PREPARE), node(A), node(B, READY))
     acks = (node(A, ROUTED, version=18), node(B, ROUTED, version=18, incarnation="2-2"))
     result = look(ready.held_plan, *acks, at=0.2)
@@ -275,7 +277,7 @@ def test_a_target_that_was_restarted_while_switching_is_undone():
     assert result.events[0].name == "target_restarted"
 
 
-def test_a_target_that_was_restarted_while_preparing_may_still_get_ready():
+def test_a_target_that_was_restarted_while_preparing_may_still_get_ready() -> None:
     held = look(held_plan(Phase.PREPARE), node(A), node(B)).held_plan
     ready = look(held, node(A), node(B, READY, incarnation="2-2"))
     assert phase(ready) is Phase.SWITCH
@@ -284,13 +286,13 @@ def test_a_target_that_was_restarted_while_preparing_may_still_get_ready():
 
 
 @pytest.mark.parametrize("state", [DRAINED, STOPPED])
-def test_drain_ends_with_the_queue(state: EntryState):
+def test_drain_ends_with_the_queue(state: EntryState) -> None:
     result = look(held_plan(Phase.DRAIN), node(A, state), node(B, ROUTED))
     assert phase(result) is Phase.STOP
     assert result.events[0].name == "drained"
 
 
-def test_drain_ends_by_lazy_kill_and_says_so():
+def test_drain_ends_by_lazy_kill_and_says_so() -> None:
     acks = (node(A, ROUTED), node(B, ROUTED))
     assert look(held_plan(Phase.DRAIN), *acks, at=1.9).plan is None
     result = look(held_plan(Phase.DRAIN), *acks, at=2.0)
@@ -300,18 +302,18 @@ def test_drain_ends_by_lazy_kill_and_says_so():
 
 @pytest.mark.parametrize("state", [ROUTED, DRAINED])
 @pytest.mark.parametrize("at", [0.1, 2.0])
-def test_drain_is_undone_while_only_the_source_lives(state: EntryState, at: float):
+def test_drain_is_undone_while_only_the_source_lives(state: EntryState, at: float) -> None:
     result = look(held_plan(Phase.DRAIN), node(A, state), empty(B), at=at)
     assert phase(result) is Phase.UNDO
     assert result.events[0].name == "target_dead"
 
 
 @pytest.mark.parametrize("a", [node(A, STOPPED), empty(A)])
-def test_drain_of_a_source_without_a_copy_is_not_undone(a: NodeAcks):
+def test_drain_of_a_source_without_a_copy_is_not_undone(a: NodeAcks) -> None:
     assert phase(look(held_plan(Phase.DRAIN), a, empty(B), at=2.0)) is Phase.STOP
 
 
-def test_drain_is_not_undone_for_a_target_that_is_silent():
+def test_drain_is_not_undone_for_a_target_that_is_silent() -> None:
     assert look(held_plan(Phase.DRAIN), node(A, DRAINED), at=1e6).plan is None
     old = node(A, DRAINED, version=16)
     assert look(held_plan(Phase.DRAIN), old, empty(B), at=1.0).plan is None
@@ -325,14 +327,16 @@ def test_drain_is_not_undone_for_a_target_that_is_silent():
         (node(A, DRAINED), stock(node(B, ROUTED))),
     ],
 )
-def test_drain_waits_for_the_supervisors_and_is_undone_without_them(acks: tuple[NodeAcks, ...]):
+def test_drain_waits_for_the_supervisors_and_is_undone_without_them(
+    acks: tuple[NodeAcks, ...],
+) -> None:
     assert look(held_plan(Phase.DRAIN), *acks, at=29.9).plan is None
     result = look(held_plan(Phase.DRAIN), *acks, at=30.0)
     assert phase(result) is Phase.UNDO
     assert result.events[0].name == "unsupervised"
 
 
-def test_a_supervisor_need_not_have_read_more_than_the_entry():
+def test_a_supervisor_need_not_have_read_more_than_the_entry() -> None:
     held = begin(resume(Plan("c", 3, 16, "wc"), 3, 0.0), [entry(Phase.PREPARE)], 0.0).held_plan
     acks = [node(A, DRAINED, version=20), node(B, ROUTED, version=20)]
     for _ in range(2):
@@ -341,17 +345,17 @@ def test_a_supervisor_need_not_have_read_more_than_the_entry():
     assert phase(look(held, *acks)) is Phase.STOP
 
 
-def test_drain_goes_on_without_the_source():
+def test_drain_goes_on_without_the_source() -> None:
     assert phase(look(held_plan(Phase.DRAIN), empty(A), node(B, ROUTED), at=2.0)) is Phase.STOP
 
 
-def test_stop_waits_without_limit():
+def test_stop_waits_without_limit() -> None:
     acks = (node(A, DRAINED), node(B, ROUTED))
     assert look(held_plan(Phase.STOP), *acks, at=1e6).plan is None
     assert phase(look(held_plan(Phase.STOP), node(A, STOPPED), node(B, ROUTED))) is Phase.SETTLE
 
 
-def test_a_stuck_source_is_reported_once_and_awaited():
+def test_a_stuck_source_is_reported_once_and_awaited() -> None:
     acks = (node(A, STUCK), node(B, ROUTED))
     first = look(held_plan(Phase.STOP), *acks)
     assert first.plan is None
@@ -367,7 +371,7 @@ def alone(*others: Entry) -> tuple[HeldPlan, Publication]:
     return resume(plan, 3, 0.0), replace(publication(), executors=placed)
 
 
-def test_a_worker_is_emptied_when_nobody_has_sent_to_it_for_a_while():
+def test_a_worker_is_emptied_when_nobody_has_sent_to_it_for_a_while() -> None:
     held, of = alone()
     for state, at in ((NONE, 9.0), (ROUTED, 10.0), (NONE, 12.0), (ROUTED, 20.0), (ROUTED, 24.9)):
         acks = (node(A, STOPPED), node(B, ROUTED), node(C, state))
@@ -380,14 +384,14 @@ def test_a_worker_is_emptied_when_nobody_has_sent_to_it_for_a_while():
         assert look(held, *waits, at=25.0, of=of).plan is None
 
 
-def test_a_worker_that_dies_while_it_is_emptied_is_awaited_for_two_minutes():
+def test_a_worker_that_dies_while_it_is_emptied_is_awaited_for_two_minutes() -> None:
     held, of = alone()
     acks = (empty(A), node(B, ROUTED), node(C))
     assert look(held, *acks, at=119.9, of=of).plan is None
     assert phase(look(held, *acks, at=120.0, of=of)) is Phase.SETTLE
 
 
-def test_a_worker_that_is_to_get_another_executor_is_not_emptied():
+def test_a_worker_that_is_to_get_another_executor_is_not_emptied() -> None:
     coming = Entry("m2", ExecutorId(2, 2), B, A, Phase.SWITCH, Base(B, 100))
     held, of = alone(coming)
     acks = (node(A, STOPPED), node(B, ROUTED), node(C, ROUTED))
@@ -397,14 +401,14 @@ def test_a_worker_that_is_to_get_another_executor_is_not_emptied():
         held = result.held_plan
 
 
-def test_stop_ends_where_storm_has_ended_the_source():
+def test_stop_ends_where_storm_has_ended_the_source() -> None:
     gone = publication(B)
     kept = tuple(placed for placed in gone.executors if placed.slot != A)
     result = look(held_plan(Phase.STOP), node(B, ROUTED), of=replace(gone, executors=kept))
     assert phase(result) is Phase.SETTLE
 
 
-def test_stop_counts_a_source_without_hooks_two_polls_after_absorption():
+def test_stop_counts_a_source_without_hooks_two_polls_after_absorption() -> None:
     acks = (empty(A), node(B, ROUTED))
     first = look(held_plan(Phase.STOP), *acks, at=100.0)
     assert first.plan is None
@@ -424,7 +428,7 @@ def settled(**changes: NodeAcks) -> list[NodeAcks]:
     return list((acks | changes).values())
 
 
-def test_settle_ends_when_everybody_has_read_it():
+def test_settle_ends_when_everybody_has_read_it() -> None:
     result = look(held_plan(Phase.SETTLE), *settled(), of=publication(B))
     assert result.plan == Plan("c", 3, 18, "wc")
     assert result.held_plan == HeldPlan(result.plan, 3)
@@ -448,29 +452,29 @@ def test_settle_ends_when_everybody_has_read_it():
     ],
     ids=lambda changes: str(sorted(changes)),
 )
-def test_settle_waits_for_each(changes: dict[str, NodeAcks]):
+def test_settle_waits_for_each(changes: dict[str, NodeAcks]) -> None:
     assert look(held_plan(Phase.SETTLE), *settled(**changes), of=publication(B)).plan is None
 
 
-def test_settle_waits_for_nimbus():
+def test_settle_waits_for_nimbus() -> None:
     assert look(held_plan(Phase.SETTLE), *settled(), of=publication(A), at=1e6).plan is None
 
 
-def test_settle_counts_a_bystander_without_hooks_two_polls_after_absorption():
+def test_settle_counts_a_bystander_without_hooks_two_polls_after_absorption() -> None:
     acks = settled(c=empty(C))
     held = look(held_plan(Phase.SETTLE), *acks, at=50.0, of=publication(B)).held_plan
     assert look(held, *acks, at=69.9, of=publication(B)).plan is None
     assert phase(look(held, *acks, at=70.0, of=publication(B))) is None
 
 
-def test_settle_does_not_wait_for_a_bystander_that_cannot_read_plans():
+def test_settle_does_not_wait_for_a_bystander_that_cannot_read_plans() -> None:
     acks = settled(c=deaf(node(C, ROUTED)))
     held = look(held_plan(Phase.SETTLE), *acks, at=50.0, of=publication(B)).held_plan
     assert look(held, *acks, at=69.9, of=publication(B)).plan is None
     assert phase(look(held, *acks, at=70.0, of=publication(B))) is None
 
 
-def test_settle_counts_an_end_whose_supervisor_is_gone():
+def test_settle_counts_an_end_whose_supervisor_is_gone() -> None:
     gone = publication(B)
     gone = replace(
         gone,
@@ -483,7 +487,7 @@ def test_settle_counts_an_end_whose_supervisor_is_gone():
     assert look(held_plan(Phase.SETTLE), *acks, of=still).plan is None
 
 
-def test_undo_ends_when_all_route_back_and_the_new_copy_is_gone():
+def test_undo_ends_when_all_route_back_and_the_new_copy_is_gone() -> None:
     acks = (node(A, ROUTED), node(B, STOPPED), node(C, ROUTED))
     result = look(held_plan(Phase.UNDO), *acks)
     assert phase(result) is None
@@ -506,20 +510,20 @@ def test_undo_ends_when_all_route_back_and_the_new_copy_is_gone():
         (node(A, ROUTED), standing(B), node(C, ROUTED)),
     ],
 )
-def test_undo_waits_for_each_without_limit(acks: tuple[NodeAcks, ...]):
+def test_undo_waits_for_each_without_limit(acks: tuple[NodeAcks, ...]) -> None:
     assert look(held_plan(Phase.UNDO), *acks, at=1e6).plan is None
 
 
-def test_undo_does_not_wait_for_a_bystander_that_cannot_read_plans():
+def test_undo_does_not_wait_for_a_bystander_that_cannot_read_plans() -> None:
     acks = (node(A, ROUTED), node(B, STOPPED), deaf(node(C, ROUTED)))
     assert phase(look(held_plan(Phase.UNDO), *acks)) is None
 
 
-def test_undo_does_not_wait_for_a_copy_that_died_with_its_jvm():
+def test_undo_does_not_wait_for_a_copy_that_died_with_its_jvm() -> None:
     assert phase(look(held_plan(Phase.UNDO), node(A, ROUTED), empty(B), node(C, ROUTED))) is None
 
 
-def test_the_reason_of_an_undo_is_told_at_its_end_with_its_time():
+def test_the_reason_of_an_undo_is_told_at_its_end_with_its_time() -> None:
     held = begin(resume(Plan("c", 3, 16, "wc"), 3, 0.0), [entry(Phase.PREPARE)], 1.0).held_plan
     undone = look(held, node(A), node(B), at=21.0)
     acks = (node(A, ROUTED, version=18), node(B, STOPPED, version=18))
@@ -534,7 +538,7 @@ def test_the_reason_of_an_undo_is_told_at_its_end_with_its_time():
     [publication(C), publication(A, start=101), publication(None), publication(executors=())],
     ids=["elsewhere", "restarted", "unassigned", "no such executor"],
 )
-def test_storm_wins(which: Phase, word: Publication):
+def test_storm_wins(which: Phase, word: Publication) -> None:
     acks = (node(A, STOPPED), node(B, STOPPED), node(C))
     result = look(held_plan(which), *acks, of=word)
     assert result.plan is not None
@@ -542,7 +546,7 @@ def test_storm_wins(which: Phase, word: Publication):
     assert void == entry(which, "Storm assigned the executor elsewhere: Storm wins")
 
 
-def test_a_void_stays_void_until_both_ends_have_read_it():
+def test_a_void_stays_void_until_both_ends_have_read_it() -> None:
     held = held_plan(Phase.SWITCH, "Storm wins")
     assert look(held, node(A), node(B, version=16)).plan is None
     assert look(held, node(A, version=16), node(B)).plan is None
@@ -554,7 +558,7 @@ def test_a_void_stays_void_until_both_ends_have_read_it():
     ]
 
 
-def test_a_void_does_not_wait_for_jvms_that_are_not_there():
+def test_a_void_does_not_wait_for_jvms_that_are_not_there() -> None:
     held = held_plan(Phase.SWITCH, "Storm wins")
     assert phase(look(held, empty(A), empty(B))) is None
     elsewhere = tuple(p for p in publication(C).executors if p.slot == C)
@@ -562,7 +566,7 @@ def test_a_void_does_not_wait_for_jvms_that_are_not_there():
 
 
 @pytest.mark.parametrize("status", ["INACTIVE", "REBALANCING", "KILLED"])
-def test_nothing_is_written_while_a_topology_is_not_active(status: str):
+def test_nothing_is_written_while_a_topology_is_not_active(status: str) -> None:
     acks = (node(A), node(B, READY))
     result = look(held_plan(Phase.PREPARE), *acks, at=100.0, of=publication(C, status=status))
     assert result.plan is None
@@ -572,7 +576,7 @@ def test_nothing_is_written_while_a_topology_is_not_active(status: str):
 
 
 @pytest.mark.parametrize("status", ["INACTIVE", "REBALANCING", "KILLED"])
-def test_nothing_stands_still_while_a_topology_is_not_active(status: str):
+def test_nothing_stands_still_while_a_topology_is_not_active(status: str) -> None:
     """It did for the whole wait of a `rebalance -w`."""
     of = publication(status=status)
     quiet = look(held_plan(Phase.QUIET), node(A, ROUTED), node(B, READY), of=of)
@@ -587,7 +591,7 @@ def test_nothing_stands_still_while_a_topology_is_not_active(status: str):
     assert phase(look(late.held_plan, *acks, at=20.1, of=of)) is Phase.UNDO
 
 
-def test_a_new_leader_starts_the_limits_anew_and_writes_under_its_epoch():
+def test_a_new_leader_starts_the_limits_anew_and_writes_under_its_epoch() -> None:
     held = resume(Plan("c", 3, 17, "wc", (entry(Phase.PREPARE),)), 4, 1000.0)
     assert look(held, node(A), node(B), at=1019.0).plan is None
     result = look(held, node(A), node(B), at=1020.0)
@@ -595,7 +599,7 @@ def test_a_new_leader_starts_the_limits_anew_and_writes_under_its_epoch():
     assert result.plan.stamp == PlanVersion(4, 18)
 
 
-def test_several_moves_advance_in_one_write():
+def test_several_moves_advance_in_one_write() -> None:
     other = Entry("m2", ExecutorId(1, 1), A, C, Phase.DRAIN, Base(A, 100))
     held = resume(Plan("c", 3, 17, "wc", (entry(Phase.PREPARE), other)), 3, 0.0)
     result = look(held, node(A), node(B, READY), node(C), at=3.0)
@@ -604,7 +608,7 @@ def test_several_moves_advance_in_one_write():
     assert [one.since_s for one in result.held_plan.progress] == [3.0, 3.0]
 
 
-def test_the_newest_word_of_a_slot_counts_while_an_old_jvm_dies():
+def test_the_newest_word_of_a_slot_counts_while_an_old_jvm_dies() -> None:
     dying = node(B, READY, incarnation="1-1").workers[0]
     young = replace(dying, incarnation="2-2", time_ms=5, entries=())
     acks = NodeAcks(B.supervisor, 0, "0.2.0", 1, "c", (young, dying))
@@ -612,7 +616,7 @@ def test_the_newest_word_of_a_slot_counts_while_an_old_jvm_dies():
 
 
 @pytest.mark.parametrize("later", [{"phase": Phase.UNKNOWN}, {"way": Way.UNKNOWN}])
-def test_what_is_of_a_later_version_keeps_the_whole_plan_as_it_is(later: dict[str, Any]):
+def test_what_is_of_a_later_version_keeps_the_whole_plan_as_it_is(later: dict[str, Any]) -> None:
     plan = held_plan(Phase.STOP)
     entries = tuple(replace(entry, **later) for entry in plan.plan.entries)
     plan = replace(plan, plan=replace(plan.plan, entries=entries))

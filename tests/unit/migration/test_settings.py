@@ -17,6 +17,7 @@ from migration.settings import (
     TUNABLE,
     Kind,
     Reader,
+    Setting,
     load_s,
     metrics_at,
     values,
@@ -43,7 +44,7 @@ def test_every_key_stands_once_and_has_a_sentence() -> None:
 
 
 @pytest.mark.parametrize("row", SETTINGS, ids=lambda row: row.key)
-def test_a_default_is_a_value_that_may_be_given(row) -> None:
+def test_a_default_is_a_value_that_may_be_given(row: Setting) -> None:
     if row.default is None:
         assert row.key not in values({}, Reader)
         assert row.key not in values({row.key: None}, Reader)
@@ -67,7 +68,8 @@ def test_each_key_has_one_reader_that_takes_it() -> None:
     for row in SETTINGS:
         worded = row.kind in {Kind.CHOICE, Kind.WORDS}
         assert not worded or row.choices or row.key == "policy"
-    given = dict.fromkeys(("asc.threshold.tps", "worker.cpu.capacity", "link.capacity.tps"), 1)
+    given: dict[str, object] = {}
+    given |= dict.fromkeys(("asc.threshold.tps", "worker.cpu.capacity", "link.capacity.tps"), 1)
     given |= dict.fromkeys(("max.moves.per.hour", "max.moves.per.host.hour"), 1)
     given |= dict.fromkeys(("aniello.gamma", "metrics.port"), 1)
     given["mode.max"] = "auto"

@@ -1,7 +1,6 @@
 """Every refusal of a move, and the entry of one that may be."""
 
 import pytest
-from messages import replace
 
 from migration import wire
 from migration.model import (
@@ -25,6 +24,7 @@ from migration.model import (
 )
 from migration.observation import Observation
 from migration.validate import MOST_ENTRIES, Refusal, RefusalCode, free_slots, validate_move
+from tests.messages import replace
 
 A, B, SPARE = Slot("s1", 6700), Slot("s2", 6700), Slot("s2", 6701)
 E1, E2, E3, E4 = (ExecutorId(i, i) for i in range(1, 5))
@@ -64,7 +64,7 @@ def ask(
     return validate_move(Observation.of(publication, plan, nodes), executor, target)
 
 
-def test_a_move_that_may_be():
+def test_a_move_that_may_be() -> None:
     assert ask() == Entry("m1", E1, A, B, Phase.PREPARE, Base(A, 100))
 
 
@@ -86,7 +86,7 @@ def test_a_move_that_may_be():
         ("PINNED", "spout", {"nodes": [node(A, E1, pinned="spout"), NODES[1]]}),
     ],
 )
-def test_a_move_that_may_not_be(code: str, said: str, asked: dict[str, object]):
+def test_a_move_that_may_not_be(code: str, said: str, asked: dict[str, object]) -> None:
     refusal = ask(**asked)  # type: ignore[arg-type]
     assert isinstance(refusal, Refusal)
     assert refusal.code == RefusalCode(code)
@@ -94,7 +94,7 @@ def test_a_move_that_may_not_be(code: str, said: str, asked: dict[str, object]):
 
 
 @pytest.mark.parametrize("void", [None, "Storm wins"])
-def test_an_executor_with_an_entry_does_not_move(void: str | None):
+def test_an_executor_with_an_entry_does_not_move(void: str | None) -> None:
     held = Entry("m0", E1, B, A, Phase.SETTLE, Base(B, 99), void)
     refusal = ask(plan=replace(PLAN, entries=(held,)))
     assert isinstance(refusal, Refusal)
@@ -102,7 +102,7 @@ def test_an_executor_with_an_entry_does_not_move(void: str | None):
     assert "m0" in refusal.reason
 
 
-def test_the_last_executor_goes_where_everybody_knows_how_a_worker_ends():
+def test_the_last_executor_goes_where_everybody_knows_how_a_worker_ends() -> None:
     new = [speaking(one, 2) for one in NODES]
     of = replace(PUBLICATION, speaks=2)
     assert isinstance(ask(E3, A, nodes=new, publication=of), Entry)
@@ -128,21 +128,21 @@ def test_the_last_executor_goes_where_everybody_knows_how_a_worker_ends():
         (Entry("m0", E3, B, A, Phase.PREPARE, Base(B, 102)), False),
     ],
 )
-def test_departures_count_at_once_for_the_last_executor(entry: Entry, last: bool):
+def test_departures_count_at_once_for_the_last_executor(entry: Entry, last: bool) -> None:
     answer = ask(plan=replace(PLAN, entries=(entry,)))
     assert isinstance(answer, Refusal) is last
 
 
 @pytest.mark.parametrize("phase", [Phase.PREPARE, Phase.SWITCH, Phase.DRAIN, Phase.STOP])
-def test_arrivals_count_once_storm_has_absorbed_them(phase: Phase):
+def test_arrivals_count_once_storm_has_absorbed_them(phase: Phase) -> None:
     coming = Entry("m0", E1, A, B, phase, Base(A, 100))
-    asked = {"plan": replace(PLAN, entries=(coming,))}
-    refusal = ask(E3, A, **asked)
+    plan = replace(PLAN, entries=(coming,))
+    refusal = ask(E3, A, plan=plan)
     assert isinstance(refusal, Refusal)
     assert refusal.code is RefusalCode.LAST_IN_WORKER
     placed = (PlacedExecutor(E1, "b", B, 103), *PUBLICATION.executors[1:])
     there = replace(PUBLICATION, executors=placed)
-    assert isinstance(ask(E3, A, publication=there, **asked), Entry)
+    assert isinstance(ask(E3, A, publication=there, plan=plan), Entry)
 
 
 BY_SPOUT = replace(
@@ -165,7 +165,7 @@ def speaking(node: NodeAcks, version: int) -> NodeAcks:
         ("nimbus", "Nimbus or a controller"),
     ],
 )
-def test_whoever_does_not_understand_the_way_of_the_move_is_named(who: str, named: str):
+def test_whoever_does_not_understand_the_way_of_the_move_is_named(who: str, named: str) -> None:
     nodes = [speaking(BY_SPOUT, 2), speaking(NODES[1], 2)]
     published = replace(PUBLICATION, speaks=2)
     moved = ask(publication=published, nodes=nodes)
@@ -189,7 +189,7 @@ def test_whoever_does_not_understand_the_way_of_the_move_is_named(who: str, name
     assert isinstance(ask(E2, publication=published, nodes=[nodes[0], old]), Entry)
 
 
-def test_a_pinned_executor_moves_by_its_way_and_by_none_that_is_not_known():
+def test_a_pinned_executor_moves_by_its_way_and_by_none_that_is_not_known() -> None:
     nodes = [speaking(node(A, E1, E2, pinned="spout"), 2), speaking(NODES[1], 2)]
     published = replace(PUBLICATION, speaks=2)
     (worker,) = nodes[0].workers
@@ -215,7 +215,7 @@ def later(acks: NodeAcks, speaks: int = 2) -> NodeAcks:
     )
 
 
-def test_a_move_to_a_free_slot_opens_it_where_everybody_knows_how():
+def test_a_move_to_a_free_slot_opens_it_where_everybody_knows_how() -> None:
     def opened(nodes: list[NodeAcks], speaks: int = 2) -> Entry | Refusal:
         published = replace(PUBLICATION, speaks=speaks)
         observation = Observation.of(published, PLAN, nodes)
@@ -235,7 +235,7 @@ def test_a_move_to_a_free_slot_opens_it_where_everybody_knows_how():
     assert refusal.code is RefusalCode.NO_WORKER_IN_SLOT
 
 
-def test_a_slot_is_free_if_nobody_has_it_and_its_node_knows_how():
+def test_a_slot_is_free_if_nobody_has_it_and_its_node_knows_how() -> None:
     nodes = [later(one) for one in NODES]
     taken = PUBLICATION.slots
     assert free_slots(PUBLICATION.nodes, taken, nodes) == {SPARE}
@@ -247,7 +247,7 @@ def test_a_slot_is_free_if_nobody_has_it_and_its_node_knows_how():
     assert free_slots(PUBLICATION.nodes, taken, [replace(nodes[1], supervisor=None)]) == set()
 
 
-def test_a_full_plan_takes_no_move_and_fits_into_a_node():
+def test_a_full_plan_takes_no_move_and_fits_into_a_node() -> None:
     long = f"{'u' * 36}-{'h' * 253}"
     source, target = Slot(long, 65535), Slot(long[::-1], 65535)
     entries = tuple(
@@ -265,7 +265,7 @@ def test_a_full_plan_takes_no_move_and_fits_into_a_node():
 
 
 @pytest.mark.parametrize("end", [A, B])
-def test_a_worker_that_cannot_follow_plans_is_no_end_of_a_move(end: Slot):
+def test_a_worker_that_cannot_follow_plans_is_no_end_of_a_move(end: Slot) -> None:
     acks = {A: node(A, E1, E2), B: node(B, E3)}
     (worker,) = acks[end].workers
     acks[end] = replace(acks[end], workers=(replace(worker, error="the plan is damaged"),))

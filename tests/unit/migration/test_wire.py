@@ -31,7 +31,7 @@ GOLDEN = Path(__file__).parents[2] / "golden" / "wire"
 examples: dict[str, Any] = runpy.run_path(str(GOLDEN / "examples.py"))
 
 
-def test_golden_files_are_what_the_code_writes():
+def test_golden_files_are_what_the_code_writes() -> None:
     wanted = examples["contents"]()
     files = [path for path in GOLDEN.iterdir() if path.suffix in (".json", ".bin")]
     found = {path.name: path.read_bytes() for path in files}
@@ -39,7 +39,7 @@ def test_golden_files_are_what_the_code_writes():
 
 
 @pytest.mark.parametrize("name", sorted(examples["MESSAGES"]))
-def test_a_golden_message_reads_back_as_it_was(name: str):
+def test_a_golden_message_reads_back_as_it_was(name: str) -> None:
     message = examples["MESSAGES"][name]
     assert decode(type(message), (GOLDEN / f"{name}.json").read_bytes()) == message
 
@@ -55,7 +55,7 @@ def as_of_version_1(value: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", sorted((GOLDEN / "v1").iterdir()), ids=lambda path: path.stem)
-def test_what_the_last_version_wrote_is_read_as_what_it_meant(path: Path):
+def test_what_the_last_version_wrote_is_read_as_what_it_meant(path: Path) -> None:
     if path.stem == "refused":
         for case in json.loads(path.read_text("utf-8")):
             with pytest.raises(WireError, match=re.escape(case["field"])):
@@ -68,7 +68,7 @@ def test_what_the_last_version_wrote_is_read_as_what_it_meant(path: Path):
     assert decode(type(today), path.read_bytes()) == decode(type(today), text.encode())
 
 
-def test_the_example_of_the_page_is_read_and_written_as_printed():
+def test_the_example_of_the_page_is_read_and_written_as_printed() -> None:
     text = (
         '{"cluster":"6f1c","epoch":3,"version":17,"topology":"wc-1-1700000000","entries":['
         '{"id":"m12","executor":[7,7],"from":"s1:6700","to":"s2:6701","phase":"SWITCH",'
@@ -82,7 +82,7 @@ def test_the_example_of_the_page_is_read_and_written_as_printed():
 
 
 @pytest.mark.parametrize("case", json.loads((GOLDEN / "refused.json").read_text("utf-8")))
-def test_a_bad_message_is_refused_and_the_field_named(case: dict[str, Any]):
+def test_a_bad_message_is_refused_and_the_field_named(case: dict[str, Any]) -> None:
     text = case["text"] * case.get("times", 1)
     with pytest.raises(WireError) as caught:
         decode(getattr(model, case["format"]), text.encode())
@@ -90,24 +90,24 @@ def test_a_bad_message_is_refused_and_the_field_named(case: dict[str, Any]):
     assert str(caught.value).startswith(case["field"])
 
 
-def test_bytes_that_are_no_text_are_refused():
+def test_bytes_that_are_no_text_are_refused() -> None:
     with pytest.raises(WireError, match="is no JSON"):
         decode(Plan, b"\xff\xfe\x80{")
 
 
 @pytest.mark.parametrize("case", json.loads((GOLDEN / "read.json").read_text("utf-8")))
-def test_what_another_version_writes_is_read_as_far_as_it_is_known(case: dict[str, Any]):
+def test_what_another_version_writes_is_read_as_far_as_it_is_known(case: dict[str, Any]) -> None:
     assert encode(decode(Plan, case["text"].encode())).decode() == case["means"]
 
 
-def test_a_whole_number_is_taken_for_a_fraction():
+def test_a_whole_number_is_taken_for_a_fraction() -> None:
     text = (GOLDEN / "nodes.json").read_text("utf-8").replace("200.0", "200")
     read = decode(model.Nodes, text.encode())
     assert read == examples["NODES"]
     assert type(read.nodes[0].cpu_capacity) is float
 
 
-def test_what_is_long_is_compressed_and_what_is_short_stays_readable():
+def test_what_is_long_is_compressed_and_what_is_short_stays_readable() -> None:
     short, long = encode(examples["PLAN"]), b"0123456789" * 1000
     assert packed(short) == short
     assert len(packed(long)) < 200
@@ -115,7 +115,7 @@ def test_what_is_long_is_compressed_and_what_is_short_stays_readable():
     assert unpacked(short) == short
 
 
-def test_what_is_compressed_and_cut_or_damaged_is_refused():
+def test_what_is_compressed_and_cut_or_damaged_is_refused() -> None:
     load = model.NodeLoad("s1", 5, (examples["WORKER_LOAD"],) * 20)
     whole = packed(encode(load))
     assert whole.startswith(b"\x1f\x8b")
@@ -130,7 +130,7 @@ def test_what_is_compressed_and_cut_or_damaged_is_refused():
             assert decode(NodeLoad, bytes(damaged)) == load  # a header's date and system are free
 
 
-def test_what_pretends_to_be_very_long_is_refused_before_it_is_read():
+def test_what_pretends_to_be_very_long_is_refused_before_it_is_read() -> None:
     bomb = zlib.compressobj(9, wbits=31)
     squeezed = b"".join(bomb.compress(bytes(2**20)) for _ in range(100)) + bomb.flush()
     assert len(squeezed) < 256 * 1024
@@ -139,7 +139,7 @@ def test_what_pretends_to_be_very_long_is_refused_before_it_is_read():
             decode(Plan, data)
 
 
-def test_a_local_plan_keeps_what_this_version_does_not_know():
+def test_a_local_plan_keeps_what_this_version_does_not_know() -> None:
     later = encode(examples["PLAN"]).replace(b'"epoch":3', b'"epoch": 3,"later":["\xc3\xbc"]')
     local = encode_local("c", {"wc": later, "x": b'{"y":1} '})
     index = f'{{"cluster":"c","index":[["wc",{len(later)}],["x",8]],"plans":['
@@ -148,17 +148,17 @@ def test_a_local_plan_keeps_what_this_version_does_not_know():
     assert decode(LocalPlan, encode_local("c", {"wc": later})).plans == (examples["PLAN"],)
 
 
-def test_a_typical_move_is_small():
+def test_a_typical_move_is_small() -> None:
     plan = examples["PLAN"]
     assert len(pack(1, encode_local(plan.cluster, {plan.topology: encode(plan)}))) < 528
 
 
-def test_empty_messages():
+def test_empty_messages() -> None:
     assert encode(LocalPlan("c")) == b'{"cluster":"c","plans":[]}'
     assert encode(NodeLoad("s1", 5)) == b'{"node":"s1","time_ms":5,"workers":[],"left_out":0}'
 
 
-def test_paths():
+def test_paths() -> None:
     assert topology_path("wc-1") == "/nstorm/topologies/wc-1"
     assert plan_path("wc-1") == "/nstorm/plans/wc-1"
     assert acks_path("s1") == "/nstorm/acks/s1"
@@ -169,7 +169,9 @@ ODD_NAMES = ["", "-o", "a\x1b[2J", "a\n", "a\x85b", "a\u2028", "a\u202eb", "x" *
 
 
 @pytest.mark.parametrize("odd", ODD_NAMES)
-def test_a_name_that_cannot_be_shown_or_would_be_an_option_is_refused_where_it_is_read(odd: str):
+def test_a_name_that_cannot_be_shown_or_would_be_an_option_is_refused_where_it_is_read(
+    odd: str,
+) -> None:
     """What others may write into ZooKeeper reaches terminals and command lines."""
     text = encode(examples["MESSAGES"]["plan"]).decode()
     for key in ("topology", "id", "opens", "from", "to"):
@@ -190,31 +192,31 @@ def test_a_name_that_cannot_be_shown_or_would_be_an_option_is_refused_where_it_i
 
 
 @pytest.mark.parametrize("name", ["a b", "wörter", "node:1", "x" * 512, "_", "10.0.0.1", "名"])
-def test_the_names_of_storm_are_read(name: str):
+def test_the_names_of_storm_are_read(name: str) -> None:
     plan = Plan("c", 1, 0, name)
     assert decode(Plan, encode(plan)) == plan
     assert model.Slot.parse(f"{name}:6700") == model.Slot(name, 6700)
 
 
 @pytest.mark.parametrize("supervisor", [".", "..", "a/b", "/"])
-def test_a_supervisor_that_could_not_stand_in_zookeeper_is_refused(supervisor: str):
+def test_a_supervisor_that_could_not_stand_in_zookeeper_is_refused(supervisor: str) -> None:
     with pytest.raises(ModelError):
         model.Slot.parse(f"{supervisor}:6700")
 
 
 @pytest.mark.parametrize("host", ["node-1", "node_1.a.de", "::1", "fe80::1%eth0", "127.0.0.2"])
-def test_the_hosts_of_storm_are_read(host: str):
+def test_the_hosts_of_storm_are_read(host: str) -> None:
     nodes = model.Nodes((model.Node("s1", host, 1.0, (), 0),))
     assert decode(model.Nodes, encode(nodes)) == nodes
 
 
 @pytest.mark.parametrize("host", ["-oProxyCommand=x", "a b", "$(touch x)", "a;b", "a'b", "a`b"])
-def test_a_host_that_a_shell_would_take_apart_is_refused(host: str):
+def test_a_host_that_a_shell_would_take_apart_is_refused(host: str) -> None:
     nodes = model.Nodes((model.Node("s1", host, 1.0, (), 0),))
     with pytest.raises(WireError, match="host"):
         decode(model.Nodes, encode(nodes))
 
 
-def test_what_a_worker_says_in_its_own_words_is_read_as_it_is():
+def test_what_a_worker_says_in_its_own_words_is_read_as_it_is() -> None:
     said = replace(examples["MESSAGES"]["worker_ack"], fault="at\x1b[2J\n\tcome")
     assert decode(model.WorkerAck, encode(said)) == said

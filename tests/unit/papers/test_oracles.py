@@ -39,6 +39,7 @@ def test_hand_graph(cores: float, cost_tps: float) -> None:
         solution = solve(version, 30.0)
         assert solution.is_proven
         assert solution.cost_tps == pytest.approx(cost_tps)
+        assert solution.place is not None
         assert version.fits(solution.place)
 
 
@@ -77,7 +78,7 @@ def test_no_traffic_and_one_worker() -> None:
     one = Cluster.build(["n0"], [("n0:1", "n0", 1.0)])
     here = replace(snapshot, place=np.zeros(4, dtype=np.int64))
     none = np.zeros(0, dtype=np.int64)
-    alone = replace(here, traffic=replace(here.traffic, source=none, target=none, tps=none))
+    alone = replace(here, traffic=replace(here.traffic, source=none, target=none, tps=np.zeros(0)))
     assert solve(PlacementProblem.of(one, alone, Limits()), 30.0).cost_tps == 0
 
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from controller.errors import CommandError
 from controller.policies.model_driven.mapping import rsm
 from deploy.sim.engine import SimulationResult
-from deploy.sim.scenario import Scenario
+from deploy.sim.scenario import Scenario, parse
 from tests.papers import seed000, seed001, seed001_pairs, seed002, seed003
 from tests.papers.acquisition import acquire, empty_slots, lsa
 from tests.papers.command import app
@@ -335,8 +335,7 @@ def whole(series: str, name: str) -> deploying.Measure:
 def test_all_that_is_simulated_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     read = simulated.scenario
     monkeypatch.setattr(simulated, "scenario", lambda name: shortened(read(name)))
-    parsed = deploying.parse
-    monkeypatch.setattr(deploying, "parse", lambda text: shortened(parsed(text)))
+    monkeypatch.setattr(deploying, "parse", lambda text: shortened(parse(text)))
     for one in (simulated, deploying):
         monkeypatch.setattr(one, "SEEDS", (1,))
     # A draw or two, whatever they start with.

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controller.core.cluster import Floats, Ints
 from controller.core.metrics import Rates, observe
 from controller.core.tasks import FIRST_COMPONENT, ends_of, worker_of
 from migration.model import ExecutorId, ExecutorLoad, Slot, WorkerLoad, traffic_of
@@ -142,7 +143,7 @@ def test_the_rates_are_those_of_each_worker(
             )
 
 
-def by_ends(keys, values, worker):
+def by_ends(keys: Ints, values: Floats, worker: int) -> dict[tuple[int, int], float]:
     first, second = ends_of(keys)
     here = worker_of(keys) == worker
     ends = zip(first[here].tolist(), second[here].tolist(), strict=True)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
-from messages import executor, node_acks, publication, replace, worker_ack
 
 from controller.config import Config, Mode
 from controller.core.topology import TopologyView
@@ -24,6 +23,7 @@ from migration.model import (
     traffic_of,
 )
 from migration.validate import free_slots
+from tests.messages import executor, node_acks, publication, replace, worker_ack
 
 CLUSTER, PORTS = "c", (1, 2, 3)
 CONFIG = Config(mode=Mode.AUTO, cooldown_s=15.0, max_moves=2)

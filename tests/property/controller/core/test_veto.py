@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from messages import node_acks, publication, replace, worker_load
 
 from controller.config import Config, Mode, build
 from controller.core.decision import Outcome
@@ -18,6 +17,7 @@ from controller.snapshot import parse
 from controller.walk import walk
 from deploy.cycle import cycle_with_searches
 from migration.model import Node, NodeAcks, NodeLoad, Publication, Slot, WorkerLoad
+from tests.messages import node_acks, publication, replace, worker_load
 from tests.property.controller.cli.test_decide import two_workers
 from tests.property.controller.policies.gather.test_policy import worlds
 from tests.property.controller.policies.test_single_move import World
@@ -83,8 +83,8 @@ def test_a_replay_is_decided_as_a_file(world: World, config: Config) -> None:
         place=first.place,
         time_s=np.array([first.time_s]),
         span_s=np.array([5.0]),
-        cpu_cores=first.cpu_cores[None],
-        traffic_tps=traffic.tps[None],
+        cpu_cores=first.cpu_cores[None],  # type: ignore[arg-type]
+        traffic_tps=traffic.tps[None],  # type: ignore[arg-type]
         source=traffic.source,
         target=traffic.target,
         held=np.zeros(1, dtype=np.bool_),

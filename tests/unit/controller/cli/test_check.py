@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from controller.cli import check
 from controller.cli.main import app
 from controller.errors import CommandError
+from migration import jar as hooks
 
 COMPONENT = {
     "component": "count[0]",
@@ -56,7 +56,7 @@ def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     program.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(home))
     monkeypatch.delenv("STORM_HOME", raising=False)
-    monkeypatch.setattr(check.hooks, "path", lambda: tmp_path / "hooks.jar")
+    monkeypatch.setattr(hooks, "path", lambda: tmp_path / "hooks.jar")
     yield home
 
 

@@ -7,11 +7,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
-from messages import node_acks, publication, replace, worker_ack
 from typer.testing import CliRunner
 
 from controller.cli import doctor
@@ -22,6 +22,7 @@ from controller.core.topology import TopologyView
 from kvstore.writer import PlanWriter
 from migration.model import Candidacy, Counters, Node, Plan, Slot
 from migration.wire import SPEAKS
+from tests.messages import node_acks, publication, replace, worker_ack
 
 A, B = Slot("a", 1), Slot("b", 1)
 
@@ -33,7 +34,7 @@ def status_of(
     **changes: Any,
 ) -> Any:
     """Show a cluster of two nodes in which all is well but for the changes."""
-    version = changes.pop("version", doctor.version("nstorm"))
+    version = changes.pop("version", metadata.version("nstorm"))
     acks = [
         replace(node_acks(slot.supervisor, [worker], "c"), agent=version)
         for slot, worker in zip(
@@ -108,7 +109,7 @@ def test_a_node_without_agent_and_a_jvm_without_hooks_are_found() -> None:
 
 
 def test_another_version_is_named_for_each_who_has_it() -> None:
-    mine = doctor.version("nstorm")
+    mine = metadata.version("nstorm")
     assert found(status_of(version="0.1.9")) == [
         f"controller ctl-1:7 is of version 0.1.9, this command of {mine}",
         f"agent a is of version 0.1.9, this command of {mine}",

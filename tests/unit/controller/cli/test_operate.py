@@ -15,7 +15,7 @@ from controller.cli import control, operate
 from controller.cli.main import app
 from controller.core.topology import TopologyView
 from controller.storm import controls
-from controller.storm.collect import LiveCluster
+from controller.storm.collect import DRAINED, LiveCluster
 from kvstore.zookeeper import Session, Waiting
 from migration.model import Candidacy, Node, Plan, Slot
 from tests.messages import publication
@@ -80,7 +80,7 @@ def test_a_drain_tells_what_the_host_had_before_its_own_write_is_seen(
     words = ["drain", "host-a", "--conf", str(conf), "-o", "json"]
     told = json.loads(CliRunner().invoke(app, words).stdout)
     assert (told["left"], told["of"]) == (1, 1)
-    assert written == {f"{operate.DRAINED}/host-a": b"1"}
+    assert written == {f"{DRAINED}/host-a": b"1"}
 
 
 @pytest.mark.parametrize(

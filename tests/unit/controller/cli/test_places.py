@@ -81,12 +81,12 @@ def status() -> dict[str, Any]:
 
 
 def test_without_a_filter_all_is_shown() -> None:
-    assert only(status(), None, None) == status()
+    assert only(status(), "", "") == status()
 
 
 @pytest.mark.parametrize("typed", ["one", "one-1-1"])
 def test_one_topology(typed: str) -> None:
-    left = only(status(), typed, None)
+    left = only(status(), typed, "")
     assert [one["name"] for one in left["topologies"]] == ["one"]
     assert [move["topology"] for move in left["ended_moves"]] == ["one-1-1"]
     assert left["agents"] == status()["agents"]
@@ -94,7 +94,7 @@ def test_one_topology(typed: str) -> None:
 
 @pytest.mark.parametrize("typed", ["alpha", "id-1"])
 def test_one_host(typed: str) -> None:
-    left = only(status(), None, typed)
+    left = only(status(), "", typed)
     (one,) = left["topologies"]
     assert left["silent_s"] == {"id-1": 20.0}
     assert left["agents"] == [{"node": "id-1"}]
@@ -108,12 +108,10 @@ def test_one_host(typed: str) -> None:
 @pytest.mark.parametrize(
     ("named", "host", "said"),
     [
-        ("tow", None, "no topology tow: there are one, two"),
-        (None, "delta", "no host delta: there are alpha, beta, gamma"),
+        ("tow", "", "no topology tow: there are one, two"),
+        ("", "delta", "no host delta: there are alpha, beta, gamma"),
     ],
 )
-def test_what_is_not_there_is_refused_with_what_is(
-    named: str | None, host: str | None, said: str
-) -> None:
+def test_what_is_not_there_is_refused_with_what_is(named: str, host: str, said: str) -> None:
     with pytest.raises(CommandError, match=said):
         only(status(), named, host)

@@ -19,6 +19,7 @@ from controller.errors import CommandError
 from controller.journal.record import JournalError, compact, to_line
 from controller.journal.recorder import HEAD_TICKS
 from controller.journal.writer import Bounds
+from controller.replay.playback import replay
 from controller.report import TopologyReport, not_written
 from controller.storm.answers import explained
 from controller.storm.commands import Command, encode
@@ -58,10 +59,9 @@ def said(reports: list[TopologyReport], what: str = "") -> bytes:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Give a list in which each cycle that is decided again leaves its number."""
     decided: list[int] = []
-    real = recorded.replay
 
     def counting(*where: Any) -> Any:
-        for one in real(*where):
+        for one in replay(*where):
             decided.append(one.tick.record.seq)
             yield one
 
@@ -209,10 +209,9 @@ def test_what_cannot_be_decided_again_as_it_was_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorded_in(tmp_path, monkeypatch)
-    real = recorded.replay
 
     def otherwise(*where: Any) -> Any:
-        for one in real(*where):
+        for one in replay(*where):
             one.cycles[0]["reason"] = "another"
             yield one
 

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from rich.console import Console
 
 from controller.cli import operate, roll
 from controller.config import Config
+from controller.console import Console
 from controller.core.controls import Controls, Pause
 from controller.core.decision import Outcome
 from controller.core.excluded import Excluded

@@ -2,7 +2,6 @@
 
 import io
 
-from messages import executor, node_acks, publication, replace, worker_ack
 from rich.console import Console
 
 from controller.cli.status_view import as_document, as_tables
@@ -23,6 +22,7 @@ from migration.model import (
     Way,
 )
 from migration.wire import SPEAKS
+from tests.messages import executor, node_acks, publication, replace, worker_ack
 
 CYCLE = {"tick": 1, "outcome": "MOVED", "reason": "", "warnings": [], "proposal": ""}
 
@@ -56,7 +56,7 @@ def test_what_hooks_carry_is_shown() -> None:
         node_acks("a", [worker_ack(a, [1], counters=counters, fault="prepare of x failed")], "c"),
         node_acks("b", [worker_ack(b, [2], error="plan store: damaged")], "c"),
     )
-    read = replace(acks[0].supervisor, plans=(AppliedPlan("wc-1", 2, 7),))  # type: ignore[type-var]
+    read = replace(acks[0].supervisor, plans=(AppliedPlan("wc-1", 2, 7),))
     acks = (replace(acks[0], supervisor=read), acks[1])
     view = TopologyView(publication({1: a, 2: b}), Plan("c", 2, 7, "wc-1"), acks)
     document = as_document([view], acks, None, Controls(), left_out={})

@@ -2,7 +2,6 @@
 
 import io
 
-from recorded_world import publication, windows
 from rich.console import Console
 
 from controller.cli.places import only
@@ -13,9 +12,10 @@ from controller.core.controls import Controls
 from controller.cycle import Memory, cycle
 from controller.storm.status import document
 from deploy.ingest.world import WindowWorld
+from tests.recorded_world import publication, windows
 
 
-def screen(host: str | None = None) -> list[str]:
+def screen(host: str = "") -> list[str]:
     """Show three cycles over a world whose load is known."""
     config, world, window, memory = build({}), WindowWorld(publication(8)), windows(8), Memory()
     for tick in range(3):
@@ -26,7 +26,7 @@ def screen(host: str | None = None) -> list[str]:
     acks = seen.topologies[0].acks
     status = as_document(seen.topologies, acks, told, Controls(), left_out={})
     console = Console(width=120, record=True, file=io.StringIO())
-    for part in as_screen(only(status, None, host)):
+    for part in as_screen(only(status, "", host)):
         console.print(part)
     return console.export_text().splitlines()
 

@@ -1,9 +1,8 @@
 """Which executors stay, and which move by a way of their own."""
 
-from messages import executor, node_acks, publication, replace, worker_ack
-
 from controller.core.topology import TopologyView
 from migration.model import ExecutorId, ExecutorWay, PinnedExecutor, Plan, Slot, Way
+from tests.messages import executor, node_acks, publication, replace, worker_ack
 
 A, B = Slot("a", 1), Slot("b", 1)
 SPOUT, BOLT = executor(1), executor(2)

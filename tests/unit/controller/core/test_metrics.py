@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 import pytest
-from messages import START_SECS, publication, replace
 from msgspec import structs
 
 from controller.core.cluster import LoadSnapshot
@@ -29,6 +28,7 @@ from migration.model import (
     traffic_of,
 )
 from migration.wire import decode, encode
+from tests.messages import START_SECS, publication, replace
 
 S1, S2 = Slot("s1", 6700), Slot("s2", 6700)
 SECOND_NS = 10**9

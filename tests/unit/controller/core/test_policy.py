@@ -3,6 +3,7 @@
 import sys
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -44,11 +45,12 @@ class Counting(Policy[tuple[int, ...]]):
 
 def test_it_takes_its_own_file_and_a_line_in_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     module = SimpleNamespace(counting=Counting())
-    monkeypatch.setitem(sys.modules, "controller.policies.counting", module)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "controller.policies.counting", module)
     monkeypatch.setattr(registry, "_PAPERS", {"counting": "counting:counting"})
     config, world, memory = Config(mode=Mode.AUTO, policy="counting"), World(), Memory()
     memory, _ = cycle(memory, world.seen(), config)  # nothing is measured yet
-    answers, reasons = (), []
+    answers: tuple[tuple[str, Any], ...] = ()
+    reasons = []
     for _ in range(3):
         world.now += 1
         memory, report = cycle(memory, replace(world.seen(), answers=answers), config)

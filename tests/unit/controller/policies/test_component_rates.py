@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-import networkx as nx
+import networkx as nx  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 

@@ -11,16 +11,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from controller.config import Excluded
 from controller.core.choose import decide
 from controller.core.classify import Limits, worker_cpu_cores
 from controller.core.cluster import (
     Cluster,
+    Floats,
     LoadSnapshot,
     Traffic,
     inter_node_tps,
 )
 from controller.core.decision import Decision, Outcome, Veto, Vetoes, first_of
+from controller.core.excluded import Excluded
 from controller.core.policy import Case, Policy, Searching, Stateless
 from controller.core.veto import placement_vetoes
 from controller.policies.gather.policy import Gather
@@ -92,7 +93,7 @@ class WordCount:
     def snapshot(self, place: NDArray[np.int64]) -> LoadSnapshot:
         traffic = self.traffic(place)
         count = len(COMPONENTS)
-        tuples = np.bincount(traffic.source, traffic.tps, count)
+        tuples: Floats = np.bincount(traffic.source, traffic.tps, count).astype(float)
         tuples += np.bincount(traffic.target, traffic.tps, count)
         return LoadSnapshot(
             topology="wc",

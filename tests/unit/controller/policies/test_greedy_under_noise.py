@@ -5,12 +5,13 @@ from itertools import product
 
 import numpy as np
 
-from controller.config import Config, Excluded
+from controller.config import Config
 from controller.core import policy
 from controller.core.choose import decide
 from controller.core.classify import worker_cpu_cores
 from controller.core.cluster import Floats, LoadSnapshot, inter_node_tps
 from controller.core.decision import first_of
+from controller.core.excluded import Excluded
 from controller.core.policy import Stateless
 from controller.core.veto import cooldown, placement_vetoes
 from controller.policies.greedy import greedy

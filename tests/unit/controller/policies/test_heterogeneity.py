@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 from math import comb, inf
+from typing import Any
 
 import numpy as np
 import pytest
 
 from controller.core.classify import Limits
-from controller.core.cluster import Cluster, Cost, LoadSnapshot, Machine, Profile, Traffic
+from controller.core.cluster import Cluster, Cost, Ints, LoadSnapshot, Machine, Profile, Traffic
 from controller.core.decision import Decision, Outcome
 from controller.errors import PolicyError
 from controller.policies import heterogeneity as placing
@@ -26,7 +27,7 @@ NONE_YET = np.zeros((2, 3), dtype=np.int64)
 ALL_OPEN = np.ones(3, dtype=np.bool_)
 
 
-def grown(model: Model, rate_tps: float, **options: float) -> tuple[list[int], float, Model]:
+def grown(model: Model, rate_tps: float, **options: Any) -> tuple[list[int], float, Model]:
     first = first_assignment(model, rate_tps, NONE_YET, ALL_OPEN)
     assert not isinstance(first, int)
     placement, reached = maximize_throughput(model, first, rate_tps, is_open=ALL_OPEN, **options)
@@ -38,6 +39,7 @@ def grown(model: Model, rate_tps: float, **options: float) -> tuple[list[int], f
 def test_rolling_count_to_the_letter(start_tps: float) -> None:
     model = rolling_count()
     first = first_assignment(model, start_tps, NONE_YET, ALL_OPEN)
+    assert not isinstance(first, int)
     placement, reached = maximize_throughput(model, first, start_tps, is_open=ALL_OPEN)
     assert placement.sum(axis=1).tolist() == [3, 4]
     assert round(reached) == 9_876
@@ -93,15 +95,21 @@ def test_equation_5_on_the_profile_points() -> None:
     assert model.tcu(np.array([2, 1]), 2 * 277)[0, 2] == pytest.approx(0.40)
 
 
+def as_lists(placed: Ints | None) -> list[list[int]]:
+    assert placed is not None
+    found: list[list[int]] = placed.tolist()
+    return found
+
+
 def test_a_new_instance_goes_where_it_takes_least_and_relieves_the_others_first() -> None:
     model = Model(np.array([1.0]), np.array([[0.1, 0.2]]), np.zeros((1, 2)))
     one = np.array([[1, 0]])
     both = np.ones(2, dtype=np.bool_)
     # At 10 t/s one instance fills the first machine; two take 0.5 each there.
-    assert add_instances(model, one, 0, 10, both).tolist() == [[2, 0]]
-    assert add_instances(model, one, 0, 10, np.array([False, True])).tolist() == [[1, 1]]
+    assert as_lists(add_instances(model, one, 0, 10, both)) == [[2, 0]]
+    assert as_lists(add_instances(model, one, 0, 10, np.array([False, True]))) == [[1, 1]]
     assert add_instances(model, one, 0, 10.1, np.array([False, True])) is None
-    assert add_instances(model, one, 0, 12, both, count=3).tolist() == [[3, 1]]
+    assert as_lists(add_instances(model, one, 0, 12, both, count=3)) == [[3, 1]]
 
 
 def test_first_assignment_names_what_fits_nowhere() -> None:
@@ -149,7 +157,7 @@ def world(
 
 
 def placement(cluster: Cluster, snapshot: LoadSnapshot, decision: Decision) -> list[int]:
-    place = snapshot.place.tolist()
+    place: list[int] = snapshot.place.tolist()
     for move in decision.moves:
         place[snapshot.executors.index(move.executor)] = cluster.workers.index(move.target)
     return place

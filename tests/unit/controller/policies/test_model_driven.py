@@ -2,10 +2,13 @@
 
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,8 +57,11 @@ from tests.papers.task_profiles import SINK, SOURCE, TASKS, diamond, linear, sta
 TURNS = [(*range(i, 5), *range(i)) for i in range(5)]
 ORDERS = [[list(TASKS)[t] for t in turn[::step]] for turn in TURNS for step in (1, -1)]
 
+Allocate = Callable[[Sequence[Performance], float], Allocation]
+Stateless = Callable[[Cluster, LoadSnapshot, Limits], Decision]
 
-def allocated(allocate, graph, rate_tps: float) -> dict[str, Allocation]:
+
+def allocated(allocate: Allocate, graph: Any, rate_tps: float) -> dict[str, Allocation]:
     rates = input_rates(graph, {}, rate_tps)
     return {name: allocate(table, rates[name]) for name, table in TASKS.items()}
 
@@ -109,9 +115,7 @@ def test_mba_and_sam_in_any_order(rate_tps: float, slots: int, with_ends: bool) 
         chain = {name: tasks[name] for name in order}
         if with_ends:
             chain = {"source": ends["source"], **chain, "sink": ends["sink"]}
-        asked, placed = map_growing(
-            slots_needed(tasks.values()), lambda slots, chain=chain: sam(chain, slots)
-        )
+        asked, placed = map_growing(slots_needed(tasks.values()), partial(sam, chain))
         assert (asked, slots_used(placed)) == (slots, slots)
         assert {name: len(where) for name, where in placed.items()} == {
             name: threads_of(task) for name, task in chain.items()
@@ -134,9 +138,7 @@ def test_lsa_and_rsm_need_more_slots_than_planned(rate_tps: float, slots: set[in
     for order in ORDERS:
         needs = {name: _needs(name, threads_of(tasks[name])) for name in order}
         needs = {"source": [SOURCE], **needs, "sink": [SINK]}
-        asked, _ = map_growing(
-            slots_needed(tasks.values()), lambda free, needs=needs: rsm(needs, free)
-        )
+        asked, _ = map_growing(slots_needed(tasks.values()), partial(rsm, needs))
         found.add(asked)
     assert found <= slots
 
@@ -156,7 +158,9 @@ def _needs(task: str, threads: int) -> list[Need]:
         (mba, star, 240),
     ],
 )
-def test_the_highest_rate_in_steps_of_10_on_20_slots(allocate, graph, rate_tps: float) -> None:
+def test_the_highest_rate_in_steps_of_10_on_20_slots(
+    allocate: Allocate, graph: Callable[[], Any], rate_tps: float
+) -> None:
     assert slots_needed(allocated(allocate, graph(), rate_tps).values()) <= 20
     assert slots_needed(allocated(allocate, graph(), rate_tps + 10).values()) > 20
 
@@ -300,7 +304,7 @@ def sweep_of(peaks: dict[int, float], sweep: Sweep) -> tuple[tuple[Performance, 
 
 
 def test_perf_model_stops_when_more_threads_bring_nothing() -> None:
-    peaks = {1: 2, 2: 4, 3: 6, 4: 6, 5: 5, 6: 99}
+    peaks = {1: 2.0, 2: 4.0, 3: 6.0, 4: 6.0, 5: 5.0, 6: 99.0}
     points, asked = sweep_of(peaks, Sweep(max_threads=6, max_rate_tps=50))
     assert asked == [1, 2, 3, 4, 5]
     assert [(p.threads, p.rate_tps) for p in points] == [(1, 2), (2, 4), (3, 6), (4, 6), (5, 5)]
@@ -356,7 +360,7 @@ def world(
 
 
 def placement(cluster: Cluster, snapshot: LoadSnapshot, decision: Decision) -> list[int]:
-    place = snapshot.place.tolist()
+    place: list[int] = snapshot.place.tolist()
     for move in decision.moves:
         place[snapshot.executors.index(move.executor)] = cluster.workers.index(move.target)
     return place
@@ -440,7 +444,7 @@ def test_rsm_uses_profiles_where_there_are_any() -> None:
 
 
 @pytest.mark.parametrize("policy", [rsm_policy, sam_policy])
-def test_too_little_capacity_is_an_outcome_that_names_it(policy) -> None:
+def test_too_little_capacity_is_an_outcome_that_names_it(policy: Stateless) -> None:
     profiles = {"a": Profile(performance=(Performance(1, 1, 0.9, 0.1),))}
     cluster, snapshot = world({"a": 5}, profiles=profiles, rate_tps=10.0)
     decision = policy(cluster, snapshot, Limits())
@@ -456,7 +460,7 @@ def test_rsm_with_an_executor_bigger_than_any_machine() -> None:
 
 
 @pytest.mark.parametrize("policy", [dsm_policy, rsm_policy, sam_policy])
-def test_a_component_without_executors_and_one_node(policy) -> None:
+def test_a_component_without_executors_and_one_node(policy: Stateless) -> None:
     table = (Performance(1, 1, 0.1, 0.1),)
     profiles = {name: Profile(performance=table) for name in "abc"}
     cluster, snapshot = world({"a": 2, "b": 0, "c": 1}, slots=(3,), profiles=profiles)
@@ -466,7 +470,9 @@ def test_a_component_without_executors_and_one_node(policy) -> None:
 
 
 @pytest.mark.parametrize("policy", [rsm_policy, sam_policy])
-def test_pinned_executors_stay_and_take_room_and_closed_workers_get_nothing(policy) -> None:
+def test_pinned_executors_stay_and_take_room_and_closed_workers_get_nothing(
+    policy: Stateless,
+) -> None:
     profiles = {"a": Profile(performance=(Performance(1, 1, 0.5, 0.4),))}
     cluster, snapshot = world({"a": 4}, slots=(1, 1, 1), cpu=0.6, profiles=profiles, rate_tps=4.0)
     cluster = replace(cluster, closed=(None, "no hooks", None))

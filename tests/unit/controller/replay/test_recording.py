@@ -9,7 +9,7 @@ import pytest
 
 from controller.core.cluster import LoadSnapshot
 from controller.core.layout import Layout, layout_of
-from controller.core.metrics import observe_each
+from controller.core.metrics import Rates, observe_each
 from controller.journal.reader import Log
 from controller.journal.record import JournalError, TickRecord, compact, to_line
 from controller.journal.writer import Bounds
@@ -23,7 +23,8 @@ SMALL = Bounds(segment_bytes=10_000)
 
 def measured(log: Log) -> Iterator[LoadSnapshot]:
     """Measure each tick as the loop does, with nothing smoothed."""
-    reader, rates = SeenReader(), {}
+    reader = SeenReader()
+    rates: dict[str, Rates] = {}
     for tick in log.ticks(0):
         seen = reader.seen(tick.record)
         (view,) = seen.topologies

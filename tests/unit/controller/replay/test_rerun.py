@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from messages import replace
 
 from controller.config import build
 from controller.core.decision import Decision, Outcome
@@ -18,6 +17,7 @@ from controller.replay.rerun import NO_CYCLE, OUTCOMES, Rerun
 from controller.report import TopologyReport
 from migration.model import ExecutorId, topology_name
 from tests.bench.replay.score import through
+from tests.messages import replace
 from tests.recorded_world import SLOTS, TICK_S, Recorded, record
 
 KEYS = {"cooldown.executor.secs": 12}

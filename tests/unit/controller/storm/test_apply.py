@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from messages import replace
-from protocol_world import CLUSTER, TIMING, TOPOLOGY, World
 
 from controller.core.topology import TopologyView
 from controller.storm.apply import Applier
@@ -28,6 +26,8 @@ from migration.model import (
 )
 from migration.protocol import Step, following
 from migration.wire import SPEAKS
+from tests.messages import replace
+from tests.protocol_world import CLUSTER, TIMING, TOPOLOGY, World
 
 PLAN = wire.plan_path(TOPOLOGY)
 MOVED = [Phase.PREPARE, Phase.SWITCH, Phase.DRAIN, Phase.STOP, Phase.SETTLE]

@@ -4,13 +4,13 @@ import json
 from typing import cast
 
 import pytest
-from messages import node_acks, publication, worker_ack
 
 from controller.core.topology import TopologyView
 from controller.storm.commands import COMMANDS, Command, CommandQueue, answered, encode, find
 from controller.storm.mirror import Mirror
 from kvstore.zookeeper import Session, Stored
 from migration.model import Base, Entry, ExecutorId, Node, Phase, Plan, Slot
+from tests.messages import node_acks, publication, worker_ack
 
 
 class Nodes:

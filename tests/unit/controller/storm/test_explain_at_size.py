@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 
-import messages
 import msgspec
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from controller.report import TopologyReport
 from controller.storm.answers import explain
 from deploy.ingest.world import Window, WindowWorld
 from migration.model import Edge, Node, Publication, Slot
+from tests import messages
 
 EXECUTORS, NODES, PORTS = 1000, 20, (1, 2)
 CONFIG = build({"mode": "advise"})

@@ -4,8 +4,6 @@ import hashlib
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from messages import executor
-
 from controller.journal.record import compact
 from controller.journal.writer import Bounds, Writer
 from controller.storm.history import (
@@ -13,6 +11,7 @@ from controller.storm.history import (
     MEASURED_AFTER_S,
     MEASURED_UNTIL_S,
     REMEMBERED_MOVES,
+    Figures,
     History,
     MoveRecord,
     known_moves,
@@ -21,6 +20,7 @@ from controller.storm.history import (
 from kvstore.zookeeper import Stored
 from migration.model import Base, Entry, Phase, Slot
 from migration.wire import LARGEST_NODE_BYTES
+from tests.messages import executor
 
 
 def stored(data: bytes | None) -> Stored | None:
@@ -50,7 +50,7 @@ def test_a_move_keeps_who_asked_over_leaders_and_gets_what_was_measured() -> Non
     after.end("wc-1", entry("m1"), outcome="MOVED", reason="settled", ended_s=101.0)
     (move,) = after.ended
     assert (move.asked_by, move.begun_s, move.outcome) == ("operator", 100.0, "MOVED")
-    now = {"wc-1": {"inter_node_frac": 0.4, "most_load_frac": 0.7}}
+    now: dict[str, Figures] = {"wc-1": {"inter_node_frac": 0.4, "most_load_frac": 0.7}}
     after.measure(now, 101.0 + MEASURED_AFTER_S - 1)
     assert after.moves[0].after == {}
     after.measure(now, 101.0 + MEASURED_AFTER_S)
@@ -68,7 +68,8 @@ def test_what_could_not_be_measured_in_time_is_not_measured_later() -> None:
 
 
 def test_moves_that_overlap_share_what_is_measured_and_one_that_was_taken_back_has_none() -> None:
-    history, now = History(), {"wc-1": {"inter_node_frac": 0.4}}
+    history = History()
+    now: dict[str, Figures] = {"wc-1": {"inter_node_frac": 0.4}}
     history.begin("wc-1", entry("m1"), 100.0, {})
     other = entry("m2", 9)
     history.begin("wc-1", other, 100.5, {})

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import pytest
-from messages import replace
 
 from controller.storm.mirror import Mirror
 from controller.storm.nimbus import NimbusWatch
@@ -22,6 +21,7 @@ from migration.model import (
     Way,
 )
 from migration.wire import EPOCH, NIMBUS, SPEAKS
+from tests.messages import replace
 
 WC = "wc-1"
 PUBLICATION = Publication(WC, "wc", "ACTIVE", 10, (), (), ())

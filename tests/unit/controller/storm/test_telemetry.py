@@ -1,9 +1,7 @@
 """What the controller tells Prometheus of a cycle."""
 
 import pytest
-from messages import replace
 from msgspec import structs
-from recorded_world import publication, windows
 from structlog.testing import capture_logs
 
 from controller.config import build
@@ -14,6 +12,8 @@ from controller.report import Report
 from controller.storm.history import MoveRecord
 from controller.storm.telemetry import Telemetry
 from deploy.ingest.world import WindowWorld
+from tests.messages import replace
+from tests.recorded_world import publication, windows
 
 CONFIG = build({"mode": "advise", "link.capacity.tps": 5000})
 MOVE = MoveRecord(

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 import yaml
-from rich.console import Console
 
 from controller.config import build
+from controller.console import Console
 from controller.tune.choice import Objective, Suggestion, suggest
 from controller.tune.report import as_document, draw, page, print_found, proposed_diff
 from controller.tune.space import ParameterSet, without_moves

@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -80,7 +81,9 @@ def test_shorter_steps_change_nothing_but_the_time_it_takes() -> None:
 
 
 @pytest.mark.parametrize(("shared_by", "tps"), [("worker", 500), ("node", 1000), ("all", 2000)])
-def test_processors_are_shared_as_said(shared_by: str, tps: float) -> None:
+def test_processors_are_shared_as_said(
+    shared_by: Literal["worker", "node", "all"], tps: float
+) -> None:
     # Two threads of 1 ms a tuple on one worker, which has half a core of its node's one.
     parts = (Part("bolt", "bolt", 2, 1000.0), Part("spout", "spout", 1, 1.0))
     topology = SimulatedTopology(parts, (Link("spout", "bolt", "shuffle"),))

@@ -126,7 +126,7 @@ def test_scores_are_those_of_the_two_affinities(world: World, rules: Limits) -> 
     view = View.of(cluster, snapshot, rules)
     everybody, everywhere = np.arange(len(snapshot.executors)), np.arange(len(cluster.workers))
     found = view.score(everybody, everywhere)
-    away = {(e, w) for e in everybody for w in everywhere if snapshot.place[e] != w}
+    away = {(int(e), int(w)) for e in everybody for w in everywhere if snapshot.place[e] != w}
     assert as_set(found) == away
     for moves in (found, gathering(view, everybody)):
         node = cluster.node_of[moves.workers]

@@ -13,6 +13,7 @@ import pytest
 from controller.config import build
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
+from controller.core.policy import Question
 from controller.journal.record import decode, encode
 from controller.policies.gather.goal import Answer, Target
 from controller.policies.gather.policy import JUDGED_AFTER, RETRY_S, Remembered
@@ -41,7 +42,8 @@ class Later:
     def __init__(self) -> None:
         self.asked: list[TargetQuestion] = []
 
-    def __call__(self, question: TargetQuestion) -> Answer | None:
+    def __call__(self, question: Question) -> Answer | None:
+        assert isinstance(question, TargetQuestion)
         self.asked.append(question)
         return self.asked[0].answer() if len(self.asked) == 2 else None
 
@@ -71,7 +73,8 @@ def test_a_search_in_vain_is_not_repeated_soon_unless_something_moved() -> None:
     cluster, snapshot = saddle()
     asked: list[TargetQuestion] = []
 
-    def vain(question: TargetQuestion) -> Answer:
+    def vain(question: Question) -> Answer:
+        assert isinstance(question, TargetQuestion)
         asked.append(question)
         return Answer(None)
 
@@ -178,10 +181,11 @@ def test_another_goes_on_where_one_has_stopped() -> None:
     cluster, snapshot = saddle()
     other = replace(snapshot, topology="other")
 
-    def search(question: TargetQuestion) -> Answer:
+    def search(question: Question) -> Answer:
+        assert isinstance(question, TargetQuestion)
         return Answer(None) if question.snapshot is other else question.answer()
 
-    def unasked(question: TargetQuestion) -> Answer:
+    def unasked(question: Question) -> Answer:
         raise AssertionError(question)
 
     one, another = gather(TargetOptions(), search), gather(TargetOptions(), unasked)
