@@ -28,7 +28,8 @@ from controller.cycle import Memory, cycle
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Bounds, Writer
 from controller.storm.history import History
-from controller.storm.live import LiveController
+from controller.storm.last import figures
+from controller.storm.proposals import Proposals
 from controller.storm.status import document, publish
 from controller.storm.telemetry import Telemetry
 from deploy.ingest.world import WindowWorld
@@ -94,9 +95,7 @@ def controller_day(folder: Path, seconds: float, every_s: float) -> Iterator[dic
     )
     session = cast(Session, cast(Any, Nodes()))
     recorder = Recorder(config, Writer(folder, "day", Bounds.of(1.0, 64.0)))
-    live = cast(Any, LiveController.__new__(LiveController))
-    live._config, live._memory, live._last, live._ways = config, memory, (0.0, ()), {}
-    live._proposals = {}
+    proposals = Proposals()
     begun: list[Any] = []
     with closing(recorder):
         for tick in range(int(seconds / TICK_S)):
@@ -112,11 +111,11 @@ def controller_day(folder: Path, seconds: float, every_s: float) -> Iterator[dic
             begun = [e for p in report.plans.values() for e in p.entries]
             for entry in begun:
                 asked = {"asked_by": "policy", "why": report.topologies[0].reason}
-                figures = figures(report.topologies[0])
-                history.begin("wc-1", entry, seen.time_s, {**asked, "before": figures})
+                before_now = figures(report.topologies[0])
+                history.begin("wc-1", entry, seen.time_s, {**asked, "before": before_now})
             recorder.record(before, seen, report)
             world.write(report)
-            live._show(report.topologies)
+            proposals.show(report.topologies, seen.time_s)
             figures_now = {r.topology: figures(r) for r in report.topologies if r.picture}
             history.measure(figures_now, seen.time_s)
             history.dump()
@@ -126,7 +125,7 @@ def controller_day(folder: Path, seconds: float, every_s: float) -> Iterator[dic
                 config,
                 name="day",
                 epoch=0,
-                proposals=live._proposals,
+                proposals=proposals.shown,
             )
             publish(session, shown)
             telemetry.cycle(seen, memory, report.topologies, 0.01, history.ended)
