@@ -89,6 +89,20 @@ class Stateless(Policy[None]):
 
 
 @dataclass(frozen=True, slots=True)
+class AtOnce(Policy[None]):
+    """A policy that neither remembers nor searches."""
+
+    policy: Policy[Any]
+    memory_type = NoneType
+
+    def decide(self, case: Case, memory: None) -> Decided[None]:
+        return Decided(self.policy.at_once(case), None)
+
+    def at_once(self, case: Case) -> Decision:
+        return self.policy.at_once(case)
+
+
+@dataclass(frozen=True, slots=True)
 class Searching(Policy[M]):
     """A policy whose questions are answered within its decision."""
 

@@ -19,7 +19,7 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.compiled import compiled
 from controller.core.decision import Decision, Move, Outcome, Veto, Vetoes, first_of
 from controller.core.metrics import VARIANCE_WEIGHT
-from controller.core.policy import Case, Policy, Searching, Stateless
+from controller.core.policy import AtOnce, Case, Policy, Searching
 from controller.core.spare import with_emptied
 from controller.core.veto import placement_vetoes
 from controller.core.view.kernels import Marks
@@ -121,7 +121,8 @@ class Rerun:
         config = config or Config()
         self._config = config
         chosen = policy(config.policy, config.options)
-        self._policy: Policy[Any] = Searching(chosen) if explain else _without_search(chosen)
+        # A search takes longer than all else that a quick run does.
+        self._policy: Policy[Any] = Searching(chosen) if explain else AtOnce(chosen)
         self._memory: Any = None  # of the policy
         self._limits = replace(config.limits, max_moves=config.max_moves, explain=explain)
         self._place: dict[str, str] = {}
@@ -257,11 +258,6 @@ class Rerun:
             ends = move.executor, move.source, move.target
             self._moves.append(ReplayedMove(*ends, move.asc_tps, snapshot.time_s))
         return decision
-
-
-def _without_search(chosen: Policy[Any]) -> Policy[None]:
-    """Let a policy decide at once: a search takes longer than all else that a quick run does."""
-    return Stateless(lambda *case: chosen.at_once(Case(*case)))
 
 
 def _smooth(before: Smoothed | None, tps: Floats, cpu_cores: Floats, ewma: float) -> Smoothed:

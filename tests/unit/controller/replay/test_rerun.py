@@ -11,6 +11,7 @@ from controller.config import build
 from controller.core.decision import Decision, Outcome
 from controller.core.policy import Case, Decided, Policy
 from controller.journal.reader import Log
+from controller.policies.registry import NAMES
 from controller.replay import rerun
 from controller.replay.recording import Span, spans
 from controller.replay.rerun import NO_CYCLE, OUTCOMES, Rerun
@@ -204,3 +205,11 @@ def test_a_clock_that_goes_back_holds_nothing_up(tmp_path: Path) -> None:
 def test_no_load_gives_an_empty_series() -> None:
     series = through(Rerun(build({})), [])
     assert (len(series.time_s), series.moves, series.inter_node_frac) == (0, (), 0.0)
+
+
+@pytest.mark.parametrize("policy", NAMES)
+@pytest.mark.parametrize("explain", [True, False])
+def test_it_may_go_on_in_another_process(policy: str, *, explain: bool) -> None:
+    """Spark hands runs over between waves."""
+    run = Rerun(build({"policy": policy}), explain=explain)
+    assert pickle.loads(pickle.dumps(run)).series().moves == ()
