@@ -180,6 +180,20 @@ def observe(
     )
 
 
+def sent_between(before: Rates, after: Rates) -> Floats:
+    """Count the tuples that each pair of `after` has sent since `before`, shape (P,).
+
+    Nothing of a worker that another JVM has taken the place of, nor of rows that were left out.
+    """
+    old = before if before.slots == after.slots else _renumbered(before, after.slots)
+    same_jvm = [a == b for a, b in zip(after.incarnations, old.incarnations, strict=True)]
+    pairs, was_at, is_at = _joined(old.pairs, after.pairs)
+    absent = np.where(old.cut | after.cut, np.nan, 0.0)[worker_of(pairs)]
+    then = _laid(was_at, old.tuples, absent)[is_at]
+    more = np.fmax(after.tuples - then, 0.0)
+    return np.where(np.array(same_jvm, bool)[worker_of(after.pairs)], more, 0.0)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Weights:
     """The weights by which a new report changes the rates of a worker's rows, each (W,)."""

@@ -21,6 +21,7 @@ from controller.core.picture import Picture
 from controller.cycle import Memory, Seen
 from controller.report import TopologyReport
 from controller.storm.history import MoveRecord
+from controller.storm.totals import TupleTotals
 from kvstore.exposition import Families
 from migration.model import Phase, Slot, topology_name
 from migration.protocol import MoveOutcome
@@ -68,6 +69,14 @@ class Telemetry(Collector):
         labels = ["topology", "outcome"]
         self._decisions = Counter("nstorm_decisions", "Cycles, by how they ended.", labels, **here)
         self._moves = Counter("nstorm_moves", "Moves, by how they ended.", labels, **here)
+        self._tuples = Counter(
+            "nstorm_component_tuples",
+            "Tuples sent to a component's executors, as this controller has seen it.",
+            ["topology", "component"],
+            **here,
+        )
+        self._totals = TupleTotals()
+        self._series: set[tuple[str, str]] = set()  # topology and component of those
         self._phases = Histogram(
             "nstorm_move_phase_seconds", "A phase of a move.", ["phase"], buckets=_PHASES, **here
         )
@@ -133,6 +142,8 @@ class Telemetry(Collector):
         self._cycles.observe(took_s)
         for report in reports:
             self._decisions.labels(topology_name(report.topology), report.outcome).inc()
+        if seen is not None:
+            self._count_tuples(seen, memory)
         gauges = Families(_GAUGES)
         epoch = seen.epoch if seen else None
         gauges.add("leads", epoch is not None)
@@ -159,6 +170,13 @@ class Telemetry(Collector):
                 _add_picture(gauges, report, report.picture, self._config.link_tps)
         self._gauges = gauges  # at once: a scrape sees one cycle or the next
 
+    def _count_tuples(self, seen: Seen, memory: Memory) -> None:
+        views = tuple(view for view in seen.topologies if view.id in memory.rates)
+        for topology, component, tuples in self._totals.since(views, memory.rates):
+            series = topology_name(topology), component
+            self._tuples.labels(*series).inc(tuples)
+            self._series.add(series)
+
     def know(self, topologies: set[str]) -> None:
         """Begin each series at 0, because a first value is no rise; end those of what is gone."""
         ends = ((self._decisions, Outcome), (self._moves, MoveOutcome))
@@ -168,6 +186,9 @@ class Telemetry(Collector):
         for (counter, outcomes), topology in product(ends, self._known - topologies):
             for outcome in outcomes:
                 counter.remove(topology, outcome)
+        for topology, component in [one for one in self._series if one[0] not in topologies]:
+            self._tuples.remove(topology, component)
+            self._series.discard((topology, component))
         self._known = topologies
 
 

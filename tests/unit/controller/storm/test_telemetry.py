@@ -1,5 +1,6 @@
 """What the controller tells Prometheus of a cycle."""
 
+import numpy as np
 import pytest
 from msgspec import structs
 from structlog.testing import capture_logs
@@ -83,6 +84,29 @@ def test_each_series_begins_at_0_and_ends_with_its_topology(
     telemetry.know(set())
     telemetry.cycle(without, memory, cycle(memory, without, CONFIG)[1].topologies, 0.02)
     assert not [key for key in told(telemetry) if "wc-1" in key]
+
+
+def test_what_components_are_sent_is_counted_through_moves() -> None:
+    """Storm's own counts fall by what the old copies had counted."""
+    auto = build({"mode": "auto", "cooldown.executor.secs": 12})
+    world, window, memory = WindowWorld(publication(8)), windows(8), Memory()
+    telemetry, sent, moves = Telemetry(auto), np.zeros(8), 0
+    for tick in range(30):
+        world.advance(window(tick))
+        if tick:  # what came before the first look is not known
+            np.add.at(sent, window(tick).target, window(tick).tuples)
+        seen = world.seen()
+        memory, report = cycle(memory, seen, auto)
+        telemetry.cycle(seen, memory, report.topologies, 0.02)
+        world.write(report)
+        moves += len(report.topologies[0].moves)
+    assert moves > 2
+    components = [placed.component for placed in publication(8).executors]
+    found = told(telemetry)
+    for name in set(components):
+        here = [i for i, component in enumerate(components) if component == name]
+        total = found["nstorm_component_tuples_total", "wc-1", name]
+        assert total == pytest.approx(sent[here].sum())
 
 
 def test_who_stands_by_tells_no_topology_and_keeps_what_it_counted(
