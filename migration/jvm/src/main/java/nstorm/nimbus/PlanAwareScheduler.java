@@ -89,7 +89,7 @@ final class PlanAwareScheduler implements IScheduler {
     }
 
     @Override
-    public Map config() {
+    public Map<?, ?> config() {
         return stock.config();
     }
 

@@ -37,7 +37,7 @@ final class MapThen {
             }
         }
 
-        @SuppressWarnings("unchecked")
+        @SuppressWarnings({"unchecked", "rawtypes"})
         private void makeRoom(int most) {
             nodes = new Map.Entry[most];
             values = new Object[most];

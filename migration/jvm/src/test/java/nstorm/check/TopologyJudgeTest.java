@@ -200,6 +200,7 @@ class TopologyJudgeTest {
     }
 
     @Test
+    @SuppressWarnings("unchecked")
     void windowsAndTridentStay() {
         assertStays("windowed bolt", judge(topology(builder -> builder.setBolt("bolt",
                 new Window().withTumblingWindow(BaseWindowedBolt.Count.of(5))).shuffleGrouping("words")), Map.of(), false).get("bolt"));

@@ -164,6 +164,7 @@ class PinningTest {
     }
 
     @Test
+    @SuppressWarnings("unchecked")
     void spoutsOfStormsOwnStay() {
         assertEquals(Way.LIVE, Pinning.way("$checkpointspout", true, new CheckpointSpout()));
         assertEquals(Way.LIVE, Pinning.way("__spout", true, new NoSpout()));
@@ -204,6 +205,7 @@ class PinningTest {
     }
 
     @Test
+    @SuppressWarnings("unchecked")
     void allOfTridentStays() {
         TridentTopology trident = new TridentTopology();
         trident.newStream("words", new FixedBatchSpout(new Fields("n"), 3, new Values(1)))

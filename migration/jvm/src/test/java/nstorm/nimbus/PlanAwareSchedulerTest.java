@@ -56,7 +56,7 @@ class PlanAwareSchedulerTest {
         }
 
         @Override
-        public Map config() {
+        public Map<?, ?> config() {
             return stock.config();
         }
     }

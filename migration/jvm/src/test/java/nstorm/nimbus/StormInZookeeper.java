@@ -140,7 +140,6 @@ final class StormInZookeeper implements AutoCloseable {
             : JsonParser.parseString(new String(Packing.unpack(bytes), StandardCharsets.UTF_8)).getAsJsonObject();
     }
 
-    /** Writes a plan that moves the first executor. */
     /** A controller takes the next epoch; the first one is 1. */
     void lead() throws Exception {
         if (znodes.write("/nstorm/epoch", new byte[0]) == 0) {

@@ -42,6 +42,7 @@ class JdbcMoveTest {
         private long last;
 
         @Override
+        @SuppressWarnings("rawtypes")
         public List<Column> getColumns(ITuple tuple) {
             return List.of(new Column<Long>("n", ++last, Types.BIGINT));
         }

@@ -171,6 +171,7 @@ class FirstPassTest {
     }
 
     @Test
+    @SuppressWarnings("unchecked")
     void aMapThatGetsAValueThatCanChangeGoesWhole() throws IOException {
         Keeper keeper = keeper();
         byte[] before = Whole.of(FirstPass.of(List.of(keeper), FIELDS).write());

@@ -72,7 +72,7 @@ public final class GivenScheduler implements IScheduler {
     }
 
     @Override
-    public Map config() {
+    public Map<?, ?> config() {
         return stock.config();
     }
 }

@@ -49,6 +49,7 @@ final class TridentCount {
     }
 
     /** In memory; whether a batch was counted already is remembered word by word. */
+    @SuppressWarnings("rawtypes")
     private static final class Counts implements IBackingMap<TransactionalValue> {
         private final Map<List<Object>, TransactionalValue> values = new HashMap<>();
 
