@@ -71,11 +71,12 @@ def cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report]
     The same values give the same report. An unexpected error ends the cycle; what was seen of moves
     and searches that have ended is remembered all the same.
     """
-    policy = policy_of(settings.policy, settings.options)
-    remembered = _remembering(memory, seen, settings, policy)
-    if seen.epoch is None or not seen.topologies:
-        return remembered, Report((_nothing_to_look_at(remembered, seen),))
+    remembered = _remembering(memory, seen, settings)
     try:
+        policy = policy_of(settings.policy, settings.options)
+        remembered = _hearing(remembered, seen, policy)
+        if seen.epoch is None or not seen.topologies:
+            return remembered, Report((_nothing_to_look_at(remembered, seen),))
         return _cycle(remembered, seen, seen.epoch, settings, policy)
     except Exception as error:  # a surprise must not end the controller
         return remembered, surprised(remembered.tick, seen.time_s, error)
@@ -161,21 +162,25 @@ def _cycle(
     return after, Report(reports, questions)
 
 
-def _remembering(memory: Memory, seen: Seen, settings: Config, policy: Policy[Any]) -> Memory:
-    """Count the cycle, keep the answers, and let rest the executors that have moved."""
+def _remembering(memory: Memory, seen: Seen, settings: Config) -> Memory:
+    """Count the cycle, and let rest the executors that have moved."""
     begun_s = {k: s for k, s in memory.moved_s.items() if k not in set(seen.not_begun)}
     moved_s = {**begun_s, **{(t, executor): at_s for t, executor, at_s in seen.rests}}
+    return replace(
+        memory,
+        tick=memory.tick + 1,
+        moved_s={k: s for k, s in moved_s.items() if seen.now_s - s < settings.cooldown_s},
+    )
+
+
+def _hearing(memory: Memory, seen: Seen, policy: Policy[Any]) -> Memory:
+    """Let the policy take in the answers to its questions."""
     of_policy = dict(memory.of_policy)
     for topology, answer in seen.answers:
         heard = policy.heard(of_policy.get(topology), answer)
         if heard is not None:
             of_policy[topology] = heard
-    return replace(
-        memory,
-        tick=memory.tick + 1,
-        of_policy=of_policy,
-        moved_s={k: s for k, s in moved_s.items() if seen.now_s - s < settings.cooldown_s},
-    )
+    return replace(memory, of_policy=of_policy)
 
 
 def _nothing_to_look_at(memory: Memory, seen: Seen) -> TopologyReport:

@@ -50,7 +50,7 @@ class SubprocessSearches:
             output.seek(0)
             try:
                 return pickle.load(output) if process.returncode == 0 else question.failed
-            except (EOFError, pickle.UnpicklingError):  # its disk was full
+            except Exception:  # its disk was full, or what it found cannot be read
                 return question.failed
 
     def close(self) -> None:
@@ -63,10 +63,10 @@ class SubprocessSearches:
     @staticmethod
     def _start(question: Question) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
         # Files, not pipes: a pipe would make the cycle wait until the process has started to read.
-        output = tempfile.TemporaryFile()  # noqa: SIM115  # closed when the answer is read
         with tempfile.TemporaryFile() as asked:
             pickle.dump(question, asked)
             asked.seek(0)
+            output = tempfile.TemporaryFile()  # noqa: SIM115  # closed when the answer is read
             command = [sys.executable, "-m", "controller.searching"]
             return subprocess.Popen(command, stdin=asked, stdout=output), output
 

@@ -58,8 +58,11 @@ class Policy(ABC, Generic[M]):
 
     memory_type: type[M]
     answer_type: type[Any] = NoneType  # of the answers to its questions
-    # It holds what a veto forbids for its second best, not for a part of what it weighs together.
-    weighs_each: bool = False
+
+    @property
+    def weighs_each(self) -> bool:
+        """Whether it weighs each executor by itself, not all places together."""
+        return False
 
     @abstractmethod
     def decide(self, case: Case, memory: M | None) -> Decided[M]:
@@ -117,6 +120,10 @@ class Searching(Policy[M]):
         if answer is None:
             return decided
         return self.policy.decide(case, self.policy.heard(memory, answer))
+
+    @property
+    def weighs_each(self) -> bool:
+        return self.policy.weighs_each
 
     def at_once(self, case: Case) -> Decision:
         return self.policy.at_once(case)

@@ -168,7 +168,7 @@ def made(kind: type[T], value: Any) -> T:
     """Make what `decode` has left as it was written, since its type was not known."""
     try:
         return msgspec.convert(value, kind, dec_hook=_made)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, msgspec.DecodeError) as error:
         raise of_another_version(error) from error
 
 

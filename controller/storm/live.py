@@ -257,17 +257,16 @@ class LiveController:
         self._publish(reports)
         try:
             self._searches.begin(report.questions)
-        except OSError as error:  # the policy asks again in the next cycle
-            log.warning("search_not_begun", reason=str(error))
+        except Exception as error:  # the policy asks again in the next cycle
+            log.warning("search_not_begun", reason=repr(error))
         self._tell(seen, reports, time.monotonic() - began_s)
         return len(unwritten) < len(report.plans)
 
     def _tell(self, seen: Seen | None, reports: tuple[TopologyReport, ...], took_s: float) -> None:
-        ended = self._look.take_ended()
+        topologies = {topology_name(name) for name in self._mirror.children(wire.TOPOLOGIES)}
+        ended, moves = self._look.take_ended(), self._history.ended
         if self._telemetry is None:
             return
-        topologies = {topology_name(name) for name in self._mirror.children(wire.TOPOLOGIES)}
-        moves = self._history.ended
         self._telemetry.tell(topologies, ended, seen, self._memory, reports, took_s, moves)
 
     def _write(self, seen: Seen, report: TopologyReport) -> bool:

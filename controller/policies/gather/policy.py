@@ -75,7 +75,10 @@ class Gather(Policy[Remembered]):
     options: TargetOptions
     memory_type = Remembered
     answer_type = Answer
-    weighs_each = True
+
+    @property
+    def weighs_each(self) -> bool:
+        return True
 
     def decide(self, case: Case, memory: Remembered | None) -> Decided[Remembered]:
         kept = memory or Remembered()

@@ -2,16 +2,22 @@
 
 import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from controller.config import Config, Mode
+from controller.config import Config, Mode, build
 from controller.core.decision import Decision, Outcome
 from controller.core.policy import Case, Decided, Policy
 from controller.cycle import Memory, cycle
+from controller.journal.record import JournalError, made
 from controller.policies import registry
+from controller.policies.gather.policy import Remembered
+from controller.snapshot import parse
+from controller.walk import walk
+from migration.model import ExecutorId
 from tests.unit.controller.test_cycle import World
 
 
@@ -43,10 +49,32 @@ class Counting(Policy[tuple[int, ...]]):
         return (*(memory or ()), answer)
 
 
-def test_it_takes_its_own_file_and_a_line_in_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def counting(monkeypatch: pytest.MonkeyPatch) -> type[Counting]:
+    """Give a policy of this file a line in the registry."""
     module = SimpleNamespace(counting=Counting())
     monkeypatch.setitem(sys.modules, "controller.policies.counting", module)
     monkeypatch.setattr(registry, "_PAPERS", {"counting": "counting:counting"})
+    return Counting
+
+
+def test_a_policy_that_cannot_take_an_answer_in_costs_nothing_else(
+    counting: type[Counting], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def heard(self: Counting, memory: Any, answer: Any) -> Any:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(counting, "heard", heard)
+    config, world = Config(mode=Mode.AUTO, policy="counting"), World()
+    moved = ("wc-1", ExecutorId(2, 2), world.seen().now_s)
+    seen = replace(world.seen(), answers=(("wc-1", 1),), rests=(moved,))
+    memory, report = cycle(Memory(), seen, config)
+    assert "ZeroDivisionError" in report.topologies[0].reason
+    assert memory.moved_s == {moved[:2]: moved[2]}
+
+
+@pytest.mark.usefixtures("counting")
+def test_it_takes_its_own_file_and_a_line_in_the_registry() -> None:
     config, world, memory = Config(mode=Mode.AUTO, policy="counting"), World(), Memory()
     memory, _ = cycle(memory, world.seen(), config)  # nothing is measured yet
     answers: tuple[tuple[str, Any], ...] = ()
@@ -57,3 +85,15 @@ def test_it_takes_its_own_file_and_a_line_in_the_registry(monkeypatch: pytest.Mo
         reasons.append(report.topologies[0].reason)
         answers = tuple((question.topology, question.answer()) for question in report.questions)
     assert reasons == ["(1,)", "(1, 1)", "(1, 1, 2)"]
+
+
+def test_a_memory_of_another_shape_is_of_another_version() -> None:
+    with pytest.raises(JournalError, match="another version"):
+        made(Remembered, {"in_vain": "never"})
+
+
+def test_what_is_answered_at_once_weighs_as_what_is_not() -> None:
+    """Else a file's reason is a veto on what the policy would not have wanted."""
+    file = Path(__file__).parents[3] / "golden" / "decide" / "saddle.json"
+    (step,) = walk(*parse(file.read_text()), build({"excluded.components": ["bolt1"]}), 1)
+    assert step.decision.outcome is Outcome.NOTHING_TO_GAIN

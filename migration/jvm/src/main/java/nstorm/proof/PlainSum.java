@@ -5,7 +5,6 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Spliterator;
-import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** The hashes of all elements of a large map or set of values, added up: parts of it on all cores, since its executor holds still meanwhile. */
@@ -13,6 +12,8 @@ final class PlainSum {
     /** It took longer than it may. */
     static final long LATE = 0x6C617465L;
     private static final int PART = 8192;
+    /** Two cores at work as long as one may be: the work is the same on more of them. */
+    private static final int TIMES = 2;
 
     private final boolean entries;
     private final AtomicLong leftCpuNanos;
@@ -21,13 +22,13 @@ final class PlainSum {
 
     private PlainSum(boolean entries, long limitNanos) {
         this.entries = entries;
-        leftCpuNanos = new AtomicLong(limitNanos * (1 + ForkJoinPool.getCommonPoolParallelism()));
+        leftCpuNanos = new AtomicLong(limitNanos * TIMES);
     }
 
     /**
      * The sum; {@link GraphWalk#NO_VALUE} if one is no value, {@link #LATE} if it takes too long.
      *
-     * @param limitNanos of CPU, on each core: that the others are busy decides nothing
+     * @param limitNanos of CPU, as if two cores shared it: that they are busy decides nothing
      */
     static long of(Collection<?> elements, boolean entries, long limitNanos) {
         PlainSum sum = new PlainSum(entries, limitNanos);
@@ -48,20 +49,11 @@ final class PlainSum {
     }
 
     private void add(Spliterator<?> part) {
-        long begunNanos = GraphWalk.cpuNanos();
-        if (failed == 0) {
-            addAll(part);
-        }
-        if (leftCpuNanos.addAndGet(begunNanos - GraphWalk.cpuNanos()) < 0 && failed == 0) {
-            failed = LATE;
-        }
-    }
-
-    private void addAll(Spliterator<?> part) {
         Object[] keys = new Object[GraphWalk.BATCH];
         Object[] values = new Object[GraphWalk.BATCH];
         int[] count = new int[1];
         long own = 0;
+        long lookedNanos = GraphWalk.cpuNanos();
         boolean more = true;
         while (more && failed == 0) {
             count[0] = 0;
@@ -82,6 +74,11 @@ final class PlainSum {
                 }
                 own += Hash.mix(key, value);
             }
+            long nowNanos = GraphWalk.cpuNanos();
+            if (leftCpuNanos.addAndGet(lookedNanos - nowNanos) < 0) {
+                failed = LATE;
+            }
+            lookedNanos = nowNanos;
         }
         sum.addAndGet(own);
     }

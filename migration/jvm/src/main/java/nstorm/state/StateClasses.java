@@ -12,6 +12,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Collectors;
 import nstorm.memory.BoltFields;
 import nstorm.memory.BoltMemory;
 import nstorm.memory.CodeBase;
@@ -23,6 +24,8 @@ import nstorm.memory.MoveWay;
  * been prepared, the JDK's values and collections, and what is declared. The source asks as it writes, the target before it makes an object.
  */
 public final class StateClasses {
+    /** How many classes a reason names. */
+    private static final int NAMED = 3;
     private final Set<Class<?>> held;
     private final Declared declared;
     private final Set<Class<?>> led = new HashSet<>();
@@ -74,8 +77,14 @@ public final class StateClasses {
         Object user = BoltMemory.user(bolt);
         from(user.getClass(), BoltFields.named(bolt, way.state()));
         Set<String> open = undeclared(BoltMemory.of(bolt).made(), user.getClass().getClassLoader());
-        return open.isEmpty() ? way : new MoveWay(way.pinned() + "; declare " + Declared.STATE_CLASSES + ": [" + String.join(", ", open)
-                + "] if " + (open.size() == 1 ? "it is" : "they are") + " part of the state", way.state(), null);
+        if (open.isEmpty()) {
+            return way;
+        }
+        // Each report of load has the reason, for each executor.
+        String names = open.stream().limit(NAMED).collect(Collectors.joining(", "));
+        String more = open.size() > NAMED ? " and " + (open.size() - NAMED) + " more" : "";
+        return new MoveWay(way.pinned() + "; declare " + Declared.STATE_CLASSES + ": [" + names + "]" + more
+                + " if " + (open.size() == 1 ? "it is" : "they are") + " part of the state", way.state(), null);
     }
 
     /** Each class that is allowed may lead to others. */

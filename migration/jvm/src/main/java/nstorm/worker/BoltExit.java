@@ -186,10 +186,12 @@ final class BoltExit {
             try {
                 if (task != null) {
                     ((IBolt) task.getTaskObject()).cleanup();
-                    Reviewed.closeLeftOpen(task.getTaskObject());
                 }
             } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError e) {
                 Faults.report("cleanup of bolt " + executor.getComponentId() + executor.getExecutorId(), e);
+            }
+            if (task != null) {
+                Reviewed.closeLeftOpen(task.getTaskObject());
             }
         }
         cleanedUp = true;

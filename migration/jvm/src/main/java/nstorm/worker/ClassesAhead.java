@@ -2,10 +2,13 @@ package nstorm.worker;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.management.ManagementFactory;
+import java.lang.management.MemoryPoolMXBean;
 import java.security.CodeSource;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -25,6 +28,9 @@ final class ClassesAhead {
     private static final Logger LOG = LoggerFactory.getLogger(ClassesAhead.class);
     /** Each takes some 6 kB outside the heap. */
     private static final int MOST = 3_000;
+    private static final long SPARED_BYTES = 64L << 20;
+    private static final List<MemoryPoolMXBean> METASPACES =
+            ManagementFactory.getMemoryPoolMXBeans().stream().filter(pool -> pool.getName().equals("Metaspace")).toList();
     /** A quarter of what PREPARE may take. */
     private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(5);
     /** Constants that name a field or a method, and its class. */
@@ -47,7 +53,7 @@ final class ClassesAhead {
         opened.add(component);
     }
 
-    /** Loads what leads from a component's class, nearest first; throws nothing. */
+    /** Loads what leads from a component's class, nearest first, while there is room for classes; throws nothing. */
     void load(Class<?> component) {
         if (component.getClassLoader() == null || !opened.add(component)) {
             return;
@@ -56,7 +62,7 @@ final class ClassesAhead {
         Set<String> seen = new HashSet<>(Set.of(component.getName()));
         Deque<String> next = new ArrayDeque<>(seen);
         int loaded = 0;
-        while (!next.isEmpty() && loaded < most && System.nanoTime() - began < LIMIT_NANOS) {
+        while (!next.isEmpty() && loaded < most && System.nanoTime() - began < LIMIT_NANOS && hasRoom()) {
             try {
                 Class<?> type = Class.forName(next.poll(), false, component.getClassLoader());
                 loaded++;
@@ -65,10 +71,18 @@ final class ClassesAhead {
                 }
             } catch (ClassNotFoundException | LinkageError | IOException | RuntimeException e) {
                 // A library names classes that only some of its users have.
+            } catch (VirtualMachineError e) {
+                Faults.report("loading classes ahead", e);
+                break;
             }
         }
         LOG.info("nstorm_classes_ahead class={} loaded={} left={} ms={}", component.getName(), loaded, next.size(),
                 TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began));
+    }
+
+    /** Where a limit is set, Storm and the user need some of it. */
+    private static boolean hasRoom() {
+        return METASPACES.stream().map(MemoryPoolMXBean::getUsage).allMatch(one -> one.getMax() < 0 || one.getMax() - one.getUsed() > SPARED_BYTES);
     }
 
     /** What this worker has run with for long. */
