@@ -31,7 +31,7 @@ CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 START_S, STOP_S = 300.0, 60.0
 # pyspark forgets the pipe to a JVM that does not start.
 LEFT_OPEN = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
-SPACE = Space({"load.high": (0.7, 0.8, 0.9), "asc.threshold": (0.0, 0.002, 0.02, 0.1)})
+SPACE = Space({"load.high": (0.7, 0.8, 0.9), "asc.threshold": (0.0, 0.002, 0.02, 0.1, 0.3)})
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ from kvstore.zookeeper import Session
 
 _MIB = 1024 * 1024
 # What a cycle consists of, and what goes on between two of them.
-_PARTS = {"_look": "look", "_drive": "steps", "_publish": "status", "_log": "log"}
+_PARTS = {"_drive": "steps", "_publish": "status", "_log": "log"}
 
 
 class Meter:
@@ -96,6 +96,8 @@ def run(hosts: str, journal: Path | None) -> None:
             tell(reports)
 
         setattr(controller, "_publish", publish_and_tell)  # noqa: B010
+        look: Any = controller._look
+        look.seen = meter.metered("look", look.seen)
         recorder: Any = controller._recorder
         recorder.record = meter.metered("journal", recorder.record)
         setattr(live, "cycle", meter.metered("decide", cycle))  # noqa: B010
