@@ -1,7 +1,7 @@
 """How the commands print their answers and their help."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import Annotated, Any
@@ -10,6 +10,7 @@ import structlog
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from controller.console import Console
 from controller.core.times import moment
 from controller.errors import CommandError
 
@@ -47,6 +48,12 @@ def tell(output: Output, found: Mapping[str, Any], *lines: str) -> None:
 def counted(count: int, what: str) -> str:
     """Name a number of things, such as ``2 executors`` of ``executor``."""
     return f"{count} {what}{'s' * (count != 1)}"
+
+
+def print_list(console: Console, head: str, lines: Iterable[str]) -> None:
+    console.print(head, highlight=False)
+    for line in lines:
+        console.print(f"- {line}", highlight=False)
 
 
 @contextmanager

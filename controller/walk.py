@@ -6,13 +6,12 @@ from types import MappingProxyType
 from typing import Any
 
 from controller.config import Config
-from controller.core.choose import decide
+from controller.core.choose import decide, decide_in_file
 from controller.core.classify import classify
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
 from controller.core.decision import Decision, Outcome, Vetoes, first_of
 from controller.core.headroom import headroom
 from controller.core.policy import Case, Decided, Search, Searching, search_inline
-from controller.core.spare import with_emptied
 from controller.core.veto import cooldown, exclusions, placement_vetoes
 from controller.policies.registry import policy
 from migration.model import topology_name
@@ -61,9 +60,7 @@ def walk(
         }
         there = placement_vetoes(cluster, now, config.excluded)
         vetoes = first_of(cooldown(left_s), also(now), there)
-        usable = with_emptied(cluster, now, vetoes)
-        found = decide(chosen, Case(usable, now, limits), vetoes, memory)
-        return replace(found, decision=found.decision.cut_to(config.max_moves))
+        return decide_in_file(chosen, Case(cluster, now, limits), vetoes, memory)
 
     for step in range(steps):
         found = decided(step, snapshot)

@@ -1,5 +1,6 @@
 """One topology on its way through a cycle: each step gives a case that knows more."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ from controller.core.decision import Decision, Veto, Vetoes
 from controller.core.picture import Picture
 from controller.core.policy import Decided
 from controller.core.topology import TopologyView
-from migration.model import Plan
+from migration.model import ExecutorId, Plan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,6 +36,10 @@ class TopologyCase:
     @property
     def id(self) -> str:
         return self.view.id
+
+    def resting(self, rests: Collection[tuple[str, ExecutorId]]) -> set[str]:
+        """Name its executors of those, by topology and executor, that rest after a move."""
+        return {str(executor) for topology, executor in rests if topology == self.id}
 
     @property
     def decision(self) -> Decision:

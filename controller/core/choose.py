@@ -9,6 +9,7 @@ from controller.core.classify import Limits
 from controller.core.cluster import Spare
 from controller.core.decision import PASSING, Decision, Outcome, Vetoes
 from controller.core.policy import Case, Decided, M, Policy
+from controller.core.spare import with_emptied
 from controller.core.veto import under
 
 
@@ -82,6 +83,13 @@ def decide(policy: Policy[M], case: Case, vetoes: Vetoes, memory: M | None = Non
     decided = policy.decide(allowed, memory)
     decision = _explained(policy, case, allowed, vetoes, decided.decision)
     return replace(decided, decision=decision)
+
+
+def decide_in_file(policy: Policy[M], case: Case, vetoes: Vetoes, memory: M | None) -> Decided[M]:
+    """Decide with the rules of a live run where a worker without executors is a free slot."""
+    usable = with_emptied(case.cluster, case.snapshot, vetoes)
+    decided = decide(policy, replace(case, cluster=usable), vetoes, memory)
+    return replace(decided, decision=decided.decision.cut_to(case.limits.max_moves))
 
 
 def _explained(

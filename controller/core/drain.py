@@ -107,9 +107,8 @@ def drain_each(
     found: list[TopologyCase] = []
     closed = excluded.drained | excluded.hosts
     for case in cases:
-        resting = {str(executor) for of, executor in rests if of == case.id}
         made = case.picture if drained and case.drain_stop is None else None
-        leaving = _leaving(made, excluded.drained, resting) if made else []
+        leaving = _leaving(made, excluded.drained, case.resting(rests)) if made else []
         if made is None or not leaving:
             found.append(case)
             continue

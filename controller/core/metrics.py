@@ -20,7 +20,7 @@ from migration.model import NodeLoad, Slot, WorkerLoad
 NS_PER_S = 1e9
 MS_PER_S = 1e3
 # The weight of the newest report in the variance of a rate: it remembers some hundred seconds.
-VARIANCE_WEIGHT = 0.05
+_VARIANCE_WEIGHT = 0.05
 # A pair that sends no more is forgotten once its smoothed rate is below this.
 _SILENT_TPS = 1e-6
 _ALL = slice(None)
@@ -140,13 +140,13 @@ def observe(
 
     span_s = np.where(goes_on, (time_ms - old.time_ms) / MS_PER_S, 1.0)
     smooths = goes_on & old.known
-    weights = _Weights(
+    weights = Weights(
         is_new,
         np.where(goes_on, np.where(old.known, ewma, 1.0) / span_s, 0.0),
         np.where(is_new, np.where(smooths, 1.0 - ewma, 0.0), 1.0),
         # Of a moving average with weight `ewma`, half as much is the noise of one report's error.
-        np.where(smooths, VARIANCE_WEIGHT * ewma / 2, 0.0),
-        np.where(is_new, np.where(smooths, 1.0 - VARIANCE_WEIGHT, 0.0), 1.0),
+        np.where(smooths, _VARIANCE_WEIGHT * ewma / 2, 0.0),
+        np.where(is_new, np.where(smooths, 1.0 - _VARIANCE_WEIGHT, 0.0), 1.0),
         ewma,
     )
     cpu_cores, cpu_var = weights.smoothed(
@@ -195,7 +195,7 @@ def sent_between(before: Rates, after: Rates) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Weights:
+class Weights:
     """The weights by which a new report changes the rates of a worker's rows, each (W,)."""
 
     is_new: NDArray[np.bool_]  # has another report than before
@@ -205,8 +205,20 @@ class _Weights:
     variance: Floats  # of the variance of before
     ewma: float
 
+    @classmethod
+    def of_rates(cls, ewma: float) -> "Weights":
+        """Give those of one worker of which each rate is given as what came within a second."""
+        return cls(
+            is_new=np.ones(1, np.bool_),
+            added=np.array([ewma]),
+            rate=np.array([1.0 - ewma]),
+            squared=np.array([_VARIANCE_WEIGHT * ewma / 2]),
+            variance=np.array([1.0 - _VARIANCE_WEIGHT]),
+            ewma=ewma,
+        )
+
     def smoothed(
-        self, worker: Ints, more: Floats, rate: Floats, variance: Floats
+        self, worker: Ints | int, more: Floats, rate: Floats, variance: Floats
     ) -> tuple[Floats, Floats]:
         """Give the rates and their variances, of rows of these workers to which so much came."""
         added = more * self.added[worker]
@@ -219,7 +231,7 @@ def _sent(
     old: Rates,
     rows: "_Rows",
     cut: NDArray[np.bool_],
-    weights: _Weights,
+    weights: Weights,
 ) -> tuple[Ints, Floats, Floats, Floats]:
     """Give the pairs, their totals, their rates and the variances of those."""
     pairs, was_at, is_at = _joined(old.pairs, rows.pairs)

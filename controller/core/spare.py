@@ -28,7 +28,7 @@ def spare_each(
     """
     full = _full_nodes(cases, high_frac) if worker_capacity_cores is None else {}
     moves = [move for case in cases if case.drain for move in case.drain.moves]
-    taken = {Slot.parse(move.target) for move in moves} & set(free)
+    taken = {Slot.parse(move.target) for move in moves}.intersection(free)
     opening = {slot for case in cases for slot in case.view.observation.opened} | taken
     closed = {*closed, *(slot.supervisor for slot in opening)}
     found: list[TopologyCase] = []
@@ -37,8 +37,7 @@ def spare_each(
         if made is None or not made.classes.high.any():
             found.append(case)
             continue
-        resting = {str(executor) for of, executor in rests if of == case.id}
-        spare = _spare(case, made, closed, full, resting)
+        spare = _spare(case, made, closed, full, case.resting(rests))
         cluster = replace(made.cluster, spare=spare)
         layout = replace(made.layout, cluster=cluster)
         found.append(replace(case, picture=replace(made, layout=layout)))

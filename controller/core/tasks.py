@@ -40,6 +40,14 @@ def component_targets(publication: Publication) -> dict[str, int]:
     return {name: FIRST_COMPONENT + i for i, name in enumerate(names)}
 
 
+def row_by_task(executors: Sequence[ExecutorId]) -> Ints:
+    """Give the row of the executor that has each task; -1 where none has it."""
+    rows = np.full(max((e.end for e in executors), default=0) + 1, -1, dtype=np.int64)
+    for row, executor in enumerate(executors):
+        rows[max(executor.start, 0) : executor.end + 1] = row
+    return rows
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskMap:
     """Which executor, by its row, has which task."""
@@ -58,16 +66,13 @@ class TaskMap:
         targets: Mapping[str, int],
     ) -> "TaskMap":
         """Build it from the executors in the order of their rows and `component_targets`."""
-        executor_of = np.full(max((e.end for e in executors), default=0) + 1, -1, dtype=np.int64)
-        for row, executor in enumerate(executors):
-            executor_of[max(executor.start, 0) : executor.end + 1] = row
         component = np.array([targets[name] for name in component_of], np.int64) - FIRST_COMPONENT
         tasks = np.array([e.end - e.start + 1 for e in executors], np.float64)
         members = np.argsort(component, kind="stable")
         count = np.bincount(component, minlength=len(targets))
         all_tasks = np.bincount(component, tasks, len(targets))
         share = (tasks / all_tasks[component])[members]
-        return cls(executor_of, np.cumsum(count) - count, count, members, share)
+        return cls(row_by_task(executors), np.cumsum(count) - count, count, members, share)
 
     def between(self, source: Ints, target: Ints) -> tuple[Ints, Ints, Ints, Floats]:
         """Find the executors of pairs of tasks, shape (P,); a target may be a component.

@@ -17,13 +17,14 @@ from controller.console import Console
 from controller.core.times import utc
 from controller.journal.reader import Log
 from controller.journal.record import JournalError, compact
-from controller.output import From, Output, OutputOption, To, counted, quiet, unix_s
+from controller.output import From, Output, OutputOption, To, counted, print_list, quiet, unix_s
 from controller.policies.registry import NAMES
 from controller.replay import playback
 from controller.replay.playback import Replayed, recorded_config
 from controller.replay.recording import spans
 from controller.replay.rerun import (
     LEFT_OUT,
+    LIVE_DIFFERS,
     NO_CYCLE,
     OUTCOMES,
     UNUSED_KEYS,
@@ -240,9 +241,7 @@ def _print_what_if(document: dict[str, Any]) -> None:
             console.print(f"{names[key]}: {cycles}", highlight=False)
     for key in document["without_effect"]:
         console.print(f"{key} has no effect on a replay", highlight=False)
-    console.print("A live run differs from a replay:", highlight=False)
-    for line in document["left_out"]:
-        console.print(f"- {line}", highlight=False)
+    print_list(console, LIVE_DIFFERS, document["left_out"])
     _print_skipped(console, document)
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from msgspec import Raw
 
 from controller.config import Config, build
+from controller.core.policy import Policy
 from controller.core.topology import TopologyView
 from controller.cycle import Memory, Seen, cycle, failed
 from controller.journal.reader import Tick
@@ -120,8 +121,8 @@ def replay(ticks: Iterable[Tick]) -> Iterator[Replayed]:
             memory = None
         if tick.head is not None and tick.head.seq + 1 == tick.record.seq and memory is None:
             config = recorded_config(tick.head)
-            memory = recorded_memory(tick.head, config)
-            answer_type = policy(config.policy, config.options).answer_type
+            decides = policy(config.policy, config.options)
+            memory, answer_type = recorded_memory(tick.head, decides), decides.answer_type
         if memory is None:
             continue
         record = tick.record
@@ -134,10 +135,9 @@ def replay(ticks: Iterable[Tick]) -> Iterator[Replayed]:
         yield Replayed(tick, seen, report, cycles)
 
 
-def recorded_memory(head: Head, config: Config) -> Memory:
+def recorded_memory(head: Head, decides: Policy[Any]) -> Memory:
     """Read what the controller remembered, its policy too."""
-    memory = decode(Memory, head.memory)
-    kind = policy(config.policy, config.options).memory_type
+    memory, kind = decode(Memory, head.memory), decides.memory_type
     of_policy = {topology: made(kind, one) for topology, one in memory.of_policy.items()}
     return replace(memory, of_policy=of_policy)
 

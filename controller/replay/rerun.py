@@ -13,14 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from controller.config import Config
-from controller.core.choose import decide
+from controller.core.choose import decide_in_file
 from controller.core.classify import Limits, worker_sums
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.compiled import compiled
 from controller.core.decision import Decision, Move, Outcome, Veto, Vetoes, first_of
-from controller.core.metrics import VARIANCE_WEIGHT
+from controller.core.metrics import Weights
 from controller.core.policy import AtOnce, Case, Policy, Searching
-from controller.core.spare import with_emptied
 from controller.core.veto import placement_vetoes
 from controller.core.view.kernels import Marks
 from controller.policies.registry import policy
@@ -42,6 +41,7 @@ UNUSED_KEYS = (
 )
 # Without the seconds left: a replay shows none, and to write them takes as long as to decide.
 _RESTS = Veto(Outcome.COOLDOWN, "it has moved and rests")
+LIVE_DIFFERS = "A live run differs from a replay:"
 LEFT_OUT = (
     "A shuffle would send elsewhere once its targets are near.",
     "An overloaded worker would have slowed the topology down.",
@@ -131,6 +131,7 @@ class Rerun:
         # Counts on where the time of day is set back.
         self._clock_s = self._last_s = -np.inf
         self._next_s = -np.inf
+        self._weights = Weights.of_rates(config.ewma)
         self._smoothed: Smoothed | None = None
         self._before: Span | None = None
 
@@ -180,7 +181,7 @@ class Rerun:
                     vetoes = self._vetoes(span, at)
                 cores = measure(table, row, span, at, recorded)
                 tps = span.traffic_tps[row].astype(np.float64)
-                smoothed = _smooth(smoothed, tps, cores, self._config.ewma)
+                smoothed = _smooth(smoothed, tps, cores, self._weights)
                 if asks[row]:
                     snapshot = _snapshot(span, row, at, smoothed)
                     decision = self._decide(span.cluster, snapshot, vetoes, float(now_s[row]))
@@ -249,9 +250,9 @@ class Rerun:
         """Ask the policy, and note what it moves."""
         rests_until_s = {e: s for e, s in self._rests_until_s.items() if s > now_s}
         vetoes = first_of(Vetoes(dict.fromkeys(rests_until_s, _RESTS)), vetoes)
-        usable = with_emptied(cluster, snapshot, vetoes)
-        found = decide(self._policy, Case(usable, snapshot, self._limits), vetoes, self._memory)
-        self._memory, decision = found.memory, found.decision.cut_to(self._config.max_moves)
+        case = Case(cluster, snapshot, self._limits)
+        found = decide_in_file(self._policy, case, vetoes, self._memory)
+        self._memory, decision = found.memory, found.decision
         self._rests_until_s = rests_until_s
         for move in decision.moves:
             rests_until_s[move.executor] = now_s + self._config.cooldown_s
@@ -260,21 +261,12 @@ class Rerun:
         return decision
 
 
-def _smooth(before: Smoothed | None, tps: Floats, cpu_cores: Floats, ewma: float) -> Smoothed:
-    """Smooth the rates of a tick, and note how far they were off, as `observe` does."""
+def _smooth(before: Smoothed | None, tps: Floats, cpu_cores: Floats, weights: Weights) -> Smoothed:
     if before is None:
         return Smoothed(tps, cpu_cores, np.zeros(len(tps)), np.zeros(len(cpu_cores)))
-    return Smoothed(
-        ewma * tps + (1 - ewma) * before.tps,
-        ewma * cpu_cores + (1 - ewma) * before.cpu_cores,
-        _noise(tps - before.tps, before.tps_var, ewma),
-        _noise(cpu_cores - before.cpu_cores, before.cpu_var, ewma),
-    )
-
-
-def _noise(off: Floats, before: Floats, ewma: float) -> Floats:
-    noise: Floats = off * off * (VARIANCE_WEIGHT * ewma / 2) + before * (1 - VARIANCE_WEIGHT)
-    return noise
+    smooth_tps, tps_var = weights.smoothed(0, tps, before.tps, before.tps_var)
+    smooth_cores, cpu_var = weights.smoothed(0, cpu_cores, before.cpu_cores, before.cpu_var)
+    return Smoothed(smooth_tps, smooth_cores, tps_var, cpu_var)
 
 
 def _stretches(span: Span) -> Iterator[tuple[int, int, list[PlacementChange]]]:

@@ -13,7 +13,7 @@ from msgspec import structs
 from controller.config import Config
 from controller.core.decision import Move, Outcome
 from controller.core.topology import moves_under_way
-from controller.cycle import Memory, Seen, cycle, failed
+from controller.cycle import Seen, cycle, failed
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Writer
 from controller.report import Report, TopologyReport, not_written
@@ -92,7 +92,6 @@ class LiveController:
         self._look = Look(
             self._view, self._applier, self._history, self._searches, config.cooldown_s
         )
-        self._memory = Memory()
         self._last = LastCycle(config)
         self._surprises = Surprises()
         self._recorder = Recorder(config, Writer.of(config.journal), mirror.data_of)
@@ -223,18 +222,18 @@ class LiveController:
         """Look, decide and act; return whether moves have begun."""
         self._applier.sweep(self._view.orphans())
         self._record_moves()
-        before, time_s, began_s = self._memory, time.time(), time.monotonic()
+        before, time_s, began_s = self._last.memory, time.time(), time.monotonic()
         seen: Seen | None = None
         try:
             seen = self._look.seen(time_s, self._leader.epoch)
-            self._memory, report = cycle(before, seen, self._config)
+            memory, report = cycle(before, seen, self._config)
         except StoreError:
             raise
         except Exception as error:  # a surprise ends the cycle and changes nothing
-            self._memory, report = failed(before, time_s, error)
+            memory, report = failed(before, time_s, error)
         self._knows_too_little = any(r.outcome in _NOT_YET for r in report.topologies)
         now_s = seen.now_s if seen else 0.0
-        self._last = LastCycle(self._config, now_s, report.topologies, self._memory)
+        self._last = LastCycle(self._config, now_s, report.topologies, memory)
         unwritten = set(report.plans)
         try:
             for one in report.topologies:
@@ -263,11 +262,13 @@ class LiveController:
         return len(unwritten) < len(report.plans)
 
     def _tell(self, seen: Seen | None, reports: tuple[TopologyReport, ...], took_s: float) -> None:
+        if self._telemetry is None:
+            self._look.take_ended()
+            return
+        # First, for what is taken after it would be lost if ZooKeeper did not answer.
         topologies = {topology_name(name) for name in self._mirror.children(wire.TOPOLOGIES)}
         ended, moves = self._look.take_ended(), self._history.ended
-        if self._telemetry is None:
-            return
-        self._telemetry.tell(topologies, ended, seen, self._memory, reports, took_s, moves)
+        self._telemetry.tell(topologies, ended, seen, self._last.memory, reports, took_s, moves)
 
     def _write(self, seen: Seen, report: TopologyReport) -> bool:
         """Write the plan that begins the moves of a report; return whether that worked."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from controller.core.metrics import Rates, sent_between
-from controller.core.tasks import FIRST_COMPONENT, component_targets, ends_of
+from controller.core.tasks import FIRST_COMPONENT, component_targets, ends_of, row_by_task
 from controller.core.topology import TopologyView
 from migration.model import Publication
 
@@ -33,13 +33,13 @@ class TupleTotals:
 def _by_component(publication: Publication, before: Rates, after: Rates) -> dict[str, float]:
     targets = component_targets(publication)
     _, target = ends_of(after.pairs)
-    tasks = max((placed.executor.end for placed in publication.executors), default=0)
-    component_of = np.full(tasks + 1, len(targets), np.int64)
-    for placed in publication.executors:
-        first, last = max(placed.executor.start, 0), placed.executor.end
-        component_of[first : last + 1] = targets[placed.component] - FIRST_COMPONENT
-    named = target <= tasks
-    component = np.where(named, component_of[np.minimum(target, tasks)], target - FIRST_COMPONENT)
+    row = row_by_task([placed.executor for placed in publication.executors])
+    # Where no executor has a task, the last one: none.
+    of_row = [targets[placed.component] - FIRST_COMPONENT for placed in publication.executors]
+    component_of = np.array([*of_row, len(targets)], np.int64)[row]
+    last = len(row) - 1
+    named = target <= last
+    component = np.where(named, component_of[np.minimum(target, last)], target - FIRST_COMPONENT)
     component = np.clip(component, 0, len(targets))  # a task that has gone is of none
     sums = np.bincount(component, sent_between(before, after), len(targets) + 1)
     return dict(zip(targets, sums.tolist(), strict=False))

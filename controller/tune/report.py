@@ -13,7 +13,8 @@ from rich.table import Table
 
 from controller.console import Console
 from controller.errors import TuneError
-from controller.replay.rerun import LEFT_OUT, SEARCHES_LEFT_OUT
+from controller.output import print_list
+from controller.replay.rerun import LEFT_OUT, LIVE_DIFFERS, SEARCHES_LEFT_OUT
 from controller.tune.choice import Objective, Suggestion, crossing_frac, front, ranked
 from controller.tune.sweep import Figures, SetOutcome
 from migration.settings import PREFIX
@@ -124,15 +125,9 @@ def print_found(
     table.add_row(*_cells(document["no_moves"]))
     console.print(table)
     console.print(document["suggestion"]["reason"], highlight=False)
-    print_left_out(console, document["left_out"])
+    print_list(console, LIVE_DIFFERS, document["left_out"])
     if diff:
         console.print(diff, highlight=False, soft_wrap=True, end="")
-
-
-def print_left_out(console: Console, left_out: Sequence[str]) -> None:
-    console.print("A live run differs from a replay:", highlight=False)
-    for line in left_out:
-        console.print(f"- {line}", highlight=False)
 
 
 def _table(rows: Sequence[dict[str, Any]], **said: str) -> Table:

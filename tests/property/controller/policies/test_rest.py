@@ -3,13 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 
 from controller.core.choose import decide
 from controller.core.classify import Limits
-from controller.core.cluster import Cluster, LoadSnapshot, Traffic
+from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Outcome, Rule
 from controller.core.excluded import Excluded
 from controller.core.policy import Case, Policy, Searching, Stateless
@@ -18,9 +17,9 @@ from controller.policies.gather.policy import Gather
 from controller.policies.gather.problem import TargetOptions
 from controller.policies.greedy import greedy
 from deploy.sim.remembering import gather
-from migration.model import Component
 from tests.property.controller.policies.gather.test_policy import after, limits, options, worlds
 from tests.property.controller.policies.test_single_move import World
+from tests.unit.controller.policies.gather.test_target import world as world_of
 
 
 def rests(policy: Rule, world: World, rules: Limits) -> None:
@@ -85,23 +84,10 @@ def on_one_node(
     place: list[int], spout: int, tps: dict[tuple[int, int], float]
 ) -> tuple[Cluster, LoadSnapshot]:
     """Put idle executors, one of them a spout, into the workers of one node."""
-    slots = [(f"n0:{6700 + i}", "n0", 0.5) for i in range(max(place) + 1)]
-    count = len(place)
-    ends = np.array(list(tps))
-    snapshot = LoadSnapshot(
-        topology="t",
-        time_s=0.0,
-        components=(Component("c", "bolt", count),),
-        edges=(),
-        executors=tuple(f"{e}-{e}" for e in range(count)),
-        component_of=("c",) * count,
-        place=np.array(place),
-        cpu_cores=np.zeros(count),
-        queue=np.zeros(count),
-        pinned=tuple("spout" if e == spout else None for e in range(count)),
-        traffic=Traffic.build(ends[:, 0], ends[:, 1], np.array(list(tps.values()))),
-    )
-    return Cluster.build(["n0"], slots), snapshot
+    workers = [("n0", 0.5)] * (max(place) + 1)
+    cluster, snapshot = world_of(workers, place, [0.0] * len(place), tps)
+    pinned = tuple("spout" if e == spout else None for e in range(len(place)))
+    return cluster, replace(snapshot, pinned=pinned)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_it_decides_by_loads_as_sure_as_those_of_a_live_run(
         cases.append(case)
         return Decided(Decision(Outcome.NOTHING_TO_GAIN, ""), None)
 
-    monkeypatch.setattr(rerun, "decide", note)
+    monkeypatch.setattr(rerun, "decide_in_file", note)
     through(Rerun(build(KEYS | {"policy": "otd"})), measured(tmp_path))
     live = reports[-1].picture
     assert live is not None

@@ -149,12 +149,8 @@ public final class Reviewed {
         for (Class<?> type = owner.getClass(); type != null; type = type.getSuperclass()) {
             Optional<Field> field = Arrays.stream(type.getDeclaredFields()).filter(one -> one.getName().equals(name)).findFirst();
             if (field.isPresent()) {
-                try {
-                    field.get().setAccessible(true);
-                    return field.get().get(owner);
-                } catch (IllegalAccessException e) {
-                    throw new IllegalStateException("cannot read " + field.get(), e);
-                }
+                field.get().setAccessible(true);
+                return BoltFields.read(field.get(), owner);
             }
         }
         throw new IllegalStateException(owner.getClass().getName() + " has no field " + name);
