@@ -96,8 +96,8 @@ def test_spouts_that_read_partitions_move_and_so_do_ackers(lab: Lab) -> None:
                     path = operator.ask(id_, slots[(slots.index(at) + turn) % len(slots)])
                     operator.follow(path, lambda now: now.state == "SETTLE")
                     paths.append(path)
-                ended = [operator.follow(path, lambda now: now.ended).state for path in paths]
-                assert ended == ["MOVED"] * 4
+                ended = [operator.follow(path, lambda now: now.ended) for path in paths]
+                assert [one.state for one in ended] == ["MOVED"] * 4, [one.reason for one in ended]
             windows = ledger.windows(began_s)
             verdict = judge(ledger)
             assert lab.worker_pids() == pids
