@@ -47,6 +47,9 @@ class Placement:
     pinned: tuple[ExecutorId, ...] = ()
 
 
+_READY_LIMIT_S = 60.0
+
+
 class Operator:
     """An operator who moves executors by hand.
 
@@ -121,13 +124,17 @@ class Operator:
         return find(self._view.topologies(), self._topology)
 
     def ask(self, executor: ExecutorId, slot: Slot) -> str:
-        """Ask for a move.
+        """Ask for a move, once all workers answer or `_READY_LIMIT_S` is over.
 
         Returns
         -------
         str
             The path to follow it by; it vanishes with this operator's session.
         """
+        # On a busy machine an agent's report can be too old for a moment, and a move is refused then.
+        deadline = time.monotonic() + _READY_LIMIT_S
+        while not self.ready() and time.monotonic() < deadline:
+            time.sleep(0.1)
         wish = Command(self._topology, str(executor), str(slot))
         return self._session.create(f"{COMMANDS}/c-", encode(wish), ephemeral=True, sequence=True)
 
