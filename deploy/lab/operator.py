@@ -131,7 +131,7 @@ class Operator:
         str
             The path to follow it by; it vanishes with this operator's session.
         """
-        # On a busy machine an agent's report can be too old for a moment, and a move is refused then.
+        # A busy machine's agent can report too late for a moment, and a move is refused then.
         deadline = time.monotonic() + _READY_LIMIT_S
         while not self.ready() and time.monotonic() < deadline:
             time.sleep(0.1)
