@@ -101,7 +101,7 @@ def test_the_metadata_of_the_product_names_what_it_imports_and_nothing_of_the_la
 ) -> None:
     _, metadata = built["nstorm"]
     needed = names_of(metadata.get_all("Requires-Dist", []))
-    assert metadata.get_all("Provides-Extra") == ["controller", "replay"]
+    assert metadata.get_all("Provides-Extra") == ["controller", "papers", "replay"]
     assert needed - {"nstorm"} == imported(*PRODUCT)
 
 

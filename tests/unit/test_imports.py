@@ -31,7 +31,13 @@ ALLOWED: dict[str, frozenset[str]] = {
     "controller.console": frozenset({"kvstore.printable"}),
     "controller.strict": frozenset({"controller.errors"}),
     "controller.snapshot": frozenset(
-        {"controller.core", "controller.errors", "controller.strict", "migration.model"}
+        {
+            "controller.core",
+            "controller.errors",
+            "controller.policies",
+            "controller.strict",
+            "migration.model",
+        }
     ),
     "controller.windows": frozenset({"migration"}),
     "controller.config": frozenset(
