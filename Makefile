@@ -26,10 +26,10 @@ build/tools.stamp: deploy/setup.sh
 	touch $@
 
 # constraints.txt has no hashes: with one, pip refuses to install from a folder, as here and in docs/install.md.
-build/venv.stamp: pyproject.toml constraints.txt | build/tools.stamp
+build/venv.stamp: pyproject.toml deploy/pyproject.toml constraints.txt | build/tools.stamp
 	.venv/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
 	.venv/bin/python -m pip install -q -c constraints.txt "pip>=25.1"
-	.venv/bin/python -m pip install -q -c constraints.txt -e .[lab,replay] --group dev
+	.venv/bin/python -m pip install -q -c constraints.txt -e .[replay] -e deploy --group dev
 	touch $@
 
 # One Maven after the other: two would write into its repository at once.

@@ -14,7 +14,7 @@ class CommandError(ControllerError):
 
 
 class PolicyError(ControllerError):
-    """A policy lacks what it needs in the snapshot; the message names the policy and the key."""
+    """A policy lacks a key of the snapshot or a package; the message names both."""
 
 
 class TuneError(ControllerError):

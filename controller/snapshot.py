@@ -5,7 +5,6 @@ Profiles of components and machines are optional keys that only some policies ne
 
 import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -16,16 +15,14 @@ from controller.core.cluster import (
     MOST,
     Cluster,
     Count,
-    Given,
     LoadSnapshot,
-    Machine,
     Name,
-    Profile,
     Quantity,
     Traffic,
     natural_key,
 )
 from controller.errors import SnapshotError
+from controller.policies.profiles import Given, Machine, Profile, Profiles
 from controller.strict import joined, read
 from migration.model import Component, Edge
 
@@ -110,6 +107,22 @@ def parse(snapshot: str) -> tuple[Cluster, LoadSnapshot]:
     missing, unknown, given twice or of the wrong kind, an id is unknown or given twice, or a
     quantity is negative or not a number.
     """
+    given = _given(snapshot)
+    cluster = _cluster(given)
+    return cluster, _load(given, cluster)
+
+
+def profiles(snapshot: str) -> Profiles:
+    """Read the keys of a snapshot that only some policies need."""
+    given = _given(snapshot)
+    return Profiles(
+        components={c.id: c.profile for c in given.components if c.profile is not UNSET},
+        machines={node.id: Machine(node.type, node.speed_hz) for node in given.nodes},
+        rate_tps=None if given.rate is UNSET else given.rate,
+    )
+
+
+def _given(snapshot: str) -> _GivenSnapshot:
     twice: list[tuple[dict[str, Any], str]] = []
 
     def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -128,9 +141,7 @@ def parse(snapshot: str) -> tuple[Cluster, LoadSnapshot]:
             raise SnapshotError(f"{joined(path, key)}: is given twice")
     if not isinstance(document, dict):
         raise SnapshotError("the snapshot must be a JSON object")
-    given = read(document, _GivenSnapshot, SnapshotError)
-    cluster = _cluster(given)
-    return cluster, _load(given, cluster)
+    return read(document, _GivenSnapshot, SnapshotError)
 
 
 def _find(wanted: Any, value: Any, path: str = "") -> Iterator[str]:
@@ -147,8 +158,7 @@ def _cluster(given: _GivenSnapshot) -> Cluster:
     for i, worker in enumerate(given.workers):
         _refuse_unknown("node", worker.node, nodes, f"workers[{i}].node")
     workers = [(worker.id, worker.node, worker.cpu_capacity) for worker in given.workers]
-    machines = {node.id: Machine(node.type, node.speed_hz) for node in given.nodes}
-    return replace(Cluster.build(list(nodes), workers), machines=machines)
+    return Cluster.build(list(nodes), workers)
 
 
 def _load(given: _GivenSnapshot, cluster: Cluster) -> LoadSnapshot:
@@ -175,8 +185,6 @@ def _load(given: _GivenSnapshot, cluster: Cluster) -> LoadSnapshot:
         queue=np.array([one.queue for one in rows], dtype=np.float64),
         pinned=tuple(one.pinned for one in rows),
         traffic=_traffic(given.traffic, executors),
-        profiles={c.id: c.profile for c in given.components if c.profile is not UNSET},
-        rate_tps=None if given.rate is UNSET else given.rate,
     )
 
 

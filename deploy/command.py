@@ -267,7 +267,7 @@ def demo(
         from deploy.demo.report import is_lossless, lines  # noqa: PLC0415
         from deploy.demo.screen import Screen  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise CommandError(f"the demo needs {error.name}: type: pip install -e '.[lab]'") from None
+        raise CommandError(f"the demo needs {error.name}: type: make setup") from None
     console = Console()
     with Screen(console) as screen:
         report = run_demo(screen, own_cores=own_cores)

@@ -15,6 +15,7 @@ import structlog
 from controller.compiling import compiling_beside
 from controller.config import Config, Mode, from_storm_yaml
 from controller.errors import ControllerError
+from controller.policies.registry import policy
 from controller.storm.live import LiveController
 from kvstore.errors import StoreError
 from kvstore.printable import printable
@@ -49,6 +50,7 @@ def main(arguments: Sequence[str]) -> int:
         metrics = metrics_at(config.keys, "metrics.port")
         if given.mode is not None:
             config = replace(config, mode=Mode(given.mode))
+        policy(config.policy, config.options)  # or it would be refused in each cycle
         with ended_by_signals() as stop:
             _run(config, zookeeper, metrics, stop)
     except (ConfigError, ControllerError, StoreError) as error:

@@ -24,8 +24,10 @@ from controller.core.policy import Question, Search, search_inline
 from controller.errors import SnapshotError
 from controller.output import Output, OutputOption, quiet
 from controller.policies.gather import anneal
+from controller.policies.profiles import Profiles
 from controller.policies.registry import NAMES
 from controller.snapshot import parse
+from controller.snapshot import profiles as read_profiles
 from controller.walk import WalkStep, as_document, walk
 
 # Executors times steps: some two seconds as Python, where the loops' compiler would take twenty.
@@ -69,8 +71,9 @@ def decide(
     last step may be one without a move: the policy has come to rest then.
     """
     config = build(keys_of(assignments or []))
-    config = replace(config, policy=policy or config.policy)
-    cluster, start = _read(snapshot)
+    cluster, start, profiles = _read(snapshot)
+    options = replace(config.options, profiles=profiles)
+    config = replace(config, policy=policy or config.policy, options=options)
     with _searching(config.policy, len(start.executors), steps) as search:
         walked = list(walk(cluster, start, config, steps, search=search))
         if output is Output.JSON:
@@ -126,11 +129,12 @@ def _print(
         console.print(f"warning: {warning}", highlight=False, soft_wrap=True)
 
 
-def _read(path: Path) -> tuple[Cluster, LoadSnapshot]:
+def _read(path: Path) -> tuple[Cluster, LoadSnapshot, Profiles]:
     piped = str(path) == "-"
     name = "standard input" if piped else path
     try:
-        return parse(sys.stdin.read() if piped else path.read_text())
+        text = sys.stdin.read() if piped else path.read_text()
+        return *parse(text), read_profiles(text)
     except SnapshotError as error:
         raise SnapshotError(f"{name}: {error}") from None
     except OSError as error:

@@ -11,8 +11,7 @@ from functools import lru_cache
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
-from msgspec import Meta, Struct
-from msgspec.structs import force_setattr
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from migration.model import Component, Edge
@@ -35,62 +34,6 @@ def natural_key(name: str) -> tuple[tuple[int, str], ...]:
     return tuple((len(p), p) if i % 2 else (-1, p) for i, p in enumerate(parts))
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """A node as a policy knows it that compares machines.
-
-    `kind` is the type that profiles name, empty if unknown; `speed_hz` is clock rate times cores, 0
-    if unknown.
-    """
-
-    kind: str = ""
-    speed_hz: float = 0.0
-
-
-class Given(Struct, frozen=True, forbid_unknown_fields=True):
-    """A row of a snapshot, as it is given in a file."""
-
-    def __post_init__(self) -> None:
-        for key in self.__struct_fields__:
-            value = getattr(self, key)
-            if isinstance(value, float) and value < LEAST:
-                force_setattr(self, key, 0.0)
-
-
-class Performance(
-    Given, rename={"rate_tps": "rate", "cpu_frac": "cpu", "memory_frac": "memory"}, frozen=True
-):
-    """The rate that some threads of a component reach on a slot of their own (001, table P).
-
-    `rate_tps` is the highest stable input rate; the shares of the slot are those at that rate.
-    """
-
-    threads: Count
-    rate_tps: Quantity
-    cpu_frac: Quantity
-    memory_frac: Quantity
-
-
-class Cost(Given, rename={"overhead_frac": "overhead"}, frozen=True):
-    """The cost of one instance of a component on one kind of machine (000, equation 1).
-
-    `ms_per_tuple` is CPU time; `overhead_frac` is the share of the machine that an instance takes
-    without any tuple.
-    """
-
-    machine: Name
-    ms_per_tuple: Quantity
-    overhead_frac: Quantity
-
-
-class Profile(Given, frozen=True):
-    """A component as it was measured beforehand; only some policies need it."""
-
-    selectivity: Quantity = 1.0  # tuples out, to every consumer, for one tuple in
-    performance: tuple[Performance, ...] = ()  # by rising number of threads
-    costs: tuple[Cost, ...] = ()  # one a kind of machine
-
-
 class Spare(NamedTuple):
     """A free slot where a worker of the topology could be started."""
 
@@ -108,7 +51,6 @@ class Cluster:
     node_of: Ints  # (W,), index of each worker's node
     capacity_cores: Floats  # (W,), CPU a worker may use
     closed: tuple[str | None, ...]  # (W,), why nothing may move there now; None where it may
-    machines: Mapping[str, Machine] = field(default_factory=dict)  # by node, where known
     # What may be opened where workers are too full, or why nothing may; None where nothing is free.
     spare: Spare | str | None = None
     is_open: NDArray[np.bool_] = field(init=False, repr=False)  # (W,), something may move there
@@ -188,9 +130,7 @@ class LoadSnapshot:
     queue: Floats  # (E,), tuples waiting
     pinned: tuple[str | None, ...]  # (E,), why the executor may not move now; None where it may
     traffic: Traffic
-    profiles: Mapping[str, Profile] = field(default_factory=dict)  # by component, if measured
     cpu_var: Floats | None = None  # (E,), variance of `cpu_cores`; None: they are known exactly
-    rate_tps: float | None = None  # input rate to plan for, of every spout together; None: as it is
     is_movable: NDArray[np.bool_] = field(init=False, repr=False)  # (E,), executors that may move
 
     def __post_init__(self) -> None:

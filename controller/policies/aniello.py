@@ -29,6 +29,7 @@ from controller.policies.component_graph import (
 )
 from controller.policies.even import sort_slots
 from controller.policies.placement import as_decision
+from controller.policies.profiles import NONE, Profiles
 from controller.policies.registry import Aniello
 
 # Loads and traffic count in units of the largest; sums that differ by less are a tie.
@@ -115,7 +116,9 @@ def aniello_offline(
     return as_decision(cluster, snapshot, place, f"{why}{left_out(snapshot)}")
 
 
-def load_hz(cluster: Cluster, snapshot: LoadSnapshot) -> tuple[Floats, Floats]:
+def load_hz(
+    cluster: Cluster, snapshot: LoadSnapshot, profiles: Profiles = NONE
+) -> tuple[Floats, Floats]:
     """Measure executors, shape (E,), and nodes, shape (N,), by clock cycles/s: so unlike nodes
     compare.
 
@@ -125,7 +128,7 @@ def load_hz(cluster: Cluster, snapshot: LoadSnapshot) -> tuple[Floats, Floats]:
     """
     slots = np.bincount(cluster.node_of, minlength=len(cluster.nodes))
     cores = np.bincount(cluster.node_of, cluster.capacity_cores, minlength=len(cluster.nodes))
-    machines = [cluster.machines.get(node) for node in cluster.nodes]
+    machines = [profiles.machines.get(node) for node in cluster.nodes]
     speed = np.array([machine.speed_hz if machine else 0.0 for machine in machines])
     known = (speed > 0) & (cores > 0)
     if not known[slots > 0].all():
@@ -166,14 +169,18 @@ def spread_out(load: Floats, traffic: Traffic, cluster: Cluster, room: Floats) -
 
 
 def online_place(
-    cluster: Cluster, snapshot: LoadSnapshot, limits: Limits, options: Aniello
+    cluster: Cluster,
+    snapshot: LoadSnapshot,
+    limits: Limits,
+    options: Aniello,
+    profiles: Profiles = NONE,
 ) -> Ints | str:
     """Place by the online scheduler, on exactly min(E, W) workers; or tell what does not fit.
 
     The authors' code does not reschedule then, nor do we. `high_frac` of a node's speed is its
     capacity. The slots of a node are taken in the order of their ids (our choice).
     """
-    load, speed = load_hz(cluster, snapshot)
+    load, speed = load_hz(cluster, snapshot, profiles)
     workers = min(len(snapshot.executors), len(cluster.workers))
     alone = np.arange(len(snapshot.executors))
     group = share_out(load, _between(snapshot.traffic, alone), workers, options)
@@ -212,14 +219,18 @@ def _names(snapshot: LoadSnapshot, executors: list[int]) -> str:
 
 
 def aniello_online(
-    cluster: Cluster, snapshot: LoadSnapshot, limits: Limits, options: Aniello
+    cluster: Cluster,
+    snapshot: LoadSnapshot,
+    limits: Limits,
+    options: Aniello,
+    profiles: Profiles = NONE,
 ) -> Decision:
     """Decide for the placement of the online scheduler of 002.
 
     All its moves, whether they gain or not: when to follow it is the matter of `triggers`.
     NO_LOW_WORKER if the load fits no node.
     """
-    place = online_place(cluster, snapshot, limits, options)
+    place = online_place(cluster, snapshot, limits, options, profiles)
     if isinstance(place, str):
         return Decision(Outcome.NO_LOW_WORKER, f"resources are missing: {place}")
     why = f"online scheduler (002), alpha {options.alpha:g}"

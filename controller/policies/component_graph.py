@@ -9,6 +9,7 @@ import networkx as nx  # type: ignore[import-untyped]
 import numpy as np
 
 from controller.core.cluster import LoadSnapshot
+from controller.policies.profiles import NONE, Profiles
 
 
 def component_graph(snapshot: LoadSnapshot) -> nx.DiGraph:
@@ -115,17 +116,17 @@ def spouts(graph: nx.DiGraph) -> list[str]:
     return [name for name in graph if not feeders(forward, name)]
 
 
-def planned_rates(snapshot: LoadSnapshot) -> dict[str, float]:
-    """Tell what each component has to take in: as the snapshot asks for, else as it was measured.
+def planned_rates(snapshot: LoadSnapshot, profiles: Profiles = NONE) -> dict[str, float]:
+    """Tell what each component has to take in: as the profiles ask for, else as it was measured.
 
-    The snapshot's `rate_tps` is shared evenly by the spouts. Measured is what a component received
+    The `rate_tps` to plan for is shared evenly by the spouts. Measured is what a component received
     from others; of one that received nothing, what it sent, once for all its consumers.
     """
     graph = component_graph(snapshot)
-    if snapshot.rate_tps is None:
+    if profiles.rate_tps is None:
         return {name: _measured_tps(snapshot, graph, name) for name in graph}
-    selectivity = {name: profile.selectivity for name, profile in snapshot.profiles.items()}
-    each = snapshot.rate_tps / max(len(spouts(graph)), 1)
+    selectivity = {name: profile.selectivity for name, profile in profiles.components.items()}
+    each = profiles.rate_tps / max(len(spouts(graph)), 1)
     return input_rates(graph, selectivity, each)
 
 

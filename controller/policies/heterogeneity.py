@@ -4,7 +4,7 @@ The CPU that instances take there is predicted. Axes: C components, M machines. 
 the instances of each component on each machine.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 
 import numpy as np
@@ -23,6 +23,7 @@ from controller.policies.component_graph import (
     spouts,
 )
 from controller.policies.placement import as_decision
+from controller.policies.profiles import NONE, Profiles
 
 # Sums of shares in another order differ in the last digits; that must decide nothing.
 SLACK = 1e-9
@@ -168,7 +169,9 @@ def _exchanged(placement: Ints, full: Floats, swap: int, shape: tuple[int, ...])
     return after
 
 
-def heterogeneity(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
+def heterogeneity(
+    cluster: Cluster, snapshot: LoadSnapshot, limits: Limits, profiles: Profiles = NONE
+) -> Decision:
     """Decide for the scheduler that knows what each machine can do.
 
     All its moves, with the rate that the placement reaches by the profiles; none, with what is
@@ -185,8 +188,8 @@ def heterogeneity(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> D
     """
     why = f"heterogeneity-aware scheduler (000){left_out(snapshot)}"
     names = [name for name, group in executors_of(snapshot).items() if group]
-    rate_tps, gain = _input(snapshot, names)
-    model = _model(cluster, snapshot, names, gain, is_driven=rate_tps > 0)
+    rate_tps, gain = _input(snapshot, profiles, names)
+    model = _model(cluster, snapshot, profiles, names, gain, is_driven=rate_tps > 0)
     fixed = _count(cluster, snapshot, names, ~snapshot.is_movable)
     is_open = np.bincount(cluster.node_of[cluster.is_open], minlength=len(cluster.nodes)) > 0
     most = _count(cluster, snapshot, names).sum(axis=1)
@@ -209,9 +212,9 @@ def heterogeneity(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> D
     return as_decision(cluster, snapshot, place, f"{why}, {reaches}")
 
 
-def _input(snapshot: LoadSnapshot, names: list[str]) -> tuple[float, Floats]:
+def _input(snapshot: LoadSnapshot, profiles: Profiles, names: list[str]) -> tuple[float, Floats]:
     """Give the topology's input, and what each component takes in for one tuple of it."""
-    rates = planned_rates(snapshot)
+    rates = planned_rates(snapshot, profiles)
     graph = component_graph(snapshot)
     rate_tps = sum(rates[name] for name in spouts(graph))
     taken = np.array([rates.get(name, 0.0) for name in names])
@@ -219,21 +222,27 @@ def _input(snapshot: LoadSnapshot, names: list[str]) -> tuple[float, Floats]:
 
 
 def _model(
-    cluster: Cluster, snapshot: LoadSnapshot, names: list[str], gain: Floats, *, is_driven: bool
+    cluster: Cluster,
+    snapshot: LoadSnapshot,
+    profiles: Profiles,
+    names: list[str],
+    gain: Floats,
+    *,
+    is_driven: bool,
 ) -> Model:
     """Give the costs; without an input rate that drives it, all measured CPU is overhead."""
-    measured_tps = planned_rates(replace(snapshot, rate_tps=None))
+    measured_tps = planned_rates(snapshot)
     cores = np.bincount(
         cluster.node_of, weights=cluster.capacity_cores, minlength=len(cluster.nodes)
     )
     cores = np.maximum(cores, SLACK)  # a node without workers is closed, but must not divide by 0
     cost, overhead = np.zeros((2, len(names), len(cluster.nodes)))
     for c, name in enumerate(names):
-        profile = snapshot.profiles.get(name)
+        profile = profiles.components.get(name)
         if profile and profile.costs:
             by_kind = {row.machine: row for row in profile.costs}
             for n, node in enumerate(cluster.nodes):
-                machine = cluster.machines.get(node)
+                machine = profiles.machines.get(node)
                 row = by_kind.get(machine.kind if machine else "")
                 if row is None:
                     raise PolicyError(_no_cost(name, node, machine.kind if machine else ""))

@@ -9,9 +9,11 @@ from typing import Any
 
 from controller.core.decision import Rule
 from controller.core.policy import Policy, Stateless
+from controller.errors import PolicyError
 from controller.policies.gather.policy import Gather
 from controller.policies.gather.problem import TargetOptions
 from controller.policies.otd import otd
+from controller.policies.profiles import Profiles
 from migration.settings import setting
 
 
@@ -36,6 +38,7 @@ class Options:
 
     aniello: Aniello = field(default_factory=Aniello)
     target: TargetOptions = field(default_factory=TargetOptions)
+    profiles: Profiles = field(default_factory=Profiles)  # of the file that is decided about
 
 
 # Loaded when asked for: a controller that never decides by a paper's scheduler starts without it.
@@ -51,18 +54,31 @@ _PAPERS: Mapping[str, str] = MappingProxyType(
         "aniello-online": "aniello:aniello_online",
     }
 )
+# Those that plan from profiles.
+_PLANNING = frozenset({"rsm", "sam", "heterogeneity", "aniello-online"})
 NAMES = ("gather", "otd", *_PAPERS)
 
 
 def policy(name: str, options: Options) -> Policy[Any]:
-    """Give one of the `NAMES`, with what concerns it of the options."""
+    """Give one of the `NAMES`, with what concerns it of the options.
+
+    Raises PolicyError for a scheduler of a paper where the packages of the extra are missing.
+    """
     if name == "gather":
         return Gather(options.target)
     if name == "otd":
         return Stateless(otd)
     module, _, function = _PAPERS[name].partition(":")
-    found: Any = getattr(import_module(f"controller.policies.{module}"), function)
+    try:
+        found: Any = getattr(import_module(f"controller.policies.{module}"), function)
+    except ModuleNotFoundError as error:
+        raise PolicyError(
+            f"policy {name} needs {error.name}; type: pip install 'nstorm[papers]'"
+        ) from None
     if isinstance(found, Policy):
         return found
-    rule: Rule = partial(found, options=options.aniello) if name.startswith("aniello") else found
+    taken: dict[str, Any] = {"options": options.aniello} if name.startswith("aniello") else {}
+    if name in _PLANNING:
+        taken["profiles"] = options.profiles
+    rule: Rule = partial(found, **taken) if taken else found
     return Stateless(rule)

@@ -171,20 +171,6 @@ def bench_roll(
         typer.echo(json.dumps(run_roll(one, _progress), indent=1))
 
 
-@app.command("calibrate", epilog=example("python -m tests.bench calibrate --rounds 4"))
-def bench_calibrate(
-    *,
-    rounds: Annotated[int, typer.Option(min=1, help="How often each placement is measured.")] = 2,
-    trim: Annotated[
-        bool, typer.Option("--trim", help="Small heaps, serial collector, idle bolts that sleep.")
-    ] = False,
-) -> None:
-    """Measure what a tuple costs by how far it goes, and how well that predicts a placement."""
-    from tests.bench.calibrate import report, run  # noqa: PLC0415
-
-    typer.echo(json.dumps(report(run(rounds, trimmed=trim, tell=_progress)), indent=1))
-
-
 @app.command("overhead", epilog=example("python -m tests.bench overhead --rounds 4 --no-jmh"))
 def bench_overhead(
     rounds: Annotated[int, typer.Option(min=2, help="How many rounds at most, of 11 s each.")] = 40,
@@ -200,14 +186,6 @@ def bench_overhead(
 
     report = run_overhead(rounds, _progress)
     typer.echo(json.dumps({**report, "jmh": _tuple_cost() if jmh else None}, indent=1))
-
-
-@app.command("network", epilog=example("python -m tests.bench network"))
-def bench_network() -> None:
-    """Compare bulk transfers over a lab's bridge and links with loopback, in turn; takes root."""
-    from tests.bench.network import run_network  # noqa: PLC0415
-
-    typer.echo(json.dumps(run_network(), indent=1))
 
 
 @app.command("plan", epilog=example("python -m tests.bench plan --writes 100"))
@@ -234,13 +212,12 @@ def _answer(
         Console().print(table)
 
 
-@app.command("decide", epilog=example("python -m tests.bench decide --seeds 2 -o json"))
+@app.command("decide", epilog=example("python -m tests.bench decide --repeats 3 -o json"))
 def bench_decide(
     *,
-    seeds: Annotated[
-        int, typer.Option(min=0, help="How many starts of each case; 0: only the speed.")
+    repeats: Annotated[
+        int, typer.Option(min=0, help="How often each decision is timed; 0: not at all.")
     ] = 10,
-    repeats: Annotated[int, typer.Option(min=1, help="How often each decision is timed.")] = 10,
     worlds: Annotated[
         int, typer.Option(min=0, help="How many fresh random worlds of each kind; 0: none.")
     ] = 0,
@@ -252,15 +229,11 @@ def bench_decide(
     ),
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Measure decisions: speed, memory and quality; no cluster."""
+    """Measure decisions: speed, memory, and how close fresh worlds come to the best; no cluster."""
     from tests.bench.decide.report import as_tables, bench  # noqa: PLC0415
 
     sizes = [one or None for one in size or (0, 100, 400, 1000)]
-    _answer(
-        bench(seeds, repeats, _progress, worlds=worlds, world_sizes=sizes, file=file),
-        as_tables,
-        output,
-    )
+    _answer(bench(repeats, worlds, sizes, file, _progress), as_tables, output)
 
 
 @app.command("ablation", epilog=example("python -m tests.bench ablation --worlds 1 --size 0"))
@@ -275,10 +248,11 @@ def bench_ablation(
 ) -> None:
     """Measure what each part of `gather` brings in fresh random worlds; no cluster."""
     from tests.bench.decide.ablation import ablated, ablation  # noqa: PLC0415
-    from tests.bench.decide.report import tables  # noqa: PLC0415
+    from tests.bench.frame import table  # noqa: PLC0415
 
-    rows = ablation(worlds, [one or None for one in size], file, _progress)
-    _answer({"gather without one of its parts": list(ablated(rows))}, tables, output)
+    rows = list(ablated(ablation(worlds, [one or None for one in size], file, _progress)))
+    title = "gather without one of its parts"
+    _answer({title: rows}, lambda found: [table(title, found[title])], output)
 
 
 @app.command("replay", epilog=example("python -m tests.bench replay --rounds 0 -o json"))
@@ -286,7 +260,6 @@ def bench_replay(
     rounds: Annotated[
         int, typer.Option(min=0, help="How often to sweep on Spark and without; 0: not at all.")
     ] = 5,
-    length: Annotated[int, typer.Option(min=40, help="Ticks of the longest log.")] = 4000,
     day: Annotated[
         bool,
         typer.Option("--day", help="Sweep a whole day, too: a quarter of an hour more."),
@@ -295,18 +268,12 @@ def bench_replay(
 ) -> None:
     """Measure the journal and replays of it; no cluster.
 
-    What they cost, against plain Python, how that grows, and the sweep on Spark.
+    What they cost, and the sweep on Spark.
     """
-    from tests.bench.replay.report import (  # noqa: PLC0415
-        QUARTERS_OF_A_DAY,
-        Sizes,
-        as_tables,
-        bench,
-    )
+    from tests.bench.replay.report import Sizes, as_tables, bench  # noqa: PLC0415
 
-    with quiet(logging.WARNING):  # each cycle that is written to a journal would be told of
-        sizes = Sizes(rounds=rounds, length=length, times=QUARTERS_OF_A_DAY if day else 0)
-        found = bench(sizes, _progress)
+    with quiet(logging.WARNING):  # else each cycle that goes into a journal is a line
+        found = bench(Sizes(rounds=rounds, day=day), _progress)
     _answer(found, as_tables, output)
 
 

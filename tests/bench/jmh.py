@@ -14,6 +14,7 @@ from deploy.lab.cluster import HOOKS_JAR
 from deploy.lab.home.assemble import REPOSITORY
 from deploy.lab.interval import paired_ratio
 from deploy.lab.layout import java
+from tests.bench.frame import in_turn
 
 PROJECT = REPOSITORY / "tests/bench/jmh-project"
 LOG = REPOSITORY / "build/jmh.log"
@@ -132,13 +133,14 @@ def tuple_cost(tell: Callable[[str], None]) -> dict[str, Any]:
     dict
         As `summary` gives it.
     """
-    stock, hooked = [], []
+    found: dict[bool, list[dict[str, list[float]]]] = {False: [], True: []}
+    # By name and so in this order: both kinds of JVM have done the same before TuplePath.
+    patterns = {False: "TuplePath", True: "TuplePath|WovenCalls"}
     for pair in range(1, PAIRS + 1):
         tell(f"JMH, pair {pair} of {PAIRS}")
-        stock.append(run("TuplePath"))
-        # By name and so in this order: both kinds of JVM have done the same before TuplePath.
-        hooked.append(run("TuplePath|WovenCalls", hooks=True))
-    return summary(stock, hooked)
+        for hooks in in_turn(patterns, pair):
+            found[hooks].append(run(patterns[hooks], hooks=hooks))
+    return summary(found[False], found[True])
 
 
 def summary(

@@ -1,6 +1,5 @@
 """Moves executors on a live cluster and accounts for every tuple."""
 
-import os
 import statistics
 import time
 from collections import Counter
@@ -14,6 +13,7 @@ from deploy.lab.operator import kill_meters
 from deploy.lab.workloads import judge
 from migration.protocol import MoveOutcome
 from tests.bench import Variant
+from tests.bench.frame import load_average
 from tests.bench.movers import Moved, Mover
 
 BLOCK_S = 30.0
@@ -134,7 +134,7 @@ def run_moves(
         "kill_meters_risen": {
             name: now - meters[name] for name, now in kill_meters(lab).items() if now > meters[name]
         },
-        "load_average": round(os.getloadavg()[0], 1),
+        "load_average": load_average(),
         "moves": [asdict(move) for move in ended],
     }
 

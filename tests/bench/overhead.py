@@ -15,6 +15,7 @@ from deploy.lab import LabError
 from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab
 from deploy.lab.interval import paired_ratio
 from deploy.lab.ledger import SATURATE
+from tests.bench.frame import in_turn, load_average
 
 HALF_WIDTH = 0.02
 # Whoever looks after every round stops at a lucky one; after ten there are fewer of them.
@@ -238,12 +239,11 @@ def _check_hooks(side: Side, expected: bool) -> None:
 
 
 def _rounds(on: Side, off: Side, rounds: int, tell: Callable[[str], None]) -> list[float]:
-    """Take turns, so that each side was stopped for as long before it is measured."""
     load_averages: list[float] = []
     for number in range(1, rounds + 1):
-        for side in (on, off):
+        for side in in_turn((on, off), number):
             side.measure()
-        load_averages.append(os.getloadavg()[0])
+        load_averages.append(load_average())
         pairs = whole(on.counted(), off.counted())
         if not pairs:
             tell(f"round {number}: nothing acked")

@@ -1,6 +1,5 @@
 """Measures what a plan costs: to read, to commit, and on its way from ZooKeeper to the workers."""
 
-import os
 import random
 import shutil
 import statistics
@@ -33,6 +32,7 @@ from migration.wire import (
     plan_path,
 )
 from tests.bench import jmh
+from tests.bench.frame import load_average
 
 # A move or two is usual; a hundred is more than any plan will hold.
 ENTRIES = (1, 100)
@@ -81,12 +81,12 @@ def run_plan(writes: int, tell: Callable[[str], None]) -> dict[str, Any]:
             lab.wait_until("a controller leads", lambda: _epoch(session) > 0)
         tell(f"{writes} plans go from ZooKeeper to the workers")
         arrived = arrivals(lab, writes)
-        load_average = round(os.getloadavg()[0], 1)
+        ended_load = load_average()
     return {
         "jvm_read_cpu_us_by_entries": jvm,
         "python_by_entries": python,
         "to_worker": latencies(arrived),
-        "load_average": load_average,
+        "load_average": ended_load,
     }
 
 

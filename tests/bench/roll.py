@@ -17,6 +17,7 @@ from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab
 from deploy.lab.layout import LabNode
 from deploy.lab.workloads import judge
 from kvstore.zookeeper import Session
+from tests.bench.frame import load_average
 from tests.bench.state import CONTROL_S, RATE_TPS, REBALANCE_S, felt
 
 TOPOLOGY = "roll"
@@ -137,5 +138,5 @@ def _measured(lab: Lab, roll: Callable[[], None]) -> dict[str, Any]:
         "counts": str(judge(ledger)),
         "failed": ledger.totals().failed,
         "emitted": ledger.totals().emitted,
-        "load_average": round(os.getloadavg()[0], 1),
+        "load_average": load_average(),
     }

@@ -1,6 +1,5 @@
 """Moves counters with more and more state, and measures for how long none of them works."""
 
-import os
 import random
 import re
 import statistics
@@ -21,6 +20,7 @@ from deploy.lab.operator import Operator, beside
 from deploy.lab.workloads import configure, heap_max, judge
 from kvstore.zookeeper import Session
 from migration.model import ExecutorId, Phase
+from tests.bench.frame import load_average
 
 TOPOLOGY = "state"
 RATE_TPS = 500.0
@@ -103,7 +103,7 @@ def run_state(
         "without_moves": control,
         "with_moves": {**moving, **moved},
         "rebalanced": rebalanced,
-        "load_average": round(os.getloadavg()[0], 1),
+        "load_average": load_average(),
     }
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from tests.bench import rows
+from tests.bench import frame
 from tests.chaos.run import Result
 
 
@@ -22,7 +22,7 @@ class Kept:
 
     def tries(self) -> list[Result]:
         """Give all tries, in the order in which they were kept."""
-        return msgspec.convert(rows.read(self._path), list[Result])
+        return msgspec.convert(frame.read(self._path), list[Result])
 
     def results(self) -> dict[str, Result]:
         """Give the newest try of each name."""
@@ -30,4 +30,4 @@ class Kept:
 
     def keep(self, result: Result) -> None:
         """Add a try."""
-        rows.append(self._path, msgspec.to_builtins(result))
+        frame.append(self._path, msgspec.to_builtins(result))

@@ -15,7 +15,7 @@ from deploy.lab.network import Network, plan_network, token
 from deploy.lab.operator import Operator, beside
 from kvstore.election import in_line
 from kvstore.zookeeper import Session
-from tests.bench.network import transfer
+from tests.transfer import transfer
 
 pytestmark = pytest.mark.cluster
 TOPOLOGY = "nodes-test"

@@ -6,7 +6,6 @@ from math import ceil, fsum
 
 import numpy as np
 
-from controller.core.cluster import Performance
 from controller.policies.model_driven.mapping import (
     SLACK,
     Allocation,
@@ -17,6 +16,7 @@ from controller.policies.model_driven.mapping import (
     enough,
     peak,
 )
+from controller.policies.profiles import Performance
 
 # Slots of the machines one can rent, 001 section 8.3: D1, D2 and D3; section 7.1 has D4 with 8 too.
 VM_SLOTS = (1, 2, 4)

@@ -92,7 +92,7 @@ def _drawing(out: Path | None) -> Callable[[Sequence[Paper]], list[str]]:
         # Late: matplotlib is an extra, and takes long to load.
         from tests.papers.plots import draw  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise CommandError(f"--out needs {error.name}: type: pip install -e '.[lab]'") from None
+        raise CommandError(f"--out needs {error.name}: type: make setup") from None
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller.core.cluster import Performance
+from controller.policies.profiles import Performance
 
 # 001 section 5.1: latency may grow by so much over the trial.
 LATENCY_SLOPE = 0.001

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from controller.core.cluster import Performance
 from controller.policies.model_driven.mapping import Placed, at
+from controller.policies.profiles import Performance
 
 
 def task_rate(table: Sequence[Performance], slots: Sequence[int], *, evenly: bool = True) -> float:

@@ -6,7 +6,6 @@ from itertools import count, takewhile
 from math import fsum
 from typing import Any
 
-from controller.core.cluster import Performance
 from controller.policies.component_graph import input_rates
 from controller.policies.model_driven.mapping import (
     Allocation,
@@ -17,6 +16,7 @@ from controller.policies.model_driven.mapping import (
     rsm,
     sam,
 )
+from controller.policies.profiles import Performance
 from tests.papers import seed001_pairs
 from tests.papers.acquisition import (
     cpu_of,

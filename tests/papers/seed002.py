@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from controller.core.classify import Limits
-from controller.core.cluster import Machine, inter_node_tps
+from controller.core.cluster import inter_node_tps
 from controller.policies.aniello import (
     executor_limit,
     limit_formula,
@@ -19,6 +19,7 @@ from controller.policies.component_graph import (
     left_out,
     linearised,
 )
+from controller.policies.profiles import Machine, Profiles
 from controller.policies.registry import Aniello
 from tests.papers.table import Chart, Line, Paper
 from tests.papers.triggers import Rules, Trigger, begin, look, worthwhile
@@ -127,11 +128,9 @@ def _cyclic(paper: Paper) -> None:
 
 def _load(paper: Paper) -> None:
     """Compare the text's example of a load in Hz with the shipped measure of it."""
-    nodes = replace(
-        cluster([1, 1]), machines={"n0": Machine(speed_hz=1e9), "n1": Machine(speed_hz=2e9)}
-    )
+    clocks = Profiles(machines={"n0": Machine(speed_hz=1e9), "n1": Machine(speed_hz=2e9)})
     one = topology({"bolt": 1}, [], cpu_cores=[0.1])
-    load_hz_of, speed_hz = load_hz(nodes, one)
+    load_hz_of, speed_hz = load_hz(cluster([1, 1]), one, clocks)
     where, what = "3.2.1", "10 % of a CPU of 1 GHz"
     paper.row(where, f"{what}, MHz", 100, float(load_hz_of[0]) / 1e6)
     on_other = 100 * float(load_hz_of[0] / speed_hz[1])

@@ -12,8 +12,8 @@ from typing import Any
 
 import networkx as nx  # type: ignore[import-untyped]
 
-from controller.core.cluster import Performance
 from controller.policies.model_driven.mapping import Need
+from controller.policies.profiles import Performance
 
 
 def _table(*rows: tuple[int, float, float, float]) -> tuple[Performance, ...]:

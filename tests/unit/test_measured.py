@@ -1,9 +1,13 @@
 """The page of measured figures is what the data says, and each figure has its conditions."""
 
 import re
+import shlex
 
 import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
 
+from tests.bench.command import app
 from tests.measured_page import FOLDER, SUBJECTS, Figure, page, subject
 
 FIGURES = [(name, figure) for name in SUBJECTS for figure in subject(name).figure]
@@ -28,6 +32,28 @@ def test_a_figure_has_its_conditions(name: str, figure: Figure) -> None:
     cells = (figure.what, figure.figure, figure.load, figure.command)
     assert not any(set("|\n") & set(cell) for cell in cells), "a cell of a table in Markdown"
     assert figure.what and figure.figure, name
+
+
+BENCH = re.compile(r"`(?:python -m tests\.)?bench (\S+)([^`]*)`")
+BENCHED = [
+    (name, options)
+    for _, figure in FIGURES
+    if figure.current
+    for name, options in BENCH.findall(figure.command)
+]
+
+
+@pytest.mark.parametrize("name, options", sorted(set(BENCHED)))
+def test_the_bench_of_a_figure_is_there_and_has_these_options(name: str, options: str) -> None:
+    group = get_command(app)
+    assert isinstance(group, TyperGroup)
+    # An option of which several were given has an ellipsis.
+    given = shlex.split(re.sub(r"--\S+ …", "", options))
+    assert group.commands[name].make_context(name, given)
+
+
+def test_no_current_figure_is_of_a_bench_without_a_name() -> None:
+    assert len(BENCHED) > 40
 
 
 CITED = [figure for _, figure in FIGURES if figure.cite]

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.core.cluster import Floats, Ints, Performance
+from controller.core.cluster import Floats, Ints
 from controller.core.view.view import rounded
+from controller.policies.profiles import Performance
 
 # Sums of shares miss whole numbers in the last digits; that must not cost a slot.
 SLACK = 1e-9

@@ -6,7 +6,7 @@ import networkx as nx  # type: ignore[import-untyped]
 import numpy as np
 
 from controller.core.classify import Limits
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Performance
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.decision import Decision, Outcome
 from controller.errors import PolicyError
 from controller.policies.component_graph import (
@@ -31,6 +31,7 @@ from controller.policies.model_driven.mapping import dsm as map_dsm
 from controller.policies.model_driven.mapping import rsm as map_rsm
 from controller.policies.model_driven.mapping import sam as map_sam
 from controller.policies.placement import as_decision
+from controller.policies.profiles import NONE, Performance, Profiles
 
 # Executors that are mapped together, by name.
 Groups = dict[str, list[int]]
@@ -45,7 +46,9 @@ def dsm(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
     return _decision(cluster, snapshot, groups, placed, workers, why=why)
 
 
-def rsm(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
+def rsm(
+    cluster: Cluster, snapshot: LoadSnapshot, limits: Limits, profiles: Profiles = NONE
+) -> Decision:
     """Decide for R-Storm's mapping, which fills machines up: the limits are not used.
 
     All its moves; none, with what is missing, if an executor fits nowhere. A worker of the mean
@@ -57,7 +60,7 @@ def rsm(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
     are, before the others.
     """
     unit_cores = float(cluster.capacity_cores.mean())
-    needs = [_one_thread(snapshot, e, unit_cores) for e in range(len(snapshot.executors))]
+    needs = [_one_thread(snapshot, profiles, e, unit_cores) for e in range(len(snapshot.executors))]
     groups = _movable(snapshot)
     slots, workers = _open_slots(cluster, snapshot, needs, cluster.capacity_cores / unit_cores)
     placed = map_rsm({name: [needs[e] for e in group] for name, group in groups.items()}, slots)
@@ -65,7 +68,9 @@ def rsm(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
     return _decision(cluster, snapshot, groups, placed, workers, why=why)
 
 
-def sam(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
+def sam(
+    cluster: Cluster, snapshot: LoadSnapshot, limits: Limits, profiles: Profiles = NONE
+) -> Decision:
     """Decide for the slot-aware mapping, which fills slots up: the limits are not used.
 
     All its moves; none, with what is missing, if a bundle or the rest of one fits nowhere. Every
@@ -78,7 +83,7 @@ def sam(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
     components are not in the paper: each executor by itself, last.
     """
     total = executors_of(snapshot)
-    rates = planned_rates(snapshot)
+    rates = planned_rates(snapshot, profiles)
     known = any(rates.values())
     groups: Groups = {}
     tasks: dict[str, Allocation] = {}
@@ -87,7 +92,7 @@ def sam(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
         if name in rates:
             rate = rates[name] * len(group) / len(total[name]) if known else inf
             groups[name] = group
-            tasks[name] = allocate_existing(_table(snapshot, name), len(group), rate)
+            tasks[name] = allocate_existing(_table(profiles, name), len(group), rate)
             continue
         for e in group:
             key = f"{name} {snapshot.executors[e]}"
@@ -118,8 +123,8 @@ def allocate_existing(table: tuple[Performance, ...], threads: int, rate_tps: fl
     return Allocation(bundles, best.threads, left, cpu, memory)
 
 
-def _table(snapshot: LoadSnapshot, component: str) -> tuple[Performance, ...]:
-    profile = snapshot.profiles.get(component)
+def _table(profiles: Profiles, component: str) -> tuple[Performance, ...]:
+    profile = profiles.components.get(component)
     table = profile.performance if profile else ()
     if not any(point.rate_tps for point in table):
         raise PolicyError(
@@ -129,8 +134,10 @@ def _table(snapshot: LoadSnapshot, component: str) -> tuple[Performance, ...]:
     return tuple(sorted(table, key=lambda point: point.threads))
 
 
-def _one_thread(snapshot: LoadSnapshot, executor: int, unit_cores: float) -> Need:
-    profile = snapshot.profiles.get(snapshot.component_of[executor])
+def _one_thread(
+    snapshot: LoadSnapshot, profiles: Profiles, executor: int, unit_cores: float
+) -> Need:
+    profile = profiles.components.get(snapshot.component_of[executor])
     if profile is None or not profile.performance:
         return Need(float(snapshot.cpu_cores[executor]) / unit_cores, 0.0)
     one = at(sorted(profile.performance, key=lambda point: point.threads), 1)

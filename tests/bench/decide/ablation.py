@@ -21,7 +21,7 @@ from controller.policies.gather.search import HOT
 from deploy.sim.remembering import gather
 from tests.bench.decide.fresh import ANNEALINGS, ROUNDS, ROUNDS_OF_ALL, RULES, followed
 from tests.bench.decide.worlds import Kind, kinds, world
-from tests.bench.rows import append, read
+from tests.bench.frame import append, read
 
 WHOLE = "nothing"
 

@@ -10,7 +10,6 @@ from types import MappingProxyType
 
 import numpy as np
 
-from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from migration.model import Component, Edge
 
@@ -276,10 +275,6 @@ def noisy(
     return replace(snapshot, cpu_cores=cores, traffic=replace(true, tps=tps))
 
 
-# Every gain counts, and traffic inside a node is free, as 004 counts it.
-LITERAL = Limits(gain_frac=0.0, weight_node=1.0, weight_worker=0.0)
-
-
 def crowd(executors: int) -> Case:
     """Make the graph that decisions are timed on: about 30 neighbours an executor, none too hot.
 
@@ -300,13 +295,11 @@ def crowd(executors: int) -> Case:
 
 SMALL = Hardware(nodes=2, workers=4, used_frac=0.5)
 
-# What policies are compared on, by name, each made of a seed.
-QUALITY: Mapping[str, Callable[[int], Case]] = MappingProxyType(
+# By name, each made of a seed.
+CASES: Mapping[str, Callable[[int], Case]] = MappingProxyType(
     {
         "wordcount-comm 2x4": lambda seed: wordcount_comm(SMALL, seed),
         "wordcount-comp 2x4": lambda seed: wordcount_comp(SMALL, seed),
         "keyed 2x4": lambda seed: keyed(SMALL, seed),
-        "groups 400": lambda seed: planted(Hardware(10, 4, 0.6), seed, Groups(400)),
-        "groups 1000": lambda seed: planted(Hardware(20, 4, 0.7), seed, Groups(1000)),
     }
 )

@@ -19,7 +19,7 @@ from deploy.sim.remembering import Remembering
 from tests.bench.decide.cases import Case
 from tests.bench.decide.proof import prove
 from tests.bench.decide.worlds import Kind, kinds, world
-from tests.bench.rows import append, read
+from tests.bench.frame import append, read
 
 RULES = Limits()
 # How often the yardstick anneals, and its rounds at most, for all executors together.

@@ -6,9 +6,8 @@ machine does makes all of them longer.
 
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from statistics import median
 from typing import Any
 
@@ -30,11 +29,9 @@ from controller.policies.gather.policy import Gather
 from controller.policies.gather.problem import Problem, TargetOptions
 from controller.policies.gather.question import TargetQuestion
 from controller.policies.greedy import greedy
-from controller.policies.otd import otd
 from deploy.ingest.world import Window, WindowWorld
 from migration.model import Component, Edge, ExecutorId, Node, PlacedExecutor, Publication, Slot
-from tests.bench.decide.cases import LITERAL, Case, crowd
-from tests.bench.decide.plain import plain_otd
+from tests.bench.decide.cases import Case, crowd
 
 STEPS = ("rates", "picture", "vetoes", "decision")
 COLD_ROUNDS = 30
@@ -184,44 +181,6 @@ def _memory(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> dict[str
         "traffic_and_index_mb": _mb(sum(array.nbytes for array in index)),
         "peak_of_a_decision_mb": _mb(peak),
     }
-
-
-def against_plain_python(repeats: int) -> dict[str, Any]:
-    """Time one decision at 1,000 executors against OTD in plain Python, which `otd` agrees with.
-
-    Each is of other volumes than the one before, as from one cycle to the next.
-
-    Parameters
-    ----------
-    repeats : int
-        How often each is timed.
-
-    Returns
-    -------
-    dict
-        Milliseconds, and how many times faster ours are, by the fastest of each.
-    """
-    cluster, snapshot = crowd(1000)
-    chosen = np.random.default_rng(1000)
-    policies = {"plain": plain_otd, "otd": otd, "gather": greedy}
-    times_s: dict[str, list[float]] = {name: [] for name in policies}
-    for _ in range(repeats):  # in turn, for a core's speed changes
-        for name, policy in policies.items():
-            cycle = _other_volumes(snapshot, chosen)
-            times_s[name].append(_timed(partial(policy, cluster, limits=LITERAL), cycle))
-    plain = times_s.pop("plain")
-    return {
-        "executors": 1000,
-        "plain_python_ms": _ms(plain),
-        "ours_ms": {name: _ms(times) for name, times in times_s.items()},
-        "times_faster": {name: round(min(plain) / min(t), 1) for name, t in times_s.items()},
-    }
-
-
-def _timed(act: Callable[[LoadSnapshot], object], snapshot: LoadSnapshot) -> float:
-    begin = time.thread_time()
-    act(snapshot)
-    return time.thread_time() - begin
 
 
 def _ms(times_s: Sequence[float]) -> Mapping[str, float]:

@@ -7,6 +7,8 @@ at random, go to other workers, and the seconds count in which fewer tuples are 
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tests.bench.frame import in_turn
+
 
 class Load(StrEnum):
     """How the topology is fed."""
@@ -79,8 +81,7 @@ class Asked:
         ours = [System(Way.MOVE, together) for together in self.together]
         stock = [System(way) for way in (Way.REBALANCE, Way.REBALANCE_NOW, Way.RESTART)]
         others = [*stock, NO_LAZY_KILL] if self.others else []
-        systems = [CONTROL, *others, *ours]
-        return systems if number % 2 else systems[::-1]
+        return in_turn([CONTROL, *others, *ours], number)
 
 
 @dataclass(frozen=True, slots=True)

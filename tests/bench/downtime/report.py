@@ -18,6 +18,7 @@ from deploy.lab.ledger import (
     longest_gap_s,
 )
 from tests.bench.downtime import CONTROL, NO_LAZY_KILL, Load, Round, System, Way
+from tests.bench.frame import ratio_text, table
 
 # 004, sections 5.2.1 to 5.2.3: seconds of 600 with ten redeployments, by the share that was lost.
 PAPER_REDEPLOYMENTS = 10
@@ -183,65 +184,43 @@ def _goals(systems: Mapping[str, Shown]) -> list[dict[str, Any]]:
 
 
 def as_tables(found: dict[str, Any]) -> Iterator[Table]:
-    """Make tables for people.
-
-    Parameters
-    ----------
-    found : dict
-        From `report`.
-
-    Yields
-    ------
-    Table
-        Of each load: the figures, the paper's beside ours, the goals.
-    """
+    """Make tables of each load: the figures, the paper's beside ours, the goals."""
     for load, row in found["loads"].items():
-        levels = [f"≥ {frac:.0%}" for frac in DEGRADATION_FRACS]
-        yield _table(
-            f"{load}: seconds by degradation; normal are {row['normal_tps']:.0f} sentences/s",
-            ("system", "times", "moved", *levels, "gap, s", "throughput"),
-            {
-                name: (
-                    *(figures["redeployments"], figures["executors_moved"]),
-                    *figures["degraded_s"].values(),
-                    *(figures["longest_gap_s"], _ratio(figures["throughput_to_control"])),
-                )
-                for name, figures in row["systems"].items()
-            },
+        systems = row["systems"]
+        normal = f"normal are {row['normal_tps']:.0f} sentences/s"
+        yield table(
+            f"{load}: seconds by degradation; {normal}",
+            [
+                {
+                    "system": name,
+                    "times": figures["redeployments"],
+                    "moved": figures["executors_moved"],
+                    **{f"≥ {level}": seconds for level, seconds in figures["degraded_s"].items()},
+                    "gap, s": figures["longest_gap_s"],
+                    "throughput": ratio_text(figures["throughput_to_control"]),
+                }
+                for name, figures in systems.items()
+            ],
         )
-        keys = ("failed", "lost", "double_acked", "ack_p50_ms", "ack_p99_ms", "ack_max_ms")
-        yield _table(
+        shown = ("failed", "lost", "double_acked", "ack_p50_ms", "ack_p99_ms", "ack_max_ms")
+        yield table(
             f"{load}: sentences and workers",
-            ("system", "failed", "lost", "double", "ack p50, ms", "p99", "max", "restarts"),
-            {
-                name: tuple(figures[key] for key in (*keys, "restarts"))
-                for name, figures in row["systems"].items()
-            },
+            [
+                {"system": name, **{key: figures[key] for key in (*shown, "restarts")}}
+                for name, figures in systems.items()
+            ],
         )
-        title = f"{load}: seconds a redeployment"
-        paper = Table("system", "degradation", "paper (004)", "here", title=title)
-        for name, figures in row["systems"].items():
-            for line in figures["paper"]:
-                printed, ours = line["paper_s_a_redeployment"], line["s_a_redeployment"]
-                paper.add_row(name, f"≥ {line['degraded']}", str(printed), str(ours))
-        yield paper
-        goals = Table("system", "goal", "beyond the control", "met", title=f"{load}: goals")
-        for goal in row["goals"]:
-            value = goal["found"]
-            told = _ratio(value) if isinstance(value, dict) else str(value)
-            goals.add_row(goal["system"], goal["goal"], told, "yes" if goal["met"] else "no")
-        yield goals
-
-
-def _table(title: str, columns: Sequence[str], rows: Mapping[str, tuple[object, ...]]) -> Table:
-    made = Table(*columns, title=title)
-    for name, cells in rows.items():
-        made.add_row(name, *map(str, cells))
-    return made
-
-
-def _ratio(found: Mapping[str, float] | None) -> str:
-    if found is None:
-        return "-"
-    ends = f" [{found['low']:.3f}, {found['high']:.3f}]" if "low" in found else ""
-    return f"{found['ratio']:.3f}{ends}"
+        yield table(
+            f"{load}: seconds a redeployment",
+            [
+                {
+                    "system": name,
+                    "degradation": f"≥ {line['degraded']}",
+                    "paper (004)": line["paper_s_a_redeployment"],
+                    "here": line["s_a_redeployment"],
+                }
+                for name, figures in systems.items()
+                for line in figures["paper"]
+            ],
+        )
+        yield table(f"{load}: goals", row["goals"])

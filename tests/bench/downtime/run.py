@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import random
 import time
 from collections import Counter
@@ -23,6 +22,7 @@ from deploy.lab.pairing import place
 from migration.model import ExecutorId, Slot
 from tests.bench.downtime import Asked, Load, Round, System, Way
 from tests.bench.downtime.kept import Kept
+from tests.bench.frame import load_average
 from tests.bench.moves import WARM_UP_S, message_timeout_s
 
 FOLDER = REPOSITORY / "build" / "bench"
@@ -196,7 +196,7 @@ class Rounds:
                     seen |= made[-1].workers.items()
                 due_s += self._asked.every_s
             _sleep_until(ended_s + 2 * WRITE_DELAY_S)  # a busy machine writes late
-            load_average = os.getloadavg()[0]
+            ended_load = load_average()
             windows = self._ledger.windows(began_s, ended_s)
             acked_10ms = self._ledger.acked_10ms(began_s, ended_s)
             self._rest()
@@ -224,7 +224,7 @@ class Rounds:
             lost=after.pending - before.pending,
             double_acked=after.double_acked - before.double_acked,
             restarts=len(seen - workers.items()),
-            load_average=round(load_average, 1),
+            load_average=ended_load,
         )
 
     def _set_lazy_kill(self, lazy_kill: bool) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from rich.table import Table
 
 from deploy.lab.pairing import COMPARED, compared, known, verdict
+from tests.bench.frame import ratio_text, table
 from tests.bench.gain.rounds import Rounds
 
 # Of a cycle, as in paper 004's figures of OTD.
@@ -76,15 +77,19 @@ def as_tables(found: Mapping[str, Any]) -> Iterator[Table]:
     """
     for case, row in found.items():
         policies = row["policies"]
-        made = Table("of the policy's placement, as times Storm's", *policies, title=case)
-        for name in ("moves", "pairs"):
-            made.add_row(name, *(str(policy[name]) for policy in policies.values()))
-        for figure in COMPARED:
-            made.add_row(figure, *(_ratio(p["compared"][figure]) for p in policies.values()))
-        yield made
+        of = "of the policy's placement, as times Storm's"
+        counts = [
+            {of: name, **{policy: found[name] for policy, found in policies.items()}}
+            for name in ("moves", "pairs")
+        ]
+        ratios = [
+            {of: figure, **{p: _ratio(found["compared"][figure]) for p, found in policies.items()}}
+            for figure in COMPARED
+        ]
+        yield table(case, counts + ratios)
         for name, policy in policies.items():
             if policy["cycles"]:
-                yield _cycles(f"{case}, {name}: after each move", policy["cycles"])
+                yield table(f"{case}, {name}: after each move", [*map(_cycle, policy["cycles"])])
 
 
 def _ratio(row: Mapping[str, float | None] | None) -> str:
@@ -92,15 +97,10 @@ def _ratio(row: Mapping[str, float | None] | None) -> str:
         return "not taken"
     if row["ratio"] is None:  # nothing is no multiple
         return f"{row['storm']:.4g} and {row['new']:.4g}"
-    if row["high"] is None:
-        return f"{row['ratio']}, one pair"
-    return f"{row['ratio']:.3f} ({row['low']:.3f} to {row['high']:.3f})"
+    return ratio_text(row)
 
 
-def _cycles(title: str, cycles: list[dict[str, Any]]) -> Table:
-    made = Table("move", *_CYCLE, title=title)
-    for cycle in cycles:
-        figures = (cycle[figure] for figure in _CYCLE)
-        cells = ("not taken" if value is None else f"{value:.4g}" for value in figures)
-        made.add_row(cycle["move"] or "Storm's placement", *cells)
-    return made
+def _cycle(cycle: Mapping[str, Any]) -> dict[str, str]:
+    figures = {figure: cycle[figure] for figure in _CYCLE}
+    cells = {name: "not taken" if of is None else f"{of:.4g}" for name, of in figures.items()}
+    return {"move": cycle["move"] or "Storm's placement", **cells}

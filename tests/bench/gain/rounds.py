@@ -4,17 +4,14 @@ The ids of supervisors are others in each lab. So a placement is kept with names
 it: nodes and slots are numbered in the order in which the executors name them.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
-from controller.errors import CommandError
 from deploy.lab.figures import Figures
 from deploy.lab.pairing import Pair, SlotOf, known
 from migration.model import ExecutorId, Slot
-from tests.bench import rows
+from tests.bench import frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,52 +34,12 @@ class Target:
     reason: str
 
 
-class Rounds:
-    """The file of one benchmark, a line a finished piece of it.
-
-    Parameters
-    ----------
-    file : Path
-        Where.
-    setup : mapping
-        What all rounds have in common, ready for JSON.
-    resume : bool
-        Whether to go on with what is there.
-
-    Raises
-    ------
-    CommandError
-        When there are rounds that are not to be gone on with.
-    """
-
-    def __init__(self, file: Path, setup: Mapping[str, Any], *, resume: bool) -> None:
-        self._file = file
-        if file.exists() and not resume:
-            raise CommandError(
-                f"{file} has finished rounds: go on with them by --resume, or remove it"
-            )
-        # As JSON gives it back.
-        wanted = json.loads(json.dumps(setup))
-        told = rows.read(file)
-        if not told:
-            told = [{"setup": wanted}]
-            rows.append(file, told[0])
-        self._as_set_up = told[0].get("setup") == wanted
-        self.rows = told[1:]
-
-    def refuse_another_set_up(self) -> None:
-        """Refuse to add to rounds that new ones could not be compared with."""
-        if not self._as_set_up:
-            raise CommandError(
-                f"{self._file} has rounds of another set-up, such as --trim, links or a workload's "
-                "configuration: remove it"
-            )
+class Rounds(frame.Kept):
+    """The finished pieces of a run, by case and policy."""
 
     def add(self, case: str, policy: str, **piece: Any) -> None:
         """Write a finished piece down."""
-        row = {"case": case, "policy": policy, **piece}
-        self.rows.append(row)
-        rows.append(self._file, row)
+        self.append({"case": case, "policy": policy, **piece})
 
     def add_pair(self, case: str, policy: str, pair: Pair, load_average: float) -> None:
         """Write a finished round down."""

@@ -1,6 +1,5 @@
 """Takes the rounds on a live cluster: Storm's placement and a policy's in turn."""
 
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -18,6 +17,7 @@ from deploy.lab.operator import Operator, beside, kill_meters
 from deploy.lab.pairing import FED_FRAC, TOPOLOGY_CONF, SlotOf, in_turn, place
 from kvstore.zookeeper import Session
 from migration.model import Slot
+from tests.bench.frame import load_average
 from tests.bench.gain.cases import CASES, Case
 from tests.bench.gain.rounds import Rounds, Target, named, names_of, unnamed
 
@@ -133,7 +133,7 @@ class _Bench:
         sides = {"a": self.storms, "b": unnamed(target.new, self.names)}
         self.go(sides["a"])
         for pair in in_turn(lambda side: self.go(sides[side]), self.take, "a"):
-            rounds.add_pair(name, policy, pair, os.getloadavg()[0])
+            rounds.add_pair(name, policy, pair, load_average())
             taken = len(rounds.pairs(name, policy))
             self._tell(
                 f"{name}, {policy}, round {taken}: {pair.a.acked_tps:.0f} sentences/s at Storm's "

@@ -1,7 +1,6 @@
 """Times how a long log is read: a recorded one, over and over, whose totals go on growing."""
 
 import gzip
-import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import msgspec
 from controller.journal.reader import Log
 from controller.journal.record import compact, to_line
 from controller.replay.recording import spans
+from tests.bench.frame import load_average
 from tests.bench.replay.cases import TICK_S, record
 
 SEGMENT_TICKS = 200
@@ -57,7 +57,7 @@ def reading(executors: int, recorded: int, ticks: int, folder: Path) -> dict[str
         "process_cpu_s": round(spent_s[1], 2),
         "took_s": round(spent_s[2], 2),
         "tick_ms": round(1e3 * spent_s[0] / ticks, 3),
-        "load_average": round(os.getloadavg()[0], 2),
+        "load_average": load_average(),
     }
 
 

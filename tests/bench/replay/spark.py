@@ -19,6 +19,7 @@ from controller.tune.chunks import Chunk, unpack
 from controller.tune.space import ParameterSet, Space, parameter_sets
 from controller.tune.spark import spark
 from controller.tune.sweep import SweptChunk, Trial, Wave, step, sweep
+from tests.bench.frame import in_turn
 from tests.bench.replay.cases import TICK_S, record
 
 
@@ -53,10 +54,10 @@ def against_no_spark(
     begun_s: dict[str, list[float]] = {name: [] for name in ways}
     swept_s: dict[str, list[float]] = {name: [] for name in ways}
     found = []
-    for _ in range(rounds):
-        for name, run in ways.items():
+    for number in range(1, rounds + 1):
+        for name in in_turn(ways, number):
             at_s = time.perf_counter()
-            took_s, figures = run()
+            took_s, figures = ways[name]()
             begun_s[name].append(time.perf_counter() - at_s)
             swept_s[name].append(took_s)
             found.append(figures)

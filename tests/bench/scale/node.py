@@ -30,6 +30,7 @@ from migration.model import (
     WorkerLoad,
     traffic_of,
 )
+from tests.bench.frame import load_average
 
 NODE = "node-of-many"
 TOPOLOGY = "large-1-1700000000"
@@ -210,5 +211,5 @@ def measure_agent(lab: Lab, seconds: float, profiles: Path | None) -> dict[str, 
         "rss_mb": round(rss_mb),
         "load_bytes": None if load is None else len(load.data),
         "acks_bytes": None if acks is None else len(acks.data),
-        "load_average": round(os.getloadavg()[0], 1),
+        "load_average": load_average(),
     }

@@ -5,6 +5,8 @@ from typing import Any
 
 from rich.table import Table
 
+from tests.bench.frame import table
+
 # The goals for a cluster of a thousand nodes at rest, and for an agent.
 GOALS = {
     "into ZooKeeper, MB/s": "≤ 2",
@@ -31,15 +33,26 @@ def as_tables(found: dict[str, Any]) -> Iterator[Table]:
     if clusters:
         for title, state in (("at rest", "rest"), ("with a move each 5 s", "moving")):
             rows = [_row(cluster, cluster[state]) for cluster in clusters]
-            made = Table("", *(f"{c['nodes']:,} nodes" for c in clusters), "goal", title=title)
-            for name in rows[0]:
-                made.add_row(name, *(str(row[name]) for row in rows), GOALS.get(name, ""))
-            yield made
+            sizes = [f"{cluster['nodes']:,} nodes" for cluster in clusters]
+            yield table(
+                title,
+                [
+                    {
+                        "": name,
+                        **{size: row[name] for size, row in zip(sizes, rows, strict=True)},
+                        "goal": GOALS.get(name, ""),
+                    }
+                    for name in rows[0]
+                ],
+            )
     if found["agent"]:
-        made = Table("", "agent of a node with 1,000 executors", "goal")
-        for name, value in found["agent"].items():
-            made.add_row(name, str(value), "≤ 2" if name.startswith("cpu_percent") else "")
-        yield made
+        yield table(
+            "agent of a node with 1,000 executors",
+            [
+                {"": name, "found": value, "goal": "≤ 2" if name.startswith("cpu_percent") else ""}
+                for name, value in found["agent"].items()
+            ],
+        )
 
 
 def _row(cluster: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:

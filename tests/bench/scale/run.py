@@ -24,6 +24,7 @@ from deploy.lab.cluster import Lab, plan_lab
 from deploy.lab.interval import quantile
 from kvstore.zookeeper import Session
 from migration import wire
+from tests.bench.frame import load_average
 from tests.bench.scale.cluster import PaperCluster, paper_cluster
 from tests.bench.scale.node import measure_agent
 
@@ -306,7 +307,7 @@ class _Measured:
                 "rss_mb": round(self._server.memory_info().rss / _MIB),
             },
             "controller": self._cycles(began["cycle"], ended["cycle"]),
-            "load_average": round(os.getloadavg()[0], 1),
+            "load_average": load_average(),
         }
 
     def _cycles(self, began: dict[str, Any], ended: dict[str, Any]) -> dict[str, Any]:

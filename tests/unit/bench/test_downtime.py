@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from controller.errors import CommandError
 from deploy.lab import LabError
 from deploy.lab.cluster import Lab
 from migration.model import ExecutorId, Slot
@@ -86,13 +87,13 @@ def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
     assert again.steady_tps == 600.0
     assert again.has("steady", 1, CONTROL.name)
     assert not again.has("steady", 2, CONTROL.name)
-    with pytest.raises(LabError, match=r"was asked for.*'duration_s': 60"):
+    with pytest.raises(CommandError, match=r"another set-up.*'duration_s': 60"):
         Kept(file, replace(ASKED, duration_s=61), resume=True)
-    with pytest.raises(LabError, match=r"was asked for.*'own_cores': None"):
+    with pytest.raises(CommandError, match=r"another set-up.*'own_cores': None"):
         Kept(file, replace(ASKED, own_cores=0.9), resume=True)
-    with pytest.raises(LabError, match="go on by --resume, or remove it"):
+    with pytest.raises(CommandError, match="go on with them by --resume, or remove it"):
         Kept(file, ASKED, resume=False)
-    with pytest.raises(LabError, match="no run to go on with"):
+    with pytest.raises(CommandError, match="no finished round"):
         Kept(tmp_path / "none.jsonl", ASKED, resume=True)
 
 

@@ -134,7 +134,7 @@ def test_the_report_says_what_each_policy_gains(tmp_path: Path) -> None:
     tables = [*as_tables({"cpu": found})]
     assert [table.title for table in tables] == ["cpu", "cpu, gather: after each move"]
     gain = [cell for column in tables[0].columns[1:2] for cell in column.cells]
-    assert "1.100 (1.100 to 1.100)" in gain
+    assert "1.100 [1.100, 1.100]" in gain
     assert "not taken" in gain
 
 

@@ -8,10 +8,9 @@ import pytest
 from controller.journal.reader import Log
 from controller.replay.recording import spans
 from controller.tune.sweep import sweep
-from tests.bench.replay import growth, report
-from tests.bench.replay.cases import TICK_S, record
+from tests.bench.replay import report
+from tests.bench.replay.cases import TICK_S
 from tests.bench.replay.cost import cost
-from tests.bench.replay.plain import against_plain_python
 from tests.bench.replay.reading import reading
 from tests.bench.replay.spark import alone, prepared
 
@@ -23,28 +22,6 @@ def test_costs_are_of_the_run(tmp_path: Path) -> None:
     timed = ("cycle_ms", "journal_ms", "replay_ms", "read_ms", "rerun_ms")
     assert min(found[key] for key in timed) > 0
     assert found["journal_frac"] == pytest.approx(found["journal_ms"] / found["cycle_ms"], rel=0.05)
-
-
-def test_plain_python_moves_as_ours(tmp_path: Path) -> None:
-    (span,) = spans(Log.open(record(200, 12, tmp_path)))
-    found = against_plain_python(span, 1)
-    assert (found["executors"], found["ticks"]) == (200, 11)
-    assert found["moves"] > 5
-    assert found["same_moves"]
-
-
-def test_growth_is_an_exponent() -> None:
-    rows = [{"ticks": float(n), "cpu_s": 3.0 * n, "peak_mb": 50.0} for n in (10, 20, 40)]
-    assert growth._exponent(rows, "ticks", "cpu_s") == pytest.approx(1.0)
-    assert growth._exponent(rows, "ticks", "peak_mb") == pytest.approx(0.0)
-
-
-def test_a_log_is_cut_into_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growth, "_point", lambda segments: growth._measured(list(segments)))
-    monkeypatch.setattr(growth, "SEGMENT_BYTES", 2**15)
-    found = growth.by_length(40, 24, tmp_path)
-    ticks = [row["ticks"] for row in found["rows"]]
-    assert ticks[0] < ticks[1] < ticks[2] == 23
 
 
 def test_a_long_log_goes_on_where_the_short_one_ends(tmp_path: Path) -> None:
@@ -68,12 +45,9 @@ def test_the_sweep_without_spark_is_the_sweep(tmp_path: Path) -> None:
     assert done[-1] == pytest.approx(1.0)
 
 
-def test_all_of_it_makes_tables_and_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growth, "_point", lambda segments: growth._measured(list(segments)))
-    monkeypatch.setattr(growth, "SEGMENT_BYTES", 2**15)
-    sizes = report.Sizes(cost=(40,), ticks=5, executors=40, length=24, widths=(20, 40), rounds=0)
+def test_all_of_it_makes_tables_and_json() -> None:
     told: list[str] = []
-    found = report.bench(sizes, told.append)
+    found = report.bench(report.Sizes(cost=(40,), ticks=5, rounds=0), told.append)
     assert json.loads(json.dumps(found, allow_nan=False)) == found
-    assert [table.row_count for table in report.as_tables(found)] == [1, 1, 2, 3]
-    assert len(told) == 4
+    assert [table.row_count for table in report.as_tables(found)] == [1]
+    assert told == ["a cycle and its journal at 40 executors"]

@@ -395,7 +395,7 @@ def test_without_matplotlib_one_sentence_says_so(
 ) -> None:
     monkeypatch.delitem(sys.modules, "tests.papers.plots", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib.axes", None)
-    with pytest.raises(CommandError, match=r"--out needs matplotlib.*pip install -e '\.\[lab\]'"):
+    with pytest.raises(CommandError, match=r"--out needs matplotlib.*make setup"):
         run("002", "--out", tmp_path)
     assert "M(0.5)" in run("002")
 

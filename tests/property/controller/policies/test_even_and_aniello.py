@@ -12,14 +12,7 @@ from hypothesis.strategies import DrawFn, composite
 from msgspec import structs
 
 from controller.core.classify import Limits
-from controller.core.cluster import (
-    Cluster,
-    Floats,
-    LoadSnapshot,
-    Machine,
-    Traffic,
-    inter_node_tps,
-)
+from controller.core.cluster import Cluster, Floats, LoadSnapshot, Traffic, inter_node_tps
 from controller.core.decision import Decision, Outcome
 from controller.policies.aniello import (
     aniello_offline,
@@ -32,6 +25,7 @@ from controller.policies.aniello import (
     spread_out,
 )
 from controller.policies.even import even, even_place, lf, lf_place, pipelines
+from controller.policies.profiles import Machine, Profiles
 from controller.policies.registry import Aniello
 from migration.model import Component, Edge
 
@@ -45,10 +39,6 @@ def worlds(draw: DrawFn, heaviest: float = 1.1) -> World:
     slots = draw(st.lists(st.integers(0, 3), min_size=1, max_size=4).filter(any))
     workers = [(f"n{n}:{p}", f"n{n}", 1.0) for n, count in enumerate(slots) for p in range(count)]
     cluster = Cluster.build([f"n{n}" for n in range(len(slots))], workers)
-    if draw(st.booleans()):
-        hz = st.sampled_from([1e9, 2e9])
-        machines = {node: Machine("", draw(hz)) for node in cluster.nodes}
-        cluster = replace(cluster, machines=machines)
     names = draw(st.permutations(NAMES))[: draw(st.integers(1, 5))]
     component_of = draw(st.lists(st.sampled_from(names), min_size=1, max_size=12))
     edges = draw(st.lists(st.tuples(st.sampled_from(names), st.sampled_from(names)), max_size=8))
@@ -84,22 +74,36 @@ options = st.builds(
     beta=frac,
     gamma=st.sampled_from([None, None, 1.0, 1.5]),
 )
-Decide = Callable[[Cluster, LoadSnapshot, Aniello], Decision]
+# A clock for each of the most nodes there are, or none.
+clocks = st.none() | st.lists(st.sampled_from([1e9, 2e9]), min_size=4, max_size=4)
+
+
+def known(hz: list[float] | None, prefix: str = "n") -> Profiles:
+    return Profiles(machines={f"{prefix}{n}": Machine("", one) for n, one in enumerate(hz or ())})
+
+
+Decide = Callable[[Cluster, LoadSnapshot, Aniello, Profiles], Decision]
 DECIDE: dict[str, Decide] = {
-    "even": lambda cluster, snapshot, _: even(cluster, snapshot, Limits()),
-    "lf": lambda cluster, snapshot, _: lf(cluster, snapshot, Limits()),
-    "offline": lambda cluster, snapshot, tuned: aniello_offline(cluster, snapshot, Limits(), tuned),
-    "online": lambda cluster, snapshot, tuned: aniello_online(cluster, snapshot, Limits(), tuned),
+    "even": lambda cluster, snapshot, *_: even(cluster, snapshot, Limits()),
+    "lf": lambda cluster, snapshot, *_: lf(cluster, snapshot, Limits()),
+    "offline": lambda cluster, snapshot, tuned, _: aniello_offline(
+        cluster, snapshot, Limits(), tuned
+    ),
+    "online": lambda cluster, snapshot, tuned, profiles: aniello_online(
+        cluster, snapshot, Limits(), tuned, profiles
+    ),
 }
 
 
 @pytest.mark.parametrize("name", DECIDE)
 @settings(max_examples=60)
-@given(world=worlds(heaviest=3.0), tuned=options)
-def test_a_decision_is_whole(name: str, world: World, tuned: Aniello) -> None:
+@given(world=worlds(heaviest=3.0), tuned=options, hz=clocks)
+def test_a_decision_is_whole(
+    name: str, world: World, tuned: Aniello, hz: list[float] | None
+) -> None:
     """Once an executor, from where it is, never a pinned one; the gains add up; the same again."""
     cluster, snapshot = world
-    decision = DECIDE[name](cluster, snapshot, tuned)
+    decision = DECIDE[name](cluster, snapshot, tuned, known(hz))
     assert (decision.outcome is Outcome.WOULD_MOVE) == bool(decision.moves)
     after, moved = snapshot, set()
     for move in decision.moves:
@@ -111,14 +115,14 @@ def test_a_decision_is_whole(name: str, world: World, tuned: Aniello) -> None:
         after = after.moved(e, cluster.workers.index(move.target))
     gain = inter_node_tps(cluster, snapshot) - inter_node_tps(cluster, after)
     assert sum(move.asc_tps for move in decision.moves) == pytest.approx(gain)
-    assert decision == DECIDE[name](cluster, snapshot, tuned)
+    assert decision == DECIDE[name](cluster, snapshot, tuned, known(hz))
 
 
 @pytest.mark.parametrize("name", DECIDE)
 @settings(max_examples=40)
-@given(world=worlds(), tuned=options)
+@given(world=worlds(), tuned=options, hz=clocks)
 def test_relabelling_in_order_relabels_the_decision(
-    name: str, world: World, tuned: Aniello
+    name: str, world: World, tuned: Aniello, hz: list[float] | None
 ) -> None:
     cluster, snapshot = world
     renamed = replace(
@@ -132,9 +136,9 @@ def test_relabelling_in_order_relabels_the_decision(
         cluster,
         nodes=tuple(f"x{n}" for n in cluster.nodes),
         workers=tuple(f"x{w}" for w in cluster.workers),
-        machines={f"x{n}": machine for n, machine in cluster.machines.items()},
     )
-    plain, other = DECIDE[name](cluster, snapshot, tuned), DECIDE[name](moved, renamed, tuned)
+    plain = DECIDE[name](cluster, snapshot, tuned, known(hz))
+    other = DECIDE[name](moved, renamed, tuned, known(hz, "xn"))
     assert plain.outcome is other.outcome
     assert [(f"1{m.executor}", f"x{m.source}", f"x{m.target}", m.asc_tps) for m in plain.moves] == [
         (m.executor, m.source, m.target, m.asc_tps) for m in other.moves
@@ -160,13 +164,13 @@ def test_placements_keep_to_the_slots(world: World, tuned: Aniello) -> None:
 
 
 @settings(max_examples=80)
-@given(worlds(heaviest=3.0), options)
-def test_online_keeps_its_constraints(world: World, tuned: Aniello) -> None:
+@given(worlds(heaviest=3.0), options, clocks)
+def test_online_keeps_its_constraints(world: World, tuned: Aniello, hz: list[float] | None) -> None:
     """Exactly min(E, W) workers, at most M executors in each, no node above its capacity."""
     cluster, snapshot = world
     limits = Limits()
-    place = online_place(cluster, snapshot, limits, tuned)
-    load, speed = load_hz(cluster, snapshot)
+    place = online_place(cluster, snapshot, limits, tuned, known(hz))
+    load, speed = load_hz(cluster, snapshot, known(hz))
     roomy = limits.high_frac * speed[speed > 0].min() >= load.sum()
     if isinstance(place, str):
         assert not roomy or tuned.gamma is not None

@@ -1,6 +1,7 @@
 """What must hold for every cluster, load and placement: 001, 000 and the oracles."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from hypothesis import given, settings
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
 
 from controller.core.classify import Limits
-from controller.core.cluster import Cluster, Ints, LoadSnapshot, Performance, Profile, Traffic
+from controller.core.cluster import Cluster, Ints, LoadSnapshot, Traffic
 from controller.core.decision import Decision, Outcome
 from controller.policies.greedy import greedy
 from controller.policies.heterogeneity import heterogeneity
@@ -17,6 +18,7 @@ from controller.policies.model_driven.mapping import rsm as map_rsm
 from controller.policies.model_driven.mapping import sam as map_sam
 from controller.policies.model_driven.policies import dsm, rsm, sam
 from controller.policies.otd import otd
+from controller.policies.profiles import Performance, Profile, Profiles
 from migration.model import Component, Edge
 from tests.papers.acquisition import empty_slots, threads_of
 from tests.papers.bound import between_nodes
@@ -59,22 +61,25 @@ def worlds(draw: DrawFn, most: int = 6) -> World:
             draw(st.lists(st.sampled_from([None, None, None, "x"]), min_size=count, max_size=count))
         ),
         traffic=Traffic.build(ends[:, 0], ends[:, 1], np.array([float(row[2]) for row in rows])),
-        rate_tps=draw(st.sampled_from([None, None, 0.0, 7.0])),
     )
     return cluster, snapshot
 
 
+rates = st.sampled_from([None, None, 0.0, 7.0])
+
+
 @composite
-def profiles(draw: DrawFn) -> dict[str, Profile]:
-    """Draw one table a component."""
+def profiles(draw: DrawFn) -> Profiles:
+    """Draw one table a component, and a rate to plan for."""
     share = st.sampled_from([0.1, 0.3, 0.5, 0.9])
     table = st.tuples(st.sampled_from([1.0, 4.0]), st.sampled_from([5.0, 9.0]), share, share)
-    return {
+    tables = {
         name: Profile(performance=(Performance(1, r1, cpu / 2, m / 2), Performance(3, r3, cpu, m)))
         for name, (r1, r3, cpu, m) in zip(
             "abcd", draw(st.lists(table, min_size=4, max_size=4)), strict=True
         )
     }
+    return Profiles(tables, rate_tps=draw(rates))
 
 
 def after(world: World, decision: Decision) -> LoadSnapshot:
@@ -95,14 +100,14 @@ def after(world: World, decision: Decision) -> LoadSnapshot:
 
 @settings(max_examples=60)
 @given(worlds(), profiles())
-def test_every_executor_is_placed_once(world: World, tables: dict[str, Profile]) -> None:
+def test_every_executor_is_placed_once(world: World, known: Profiles) -> None:
     cluster, snapshot = world
-    with_tables = replace(snapshot, profiles=tables)
+    rate_alone = Profiles(rate_tps=known.rate_tps)
     after(world, dsm(cluster, snapshot, Limits()))
     after(world, rsm(cluster, snapshot, Limits()))
-    after(world, heterogeneity(cluster, snapshot, Limits()))
-    after((cluster, with_tables), rsm(cluster, with_tables, Limits()))
-    after((cluster, with_tables), sam(cluster, with_tables, Limits()))
+    after(world, heterogeneity(cluster, snapshot, Limits(), rate_alone))
+    after(world, rsm(cluster, snapshot, Limits(), known))
+    after(world, sam(cluster, snapshot, Limits(), known))
 
 
 @settings(max_examples=60)
@@ -113,7 +118,7 @@ def test_placed_executors_fit_their_nodes_and_roomy_clusters_are_never_refused(
     cluster, snapshot = world
     # Nothing pinned and all open: what is on a node then is what the policy has put there.
     cluster = replace(cluster, closed=(None,) * len(cluster.workers))
-    snapshot = replace(snapshot, pinned=(None,) * len(snapshot.executors), rate_tps=None)
+    snapshot = replace(snapshot, pinned=(None,) * len(snapshot.executors))
     node_cores = np.bincount(cluster.node_of, minlength=3)
     of = np.array(snapshot.component_of)
     mean = np.array([snapshot.cpu_cores[of == name].mean() for name in of])
@@ -188,9 +193,14 @@ def test_rsm_overfills_no_machine_and_no_slots_memory(
 
 
 @settings(max_examples=80)
-@given(worlds(), st.sampled_from([(1.0, 0.0), (0.8, 0.2), (0.0, 1.0)]), st.sampled_from([0.6, 1.0]))
+@given(
+    worlds(),
+    st.sampled_from([(1.0, 0.0), (0.8, 0.2), (0.0, 1.0)]),
+    st.sampled_from([0.6, 1.0]),
+    rates,
+)
 def test_no_policy_beats_the_best_of_all_placements(
-    world: World, weights: tuple[float, float], high: float
+    world: World, weights: tuple[float, float], high: float, rate_tps: float | None
 ) -> None:
     cluster, snapshot = world
     limits = Limits(weight_node=weights[0], weight_worker=weights[1], high_frac=high)
@@ -205,8 +215,9 @@ def test_no_policy_beats_the_best_of_all_placements(
             walked = after((cluster, walked), decision)
             if problem.fits(walked.place):
                 assert problem.cost_tps(walked.place) >= best_tps - 1e-6
-    for policy in (dsm, rsm, heterogeneity):
-        place = after(world, policy(cluster, snapshot, limits)).place
+    planned = partial(heterogeneity, profiles=Profiles(rate_tps=rate_tps))
+    for placing in (dsm, rsm, planned):
+        place = after(world, placing(cluster, snapshot, limits)).place
         assert not problem.fits(place) or problem.cost_tps(place) >= best_tps - 1e-6
 
 

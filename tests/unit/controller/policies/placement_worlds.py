@@ -5,15 +5,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from controller.core.cluster import Cluster, LoadSnapshot, Machine, Traffic
+from controller.core.cluster import Cluster, LoadSnapshot, Traffic
+from controller.policies.profiles import Machine, Profiles
 from migration.model import Component, Edge
 
 Rows = Sequence[tuple[int, int, float]]
 
 
-def cluster(
-    slots: Sequence[int], capacity_cores: float = 1.0, speeds_hz: Sequence[float] = ()
-) -> Cluster:
+def cluster(slots: Sequence[int], capacity_cores: float = 1.0) -> Cluster:
     """Build nodes n0, n1, … with a number of slots each."""
     nodes = [f"n{n}" for n in range(len(slots))]
     workers = [
@@ -21,11 +20,12 @@ def cluster(
         for n, count in enumerate(slots)
         for p in range(count)
     ]
-    plain = Cluster.build(nodes, workers)
-    machines = {node: Machine("", hz) for node, hz in zip(nodes, speeds_hz, strict=False)}
-    return Cluster(
-        plain.nodes, plain.workers, plain.node_of, plain.capacity_cores, plain.closed, machines
-    )
+    return Cluster.build(nodes, workers)
+
+
+def speeds(*hz: float) -> Profiles:
+    """Give the first nodes a clock each."""
+    return Profiles(machines={f"n{n}": Machine("", one) for n, one in enumerate(hz)})
 
 
 def topology(

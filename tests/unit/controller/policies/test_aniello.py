@@ -21,9 +21,10 @@ from controller.policies.aniello import (
     online_place,
     share_out,
 )
+from controller.policies.profiles import NONE, Profiles
 from controller.policies.registry import Aniello
 from controller.snapshot import parse
-from tests.unit.controller.policies.placement_worlds import chain, cluster, topology
+from tests.unit.controller.policies.placement_worlds import chain, cluster, speeds, topology
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "decide"
 
@@ -32,8 +33,10 @@ def hand_graph() -> tuple[Cluster, LoadSnapshot]:
     return parse((GOLDEN / "hand_graph.json").read_text())
 
 
-def placed(cluster: Cluster, snapshot: LoadSnapshot, options: Aniello) -> Ints:
-    place = online_place(cluster, snapshot, Limits(), options)
+def placed(
+    cluster: Cluster, snapshot: LoadSnapshot, options: Aniello, profiles: Profiles = NONE
+) -> Ints:
+    place = online_place(cluster, snapshot, Limits(), options, profiles)
     assert not isinstance(place, str), place
     return place
 
@@ -125,20 +128,19 @@ def test_online_takes_a_partner_from_where_it_was_put_before() -> None:
 
 def test_loads_are_in_cycles_where_all_speeds_are_known() -> None:
     snapshot = replace(topology({"c": 2}, (), (), [0.1, 0.1]), place=np.array([0, 1]))
-    load, speed = load_hz(cluster([1, 1], 1.0, [1e9, 2e9]), snapshot)
+    load, speed = load_hz(cluster([1, 1]), snapshot, speeds(1e9, 2e9))
     assert load == pytest.approx([1e8, 2e8])
     assert load / speed == pytest.approx([0.1, 0.1])
     assert load[0] / speed[1] == pytest.approx(0.05)  # 10 % of 1 GHz are 5 % of 2 GHz
-    load, speed = load_hz(cluster([1, 1], 1.0, [1e9, 0.0]), snapshot)
+    load, speed = load_hz(cluster([1, 1]), snapshot, speeds(1e9, 0.0))
     assert (load.tolist(), speed.tolist()) == ([0.1, 0.1], [1.0, 1.0])
-    load, _ = load_hz(cluster([1, 1, 0], 1.0, [1e9, 2e9]), snapshot)  # n2 has no worker
+    load, _ = load_hz(cluster([1, 1, 0]), snapshot, speeds(1e9, 2e9))  # n2 has no worker
     assert load == pytest.approx([1e8, 2e8])
 
 
 def test_a_heavy_executor_goes_where_the_clock_is_fast_enough() -> None:
     snapshot = replace(topology({"c": 1}, (), (), [0.8]), place=np.array([1]))
-    unlike = cluster([1, 1], 1.0, [1e9, 2e9])
-    assert placed(unlike, snapshot, Aniello()).tolist() == [1]
+    assert placed(cluster([1, 1]), snapshot, Aniello(), speeds(1e9, 2e9)).tolist() == [1]
     assert placed(cluster([1, 1]), snapshot, Aniello()).tolist() == [0]
 
 
@@ -191,9 +193,9 @@ def test_odd_places_and_topologies_are_outcomes() -> None:
 
 
 def test_zero_capacity_is_missing_resources() -> None:
-    for speeds_hz in ([], [1e9, 1e9]):
-        nothing = cluster([1, 1], 0.0, speeds_hz)
-        decision = aniello_online(nothing, chain(2, 1), Limits(), Aniello())
+    for known in (NONE, speeds(1e9, 1e9)):
+        nothing = cluster([1, 1], 0.0)
+        decision = aniello_online(nothing, chain(2, 1), Limits(), Aniello(), known)
         assert decision.outcome is Outcome.NO_LOW_WORKER
 
 

@@ -7,8 +7,9 @@ import networkx as nx  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 
-from controller.core.cluster import LoadSnapshot, Profile, Traffic
+from controller.core.cluster import LoadSnapshot, Traffic
 from controller.policies.component_graph import input_rates, planned_rates, spouts
+from controller.policies.profiles import Profile, Profiles
 from controller.snapshot import parse
 from migration.model import Component, Edge
 
@@ -46,10 +47,9 @@ def test_a_planned_rate_is_shared_by_the_spouts() -> None:
             Edge("bolt1", "bolt2", "default", "shuffle"),
             Edge("other", "bolt2", "default", "shuffle"),
         ),
-        profiles={"bolt1": Profile(selectivity=3.0)},
-        rate_tps=10.0,
     )
-    assert planned_rates(two) == {"bolt1": 5, "other": 5, "bolt2": 20}
+    profiles = Profiles({"bolt1": Profile(selectivity=3.0)}, rate_tps=10.0)
+    assert planned_rates(two, profiles) == {"bolt1": 5, "other": 5, "bolt2": 20}
 
 
 def test_measured_is_what_arrives_and_of_a_source_what_it_sends_once() -> None:

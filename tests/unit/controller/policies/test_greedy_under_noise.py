@@ -15,7 +15,7 @@ from controller.core.excluded import Excluded
 from controller.core.policy import Stateless
 from controller.core.veto import cooldown, placement_vetoes
 from controller.policies.greedy import greedy
-from tests.bench.decide.cases import QUALITY, Case, noisy
+from tests.bench.decide.cases import CASES, Case, noisy
 
 CONFIG = Config()
 
@@ -71,7 +71,7 @@ def run(
 def test_at_most_one_move_in_a_hundred_goes_back() -> None:
     moves = returns = 0
     for name, seed in product(("wordcount-comm 2x4", "wordcount-comp 2x4", "keyed 2x4"), (1, 2, 3)):
-        case = QUALITY[name](seed)
+        case = CASES[name](seed)
         end, moved_at, back = run(case, seed, 150)
         cluster, start = case
         assert inter_node_tps(cluster, end) < inter_node_tps(cluster, start)
@@ -82,7 +82,7 @@ def test_at_most_one_move_in_a_hundred_goes_back() -> None:
 
 def test_once_all_is_gained_it_rests_for_an_hour() -> None:
     """And would not if it did not know how well it measures."""
-    case = QUALITY["wordcount-comm 2x4"](1)
+    case = CASES["wordcount-comm 2x4"](1)
     for knows in (True, False):
         _, moved_at, _ = run(case, 1, 720, knows=knows)
         late = sum(cycle >= 150 for cycle in moved_at)
@@ -90,7 +90,7 @@ def test_once_all_is_gained_it_rests_for_an_hour() -> None:
 
 
 def test_a_worker_that_may_not_be_too_hot_is_left_alone() -> None:
-    cluster, snapshot = QUALITY["wordcount-comm 2x4"](1)
+    cluster, snapshot = CASES["wordcount-comm 2x4"](1)
     used = worker_cpu_cores(cluster, snapshot) / cluster.capacity_cores
     limits = replace(CONFIG.limits, high_frac=0.99 * float(used.max()), gain_tps=np.inf)
     assert greedy(cluster, snapshot, limits).moves

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from controller.core.classify import Limits
-from controller.core.cluster import Cluster, Cost, Ints, LoadSnapshot, Machine, Profile, Traffic
+from controller.core.cluster import Cluster, Ints, LoadSnapshot, Traffic
 from controller.core.decision import Decision, Outcome
 from controller.errors import PolicyError
 from controller.policies import heterogeneity as placing
 from controller.policies.heterogeneity import Model, heterogeneity
+from controller.policies.profiles import Cost, Machine, Profile, Profiles
 from migration.model import Component, Edge
 from tests.papers.growth import add_instances, first_assignment, maximize_throughput
 from tests.papers.machine_profiles import rolling_count, unique_visitor, utilisation
@@ -181,13 +182,12 @@ def test_in_random_worlds_the_given_instances_take_what_the_optimum_takes(share:
 def test_what_fits_only_if_components_change_machines_is_not_refused() -> None:
     """Both are cheapest on the other one's machine at the low rate the input used to begin at."""
     cluster, snapshot = world(count=1)
-    cluster = replace(cluster, machines={"n0": Machine("i3"), "n1": Machine("i5")})
-    profiles = {
+    costs = {
         "source": Profile(costs=(Cost("i3", 0.255, 0.11), Cost("i5", 0.429, 0.087))),
         "sink": Profile(costs=(Cost("i3", 0.810, 0.097), Cost("i5", 0.124, 0.085))),
     }
-    snapshot = replace(snapshot, profiles=profiles, rate_tps=1745.0)
-    decision = heterogeneity(cluster, snapshot, Limits())
+    profiles = Profiles(costs, {"n0": Machine("i3"), "n1": Machine("i5")}, 1745.0)
+    decision = heterogeneity(cluster, snapshot, Limits(), profiles)
     assert "reaches 3490.2 t/s" in decision.reason
     assert placement(cluster, snapshot, decision) == [0, 1]
 
@@ -200,9 +200,8 @@ FAST_AND_SLOW = {
 
 def test_the_policy_gives_slow_machines_what_suits_them() -> None:
     cluster, snapshot = world(count=1)
-    cluster = replace(cluster, machines={"n0": Machine("slow"), "n1": Machine("fast")})
-    snapshot = replace(snapshot, profiles=FAST_AND_SLOW, rate_tps=20.0)
-    decision = heterogeneity(cluster, snapshot, Limits())
+    profiles = Profiles(FAST_AND_SLOW, {"n0": Machine("slow"), "n1": Machine("fast")}, 20.0)
+    decision = heterogeneity(cluster, snapshot, Limits(), profiles)
     # The sink is best on the fast machine too, but the source alone takes up to 1 / 0.01 t/s there.
     assert decision.outcome is Outcome.WOULD_MOVE
     reached = float(decision.reason.split("reaches ")[1].split()[0])
@@ -227,11 +226,11 @@ def test_without_profiles_the_measured_cpu_is_the_cost() -> None:
 
 def test_measured_cost_is_of_the_measured_rate_whatever_is_planned() -> None:
     cluster, snapshot = world()
-    decision = heterogeneity(cluster, replace(snapshot, rate_tps=30.0), Limits())
+    decision = heterogeneity(cluster, snapshot, Limits(), Profiles(rate_tps=30.0))
     assert "reaches 33.3333 t/s" in decision.reason
     place = placement(cluster, snapshot, decision)
     assert sorted(place[:2]) == sorted(place[2:]) == [0, 1]
-    decision = heterogeneity(cluster, replace(snapshot, rate_tps=40.0), Limits())
+    decision = heterogeneity(cluster, snapshot, Limits(), Profiles(rate_tps=40.0))
     assert "33.3333 of 40 t/s fit, n0 would need 1.2 of its CPU" in decision.reason
 
 
@@ -258,13 +257,11 @@ def test_no_traffic_is_placed_by_cpu_alone() -> None:
 
 def test_a_kind_of_machine_without_costs_is_named() -> None:
     cluster, snapshot = world()
-    cluster = replace(cluster, machines={"n0": Machine("slow"), "n1": Machine("odd")})
+    profiles = Profiles(FAST_AND_SLOW, {"n0": Machine("slow"), "n1": Machine("odd")})
     with pytest.raises(PolicyError, match=r"component source: profile\.costs has no machine 'odd'"):
-        heterogeneity(cluster, replace(snapshot, profiles=FAST_AND_SLOW), Limits())
+        heterogeneity(cluster, snapshot, Limits(), profiles)
     with pytest.raises(PolicyError, match="no machine '', which node n0 is"):
-        heterogeneity(
-            replace(cluster, machines={}), replace(snapshot, profiles=FAST_AND_SLOW), Limits()
-        )
+        heterogeneity(cluster, snapshot, Limits(), Profiles(FAST_AND_SLOW))
 
 
 def test_pinned_executors_stay_and_closed_nodes_get_nothing() -> None:

@@ -15,8 +15,9 @@ import pytest
 from msgspec import structs
 
 from controller.core.classify import Limits
-from controller.core.cluster import Cluster, LoadSnapshot, Performance, Profile, Traffic
+from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.decision import Decision, Outcome
+from controller.core.policy import Case
 from controller.errors import PolicyError
 from controller.policies.component_graph import input_rates
 from controller.policies.model_driven.mapping import (
@@ -35,6 +36,9 @@ from controller.policies.model_driven.policies import allocate_existing
 from controller.policies.model_driven.policies import dsm as dsm_policy
 from controller.policies.model_driven.policies import rsm as rsm_policy
 from controller.policies.model_driven.policies import sam as sam_policy
+from controller.policies.profiles import Performance, Profile, Profiles
+from controller.policies.registry import Options
+from controller.policies.registry import policy as policy_of
 from migration.model import Component, Edge
 from tests.papers.acquisition import (
     acquire,
@@ -58,7 +62,7 @@ TURNS = [(*range(i, 5), *range(i)) for i in range(5)]
 ORDERS = [[list(TASKS)[t] for t in turn[::step]] for turn in TURNS for step in (1, -1)]
 
 Allocate = Callable[[Sequence[Performance], float], Allocation]
-Stateless = Callable[[Cluster, LoadSnapshot, Limits], Decision]
+Planning = Callable[[Cluster, LoadSnapshot, Limits, Profiles], Decision]
 
 
 def allocated(allocate: Allocate, graph: Any, rate_tps: float) -> dict[str, Allocation]:
@@ -328,8 +332,6 @@ def world(
     *,
     slots: tuple[int, ...] = (2, 2),
     cpu: float = 0.2,
-    profiles: dict[str, Profile] | None = None,
-    rate_tps: float | None = None,
 ) -> tuple[Cluster, LoadSnapshot]:
     """Components in a row, all on the first worker."""
     workers = [(f"n{n}:{6700 + i}", f"n{n}", 1.0) for n, of in enumerate(slots) for i in range(of)]
@@ -353,8 +355,6 @@ def world(
         queue=np.zeros(total),
         pinned=(None,) * total,
         traffic=Traffic.build(nothing, nothing, np.zeros(0)),
-        profiles=profiles or {},
-        rate_tps=rate_tps,
     )
     return cluster, snapshot
 
@@ -373,19 +373,18 @@ FIGURE_4_PROFILES = {
 
 
 def test_policies_place_figure_4() -> None:
-    cluster, snapshot = world(
-        FIGURE_4, slots=(2, 2, 2), profiles=FIGURE_4_PROFILES, rate_tps=5 * 0.99
-    )
+    cluster, snapshot = world(FIGURE_4, slots=(2, 2, 2))
+    profiles = Profiles(FIGURE_4_PROFILES, rate_tps=5 * 0.99)
     by_dsm = placement(cluster, snapshot, dsm_policy(cluster, snapshot, Limits()))
     assert by_dsm == [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4]
     # 4.95 t/s are two bundles of B and a rest, one of O, Y and G each and a rest of 1.95 or 0.95.
-    by_sam = placement(cluster, snapshot, sam_policy(cluster, snapshot, Limits()))
+    by_sam = placement(cluster, snapshot, sam_policy(cluster, snapshot, Limits(), profiles))
     assert by_sam == [0, 0, 4, 4, 5, 1, 1, 1, 5, 2, 2, 2, 3, 3, 3, 3, 5]
 
 
 def test_sam_without_a_rate_makes_as_many_bundles_as_there_are() -> None:
-    cluster, snapshot = world(FIGURE_4, slots=(2, 2, 2), profiles=FIGURE_4_PROFILES)
-    decision = sam_policy(cluster, snapshot, Limits())
+    cluster, snapshot = world(FIGURE_4, slots=(2, 2, 2))
+    decision = sam_policy(cluster, snapshot, Limits(), Profiles(FIGURE_4_PROFILES))
     assert placement(cluster, snapshot, decision)[:5] == [0, 0, 4, 4, 5]
 
 
@@ -413,15 +412,15 @@ def test_sam_needs_profiles_and_says_so() -> None:
         sam_policy(cluster, snapshot, Limits())
     useless = {"split": Profile(performance=(Performance(1, 0.0, 0.1, 0.1),))}
     with pytest.raises(PolicyError, match="a rate above 0"):
-        sam_policy(cluster, replace(snapshot, profiles=useless), Limits())
+        sam_policy(cluster, snapshot, Limits(), Profiles(useless))
     pinned = replace(snapshot, pinned=("spout",) * 4)
     assert sam_policy(cluster, pinned, Limits()).outcome is Outcome.NOTHING_TO_GAIN
 
 
 def test_sam_places_system_executors_by_their_measured_cpu() -> None:
     profiles = {"a": Profile(performance=(Performance(1, 1, 0.9, 0.1),))}
-    cluster, snapshot = world({"a": 1, "__acker": 2}, profiles=profiles, rate_tps=1.0)
-    decision = sam_policy(cluster, snapshot, Limits())
+    cluster, snapshot = world({"a": 1, "__acker": 2})
+    decision = sam_policy(cluster, snapshot, Limits(), Profiles(profiles, rate_tps=1.0))
     assert placement(cluster, snapshot, decision) == [0, 1, 1]
 
 
@@ -437,17 +436,17 @@ def test_rsm_fills_a_machine_before_it_takes_the_next() -> None:
 
 def test_rsm_uses_profiles_where_there_are_any() -> None:
     profiles = {"a": Profile(performance=(Performance(2, 10, 0.4, 1.2),))}
-    cluster, snapshot = world({"a": 2, "b": 1}, profiles=profiles)
-    decision = rsm_policy(cluster, snapshot, Limits())
+    cluster, snapshot = world({"a": 2, "b": 1})
+    decision = rsm_policy(cluster, snapshot, Limits(), Profiles(profiles))
     # Half of what two threads take: 0.6 of a slot's memory each.
     assert placement(cluster, snapshot, decision) == [0, 1, 0]
 
 
 @pytest.mark.parametrize("policy", [rsm_policy, sam_policy])
-def test_too_little_capacity_is_an_outcome_that_names_it(policy: Stateless) -> None:
+def test_too_little_capacity_is_an_outcome_that_names_it(policy: Planning) -> None:
     profiles = {"a": Profile(performance=(Performance(1, 1, 0.9, 0.1),))}
-    cluster, snapshot = world({"a": 5}, profiles=profiles, rate_tps=10.0)
-    decision = policy(cluster, snapshot, Limits())
+    cluster, snapshot = world({"a": 5})
+    decision = policy(cluster, snapshot, Limits(), Profiles(profiles, rate_tps=10.0))
     assert (decision.outcome, decision.moves) == (Outcome.NO_LOW_WORKER, ())
     assert "resources are missing: 1 of a need" in decision.reason
 
@@ -459,26 +458,27 @@ def test_rsm_with_an_executor_bigger_than_any_machine() -> None:
     assert "1.5 of a worker's CPU" in decision.reason
 
 
-@pytest.mark.parametrize("policy", [dsm_policy, rsm_policy, sam_policy])
-def test_a_component_without_executors_and_one_node(policy: Stateless) -> None:
+@pytest.mark.parametrize("name", ["dsm", "rsm", "sam"])
+def test_a_component_without_executors_and_one_node(name: str) -> None:
     table = (Performance(1, 1, 0.1, 0.1),)
-    profiles = {name: Profile(performance=table) for name in "abc"}
-    cluster, snapshot = world({"a": 2, "b": 0, "c": 1}, slots=(3,), profiles=profiles)
-    decision = policy(cluster, snapshot, Limits())
+    options = Options(profiles=Profiles({name: Profile(performance=table) for name in "abc"}))
+    cluster, snapshot = world({"a": 2, "b": 0, "c": 1}, slots=(3,))
+    decision = policy_of(name, options).at_once(Case(cluster, snapshot, Limits()))
     assert decision.outcome in {Outcome.WOULD_MOVE, Outcome.NOTHING_TO_GAIN}
     assert "nan" not in decision.reason
 
 
 @pytest.mark.parametrize("policy", [rsm_policy, sam_policy])
 def test_pinned_executors_stay_and_take_room_and_closed_workers_get_nothing(
-    policy: Stateless,
+    policy: Planning,
 ) -> None:
     profiles = {"a": Profile(performance=(Performance(1, 1, 0.5, 0.4),))}
-    cluster, snapshot = world({"a": 4}, slots=(1, 1, 1), cpu=0.6, profiles=profiles, rate_tps=4.0)
+    cluster, snapshot = world({"a": 4}, slots=(1, 1, 1), cpu=0.6)
     cluster = replace(cluster, closed=(None, "no hooks", None))
     snapshot = replace(snapshot, pinned=("spout", None, "spout", None))
-    decision = policy(cluster, replace(snapshot, place=np.array([0, 0, 2, 1])), Limits())
-    places = placement(cluster, replace(snapshot, place=np.array([0, 0, 2, 1])), decision)
+    snapshot = replace(snapshot, place=np.array([0, 0, 2, 1]))
+    decision = policy(cluster, snapshot, Limits(), Profiles(profiles, rate_tps=4.0))
+    places = placement(cluster, snapshot, decision)
     assert places[0] == 0
     assert places[2] == 2
     assert 1 not in places or decision.outcome is Outcome.NO_LOW_WORKER

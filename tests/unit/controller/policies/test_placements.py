@@ -7,11 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from controller.cli.main import app
 from controller.config import build, keys_of
 from controller.core.classify import Limits
-from controller.core.cluster import Performance, Profile, inter_node_tps
+from controller.core.cluster import inter_node_tps
 from controller.core.decision import Outcome
+from controller.errors import PolicyError
+from controller.policies.profiles import Performance, Profile, Profiles
 from controller.policies.registry import Aniello, Options, policy
 from controller.snapshot import parse
 from deploy.sim.remembering import Remembering
@@ -42,11 +46,11 @@ def test_a_reason_says_which_edges_of_a_cycle_were_left_out(name: str) -> None:
     places = cluster([2, 2])
     snapshot = topology({"a": 2, "b": 2, "c": 2}, [("a", "b"), ("b", "c"), ("c", "b"), ("c", "c")])
     one_thread = Profile(performance=(Performance(1, 10.0, 0.1, 0.1),))
-    snapshot = replace(snapshot, profiles=dict.fromkeys("abc", one_thread))
-    reason = Remembering(policy(name, Options()))(places, snapshot, Limits()).reason
+    options = Options(profiles=Profiles(dict.fromkeys("abc", one_thread)))
+    reason = Remembering(policy(name, options))(places, snapshot, Limits()).reason
     assert " (left out, found depth first: c -> b, c -> c)" in reason
     straight = replace(snapshot, edges=snapshot.edges[:2])
-    assert "left out" not in Remembering(policy(name, Options()))(places, straight, Limits()).reason
+    assert "left out" not in Remembering(policy(name, options))(places, straight, Limits()).reason
 
 
 def test_the_command_knows_names_and_keys() -> None:
@@ -62,6 +66,31 @@ def test_the_command_knows_names_and_keys() -> None:
     (step,) = json.loads(done.stdout)["steps"]
     assert "alpha 0.5" in step["reason"]
     assert step["inter_node_traffic"] == 6.0
+
+
+@pytest.mark.parametrize("name", ["even", "rsm", "heterogeneity"])
+def test_without_its_extra_a_scheduler_of_a_paper_says_what_to_type(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    for module in [one for one in sys.modules if one.startswith("controller.policies.")]:
+        if module not in ("controller.policies.registry", "controller.policies.profiles"):
+            monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    with pytest.raises(PolicyError, match=rf"{name} needs networkx.*'nstorm\[papers\]'"):
+        policy(name, Options())
+    assert policy("otd", Options())
+
+
+def test_the_command_reads_profiles_from_the_file(tmp_path: Path) -> None:
+    document = json.loads(HAND_GRAPH.read_text())
+    for component in document["components"]:
+        table = [{"threads": 1, "rate": 100, "cpu": 0.3, "memory": 0.1}]
+        component["profile"] = {"performance": table}
+    snapshot = tmp_path / "profiled.json"
+    snapshot.write_text(json.dumps(document))
+    said = CliRunner().invoke(app, ["decide", str(snapshot), "--policy", "sam", "-o", "json"])
+    assert said.exit_code == 0, said.output
+    assert "slot-aware mapping (001)" in json.loads(said.stdout)["steps"][0]["reason"]
 
 
 def test_keys_of_002() -> None:

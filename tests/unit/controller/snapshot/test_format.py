@@ -8,7 +8,8 @@ from typing import Any, get_args
 import pytest
 
 from controller.errors import SnapshotError
-from controller.snapshot import Grouping, parse
+from controller.policies.profiles import Cost, Machine, Profile
+from controller.snapshot import Grouping, parse, profiles
 
 PAGE = (Path(__file__).parents[4] / "docs" / "snapshot.md").read_text()
 HAND_GRAPH = Path(__file__).parents[3] / "golden" / "decide" / "hand_graph.json"
@@ -169,3 +170,21 @@ def test_everything_is_in_natural_order() -> None:
     _, snapshot = parse(broken(rename))
     assert snapshot.executors == ("1-1", "2-2", "3-3", "4-4", "5-5", "10-10")
     assert (snapshot.traffic.source.tolist(), snapshot.traffic.target.tolist()) == ([5], [0])
+
+
+def test_the_keys_that_only_some_policies_need_are_read_apart() -> None:
+    def change(document: dict[str, Any]) -> None:
+        document["rate"] = 50
+        document["nodes"][0].update(type="i5", speed_hz=2e9)
+        costs = [{"machine": "i5", "ms_per_tuple": 0.5, "overhead": 0.25}]
+        document["components"][0]["profile"] = {"selectivity": 2, "costs": costs}
+
+    name = json.loads(HAND_GRAPH.read_text())["components"][0]["id"]
+    found = profiles(broken(change))
+    assert found.rate_tps == 50
+    assert found.machines == {"n0": Machine("i5", 2e9), "n1": Machine()}
+    assert found.components == {name: Profile(2.0, costs=(Cost("i5", 0.5, 0.25),))}
+    assert profiles(HAND_GRAPH.read_text()).components == {}
+    assert profiles(HAND_GRAPH.read_text()).rate_tps is None
+    with pytest.raises(SnapshotError, match="rate: must be"):
+        profiles(broken(lambda d: d.update(rate=-1)))
