@@ -11,7 +11,7 @@ from msgspec import structs
 from controller.config import Config
 from controller.core.classify import classify
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Spare, inter_node_tps
-from controller.core.decision import PASSING, Decision, Move, Outcome, Veto, Vetoes, first_of
+from controller.core.decision import TEMPORARY, Decision, Move, Outcome, Veto, Vetoes, first_of
 from controller.core.headroom import headroom
 from controller.core.outcomes import what_to_do
 from controller.core.picture import Picture
@@ -55,17 +55,10 @@ def plan_of(
     for name, left_s in young(made.view.publication, config.min_age_s, report.time_s).items():
         rests_from = (left_s - config.cooldown_s) / config.cycle_s
         moved_at[name] = max(moved_at.get(name, -math.inf), rests_from)
-    # What some time, or the next moves, take away.
-    passing = PASSING | {Outcome.MOVE_IN_FLIGHT, Outcome.LAST_IN_WORKER}
-    lasting = report.vetoes.without(passing) if report.vetoes else Vetoes()
-    why = made.view.observation.cannot_close
+    lasting = _vetoes(report, made).without(TEMPORARY)
 
     def also(now: LoadSnapshot) -> Vetoes:
-        """Keep the last executor of a worker there, where the worker may not end."""
-        alone = np.bincount(now.place)[now.place] == 1
-        veto = Veto(Outcome.LAST_IN_WORKER, f"the last executor of its worker: {why}")
-        last = {now.executors[e]: veto for e in np.flatnonzero(alone)} if why else {}
-        return first_of(lasting, Vetoes(last))
+        return first_of(lasting, made.view.allowed.last_of(now.executors, now.place))
 
     walked = list(
         walk(
@@ -181,9 +174,10 @@ def explain(report: TopologyReport, what: str, config: Config) -> dict[str, Any]
 
     None if the topology has nothing of that name.
     """
-    made, vetoes = report.picture, report.vetoes or Vetoes()
+    made = report.picture
     if made is None:
         return None if what else _head(report)
+    vetoes = _vetoes(report, made)
     cluster, snapshot, classes = made.cluster, made.snapshot, made.classes
     hosts = made.view.publication.hosts
     closed = [
@@ -227,6 +221,11 @@ def explain(report: TopologyReport, what: str, config: Config) -> dict[str, Any]
         return {**_head(report), "workers": at, "executors": executors} if at else None
     warnings = {"warnings": list(report.warnings)}
     return {**_head(report), **warnings, "workers": workers, "executors": executors}
+
+
+def _vetoes(report: TopologyReport, made: Picture) -> Vetoes:
+    """Give the vetoes of the cycle, or those that hold whatever the cycle stopped for."""
+    return report.vetoes or made.view.allowed.vetoes
 
 
 def _reason(vetoes: Mapping[str, Veto], name: str) -> str | None:
