@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 
@@ -46,15 +47,23 @@ def _with_reasons(
     return tuple(reason or more for reason, more in zip(reasons, added, strict=True))
 
 
+class Pace(Protocol):
+    """The settings that say for how long executors stay."""
+
+    @property
+    def cooldown_s(self) -> float: ...
+    @property
+    def min_age_s(self) -> float: ...
+
+
 def veto_each(
     cases: Sequence[TopologyCase],
     moved_s: Mapping[tuple[str, ExecutorId], float],
     excluded: Excluded,  # with ids of nodes in place of hosts
+    pace: Pace,
     *,
     unwanted: Mapping[str, Mapping[str, str]],  # executors that operators want to stay, and why
     busy_nodes: Mapping[str, Veto],
-    cooldown_s: float,
-    min_age_s: float,
     now_s: float,
     time_s: float,
 ) -> list[TopologyCase]:
@@ -70,7 +79,7 @@ def veto_each(
             found.append(case)
             continue
         left_s = {
-            str(executor): at_s + cooldown_s - now_s
+            str(executor): at_s + pace.cooldown_s - now_s
             for (of, executor), at_s in moved_s.items()
             if of == case.id
         }
@@ -78,7 +87,7 @@ def veto_each(
             name: Veto(
                 Outcome.COOLDOWN, f"Storm started {name} a moment ago, it may move in {s:.0f} s"
             )
-            for name, s in young(case.view.publication, min_age_s, time_s).items()
+            for name, s in young(case.view.publication, pace, time_s).items()
         }
         left = unwanted.get(case.id, {})
         # Of several the first one stays: what lasts longest.
@@ -86,7 +95,7 @@ def veto_each(
             Vetoes({e: Veto(Outcome.EXCLUDED, why) for e, why in left.items()}),
             placement_vetoes(made.cluster, made.snapshot, excluded),
             case.view.allowed.vetoes,
-            cooldown(left_s, cooldown_s),
+            cooldown(left_s, pace.cooldown_s),
             Vetoes(early),
             _at_nodes(made.cluster, made.snapshot, busy_nodes),
         )
@@ -112,11 +121,11 @@ def cooldown(left_s: Mapping[str, float], cooldown_s: float = math.inf) -> Vetoe
     )
 
 
-def young(publication: Publication, min_age_s: float, time_s: float) -> dict[str, float]:
+def young(publication: Publication, pace: Pace, time_s: float) -> dict[str, float]:
     """Tell for how many seconds more executors are too young: Storm started them lately."""
     ends_s = {
-        str(placed.executor): placed.start_secs + min_age_s
-        for placed in (publication.executors if min_age_s else ())
+        str(placed.executor): placed.start_secs + pace.min_age_s
+        for placed in (publication.executors if pace.min_age_s else ())
         if placed.start_secs is not None
     }
     return {name: end_s - time_s for name, end_s in ends_s.items() if end_s > time_s}

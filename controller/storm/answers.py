@@ -52,7 +52,7 @@ def plan_of(
         for (topology, executor), at_s in memory.moved_s.items()
         if topology == report.topology and at_s != now_s
     }
-    for name, left_s in young(made.view.publication, config.min_age_s, report.time_s).items():
+    for name, left_s in young(made.view.publication, config, report.time_s).items():
         rests_from = (left_s - config.cooldown_s) / config.cycle_s
         moved_at[name] = max(moved_at.get(name, -math.inf), rests_from)
     lasting = _vetoes(report, made).without(TEMPORARY)
