@@ -75,12 +75,9 @@ class Allowed:
 
         A slot that is not open yet takes nothing: only an operator moves one more executor there.
         """
-        placed = self.observation.placed
-        slots = self.observation.slots.union(one.target for one in self.observation.plan.entries)
-        held = ((executor, self._held(one)) for executor, one in placed.items())
-        closed = ((slot, self._unusable(slot) or self._unoffered(slot)) for slot in slots)
+        closed = ((slot, self._unusable.get(slot) or self._unoffered(slot)) for slot in self._slots)
         return Vetoes(
-            {str(executor): veto for executor, veto in held if veto is not None},
+            {str(executor): veto for executor, veto in self._held.items()},
             {str(slot): veto for slot, veto in closed if veto is not None},
         )
 
@@ -105,11 +102,11 @@ class Allowed:
         return (
             self._unoffered(target)
             or next((_under_way(one) for one in begun if one.executor == executor), None)
-            or self._held(placed)
+            or self._held.get(executor)
             or self._full(len(begun))
             or self._no_target(placed, target, free)
             or self._barred(executor, opens=self._opens(target))
-            or self._last(placed, sum(one.source == placed.slot for one in begun))
+            or self._last_after(begun, placed)
         )
 
     def entry(
@@ -153,33 +150,42 @@ class Allowed:
         alone = np.bincount(place)[place] == 1
         return Vetoes({executors[e]: veto for e in np.flatnonzero(alone).tolist()})
 
-    def _held(self, placed: PlacedExecutor) -> Veto | None:
-        """Say why an executor may go nowhere."""
-        executor, slot = placed.executor, placed.slot
-        if slot is None or placed.start_secs is None:
-            reason = f"Storm has assigned executor {executor} to no slot"
-            return Veto(Outcome.STAND_BACK, reason)
-        entry, absent = self._entry_of.get(executor), None
-        if executor in self.observation.not_running:
-            reason = f"the worker at {slot} does not run executor {executor}"
-            absent = Veto(Outcome.MOVE_IN_FLIGHT, reason)
+    @cached_property
+    def _held(self) -> Mapping[ExecutorId, Veto]:
+        """Why executors may go nowhere, whatever the slot."""
+        observation = self.observation
+        here = observation.publication.executors
+        bad, last = self._unusable, {slot for slot in self._slots if self.is_last(slot)}
+        named = {one: self._barred(one) for one in (*self.pinned, *self._ways)}
+        unplaced = (one for one in here if one.slot is None or one.start_secs is None)
+        # Of several reasons the last one counts.
         return (
-            (_under_way(entry) if entry is not None else None)
-            or self._unusable(slot)
-            or absent
-            or self._barred(executor)
-            or self._last(placed)
+            {one.executor: self._last(one) for one in here if last and one.slot in last}
+            | {executor: veto for executor, veto in named.items() if veto is not None}
+            | {one: _absent(observation.placed[one]) for one in observation.not_running}
+            | {one.executor: bad[one.slot] for one in here if one.slot and one.slot in bad}
+            | {one.executor: _under_way(one) for one in observation.plan.entries}
+            | {one.executor: _unplaced(one) for one in unplaced}
         )
 
-    def _unusable(self, slot: Slot) -> Veto | None:
-        """Say why a worker can be no end of a move."""
-        worker = self.observation.workers.get(slot)
-        if worker is not None and worker.error is not None:
-            reason = f"the worker at {slot} cannot follow plans: {worker.error}"
-            return Veto(Outcome.STAND_BACK, reason)
-        if slot not in self._hooked:
-            return Veto(Outcome.NO_WORKER_IN_SLOT, self.observation.unheard(slot))
-        return None
+    @cached_property
+    def _slots(self) -> frozenset[Slot]:
+        """Where the topology is, or goes."""
+        targets = (entry.target for entry in self.observation.plan.entries)
+        return self.observation.slots.union(targets)
+
+    @cached_property
+    def _unusable(self) -> Mapping[Slot, Veto]:
+        """Why workers can be no end of a move."""
+        found = {
+            slot: Veto(Outcome.NO_WORKER_IN_SLOT, self.observation.unheard(slot))
+            for slot in self._slots - self._hooked
+        }
+        for slot, worker in self.observation.workers.items():
+            if worker.error is not None:
+                reason = f"the worker at {slot} cannot follow plans: {worker.error}"
+                found[slot] = Veto(Outcome.STAND_BACK, reason)
+        return found
 
     def _unoffered(self, slot: Slot) -> Veto | None:
         node = self.observation.publication.node_of.get(slot.supervisor)
@@ -201,7 +207,7 @@ class Allowed:
             reason = f"executor {placed.executor} is at {target} already"
             return Veto(Outcome.NOTHING_TO_GAIN, reason)
         if not self._opens(target):
-            return self._unusable(target)
+            return self._unusable.get(target)
         if target in free or target in self.observation.opened:
             return None
         topology = self.observation.publication.topology
@@ -224,9 +230,12 @@ class Allowed:
         # What is pinned moves once everybody understands the way that is named for it.
         return pinned or old if way in (Way.LIVE, Way.UNKNOWN) else old or pinned
 
-    def _last(self, placed: PlacedExecutor, leaving: int = 0) -> Veto | None:
-        if placed.slot is None or not self.is_last(placed.slot, leaving):
-            return None
+    def _last_after(self, begun: Sequence[Entry], placed: PlacedExecutor) -> Veto | None:
+        leaving = sum(one.source == placed.slot for one in begun)
+        is_last = placed.slot is not None and self.is_last(placed.slot, leaving)
+        return self._last(placed) if is_last else None
+
+    def _last(self, placed: PlacedExecutor) -> Veto:
         reason = f"{placed.executor} is the last executor of {placed.slot}"
         return Veto(Outcome.LAST_IN_WORKER, f"{reason}: {self.observation.cannot_close}")
 
@@ -245,12 +254,18 @@ class Allowed:
         }
 
     @cached_property
-    def _entry_of(self) -> Mapping[ExecutorId, Entry]:
-        return {entry.executor: entry for entry in self.observation.plan.entries}
-
-    @cached_property
     def _hooked(self) -> frozenset[Slot]:
         return frozenset(self.observation.hooked)
+
+
+def _unplaced(placed: PlacedExecutor) -> Veto:
+    reason = f"Storm has assigned executor {placed.executor} to no slot"
+    return Veto(Outcome.STAND_BACK, reason)
+
+
+def _absent(placed: PlacedExecutor) -> Veto:
+    reason = f"the worker at {placed.slot} does not run executor {placed.executor}"
+    return Veto(Outcome.MOVE_IN_FLIGHT, reason)
 
 
 def _under_way(entry: Entry) -> Veto:
