@@ -68,7 +68,7 @@ class Observation:
     understood: frozenset[Way]  # the ways of which everybody may take part in a move
     can_open: bool  # whether all of them know of slots that a move opens
     # Why no worker may lose its last executor now. Storm would end the JVM: no other may send to it
-    # any more, and it must have handed on what it had, which takes hooks that know how.
+    # any more, and it must have handed on what it had. That takes hooks that know how.
     cannot_close: str | None
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Says whether an executor may go to a slot, and why not, and makes the entry of its move.
+"""Whether an executor may go to a slot, and why not; and the entry of its move.
 
 Only what was observed counts here. What settings, operators and time hold back is in `veto.py`.
 """
@@ -25,7 +25,7 @@ from migration.model import (
 from migration.observation import Observation
 from migration.table import NEEDS_VERSION, OPENS_SINCE
 
-# A plan is one node of ZooKeeper of at most 256 kB, and an entry takes up to 1.4 kB: it names its
+# A plan is one node of ZooKeeper of at most 256 kB, and an entry takes up to 1.4 kB. It names its
 # slots three times, each with a host of up to 253 characters, and the host of a slot that it opens.
 MOST_ENTRIES = 180
 
@@ -88,10 +88,10 @@ class Allowed:
         begun: Sequence[Entry] = (),
         free: Collection[Slot] = (),
     ) -> Veto | None:
-        """Say what is in the way of a move; None if nothing is.
+        """Name what is in the way of a move; None if nothing is.
 
-        `begun` are the entries that the next plan begins besides, `free` the slots that may be
-        opened, of `free_slots`.
+        `begun` are the other entries that the next plan begins, `free` the slots that a move may
+        open, of `free_slots`.
         """
         placed = self.observation.placed.get(executor)
         topology = self.observation.publication.topology
@@ -116,7 +116,7 @@ class Allowed:
         begun: Sequence[Entry] = (),
         free: Collection[Slot] = (),
     ) -> Entry | Veto:
-        """Make the entry of a move, or say what is in its way; the arguments are of `why_not`."""
+        """Make the entry of a move, or name what is in its way; the arguments are of `why_not`."""
         veto = self.why_not(executor, target, begun, free)
         if veto is not None:
             return veto
@@ -137,7 +137,7 @@ class Allowed:
         )
 
     def is_last(self, slot: Slot, leaving: int = 0) -> bool:
-        """Tell whether a worker may lose no executor after those that are leaving it."""
+        """Whether a worker may lose no executor after those that are leaving it."""
         observation = self.observation
         return observation.cannot_close is not None and observation.staying[slot] - leaving <= 1
 
@@ -216,7 +216,7 @@ class Allowed:
         return Veto(Outcome.NO_WORKER_IN_SLOT, reason)
 
     def _barred(self, executor: ExecutorId, *, opens: bool = False) -> Veto | None:
-        """Say why an executor may not move by the way that its worker names."""
+        """Give the reason why an executor may not move by the way that its worker names."""
         (version, who), way = self.observation.speaks, self._ways.get(executor, Way.LIVE)
         needed = max(NEEDS_VERSION[way], OPENS_SINCE if opens else 0)
         pinned = old = None
@@ -278,8 +278,8 @@ def free_slots(
 ) -> frozenset[Slot]:
     """List the slots of a cluster where a move may start a worker.
 
-    No topology has them, by Storm's word (`taken`) or their supervisor's; supervisor and agent know
-    the phase OPEN.
+    No topology has them, neither in Storm (`taken`) nor at their supervisor; supervisor and agent
+    know the phase OPEN.
     """
     offered = {node.id: node.slots for node in nodes}
     free: set[Slot] = set()

@@ -55,7 +55,7 @@ def plan_of(
     for name, left_s in young(made.view.publication, config, report.time_s).items():
         rests_from = (left_s - config.cooldown_s) / config.cycle_s
         moved_at[name] = max(moved_at.get(name, -math.inf), rests_from)
-    lasting = _vetoes(report, made).without(TEMPORARY)
+    lasting = _vetoes(report).without(TEMPORARY)
 
     def also(now: LoadSnapshot) -> Vetoes:
         return first_of(lasting, made.view.allowed.last_of(now.executors, now.place))
@@ -174,10 +174,9 @@ def explain(report: TopologyReport, what: str, config: Config) -> dict[str, Any]
 
     None if the topology has nothing of that name.
     """
-    made = report.picture
+    made, vetoes = report.picture, _vetoes(report)
     if made is None:
         return None if what else _head(report)
-    vetoes = _vetoes(report, made)
     cluster, snapshot, classes = made.cluster, made.snapshot, made.classes
     hosts = made.view.publication.hosts
     closed = [
@@ -223,9 +222,11 @@ def explain(report: TopologyReport, what: str, config: Config) -> dict[str, Any]
     return {**_head(report), **warnings, "workers": workers, "executors": executors}
 
 
-def _vetoes(report: TopologyReport, made: Picture) -> Vetoes:
-    """Give the vetoes of the cycle, or those that hold whatever the cycle stopped for."""
-    return report.vetoes or made.view.allowed.vetoes
+def _vetoes(report: TopologyReport) -> Vetoes:
+    """Give the vetoes of the cycle, or what was observed if it stopped before them."""
+    if report.vetoes is None and report.picture is not None:
+        return report.picture.view.allowed.vetoes
+    return report.vetoes or Vetoes()
 
 
 def _reason(vetoes: Mapping[str, Veto], name: str) -> str | None:
