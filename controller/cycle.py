@@ -129,10 +129,9 @@ def _cycle(
         cases,
         memory.moved_s,
         holds.excluded,
+        settings,
         unwanted=holds.unwanted,
         busy_nodes=holds.busy_nodes,
-        cooldown_s=settings.cooldown_s,
-        min_age_s=settings.min_age_s,
         now_s=seen.now_s,
         time_s=seen.time_s,
     )

@@ -67,11 +67,9 @@ class Observation:
     speaks: tuple[int, str]
     understood: frozenset[Way]  # the ways of which everybody may take part in a move
     can_open: bool  # whether all of them know of slots that a move opens
-    # Why no worker may lose its last executor now, and those executors. Storm would end the JVM: no
-    # other may send to it any more, and it must have handed on what it had, which takes hooks that
-    # know how.
+    # Why no worker may lose its last executor now. Storm would end the JVM: no other may send to it
+    # any more, and it must have handed on what it had. That takes hooks that know how.
     cannot_close: str | None
-    last: frozenset[ExecutorId]
 
     @classmethod
     def of(cls, publication: Publication, plan: Plan, fresh: Iterable[NodeAcks]) -> Observation:
@@ -98,9 +96,6 @@ class Observation:
         placed = {placed.executor: placed for placed in publication.executors}
         runs = {slot: frozenset(ack.executors) for slot, ack in workers.items()}
         speaks = _lowest(publication.speaks, slots, nodes, [workers[slot] for slot in live])
-        stay = _staying(publication, plan)
-        staying = Counter(one.slot for one in stay if one.slot is not None)
-        why = _cannot_close(speaks, assigned - set(live))
         return cls(
             publication,
             plan,
@@ -116,12 +111,11 @@ class Observation:
             slots=slots,
             live=live,
             hooked=hooked,
-            staying=staying,
+            staying=_staying(publication, plan),
             speaks=speaks,
             understood=frozenset(way for way in Way if speaks[0] >= NEEDS_VERSION[way]),
             can_open=speaks[0] >= OPENS_SINCE,
-            cannot_close=why,
-            last=frozenset(e.executor for e in stay if why and e.slot and staying[e.slot] == 1),
+            cannot_close=_cannot_close(speaks, assigned - set(live)),
         )
 
     def status(self, slot: Slot) -> SlotStatus:
@@ -160,11 +154,15 @@ class Observation:
         return unknown and self.status(slot) is SlotStatus.UNASSIGNED
 
 
-def _staying(publication: Publication, plan: Plan) -> list[PlacedExecutor]:
-    """List the executors that no move takes from the slot where Storm assigns them."""
+def _staying(publication: Publication, plan: Plan) -> Counter[Slot]:
+    """Count the executors that no move takes from the slot where Storm assigns them."""
     valid = (e for e in plan.entries if e.void is None and e.phase is not Phase.UNDO)
     leaving = {(entry.executor, entry.source) for entry in valid}
-    return [one for one in publication.executors if (one.executor, one.slot) not in leaving]
+    return Counter(
+        one.slot
+        for one in publication.executors
+        if one.slot is not None and (one.executor, one.slot) not in leaving
+    )
 
 
 def _lowest(

@@ -105,7 +105,7 @@ def resume(plan: Plan, epoch: int, now_s: float) -> HeldPlan:
 
 
 def begin(held_plan: HeldPlan, entries: Iterable[Entry], now_s: float) -> Step:
-    """Add moves that `validate_move` has allowed; `now_s` are monotonic seconds.
+    """Add moves that may begin; `now_s` are monotonic seconds.
 
     A `ModelError` if the plan has an entry of such an id or executor.
     """

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
+from controller.core.allowed import Allowed, free_slots
+from controller.core.decision import Veto
 from migration.model import (
     ABSORBED,
     OPENS_LATE,
@@ -35,7 +37,6 @@ from migration.model import (
 )
 from migration.observation import Observation
 from migration.protocol import Event, FinishedMove, HeldPlan, Step, begin, resume, step
-from migration.validate import Refusal, free_slots, validate_move
 from migration.wire import SPEAKS
 
 TOPOLOGY, CLUSTER = "wc-1", "c1"
@@ -465,11 +466,11 @@ class World:
         self.finished += result.finished
         self.events += result.events
 
-    def move(self, executor: ExecutorId, target: Slot) -> Entry | Refusal:
+    def move(self, executor: ExecutorId, target: Slot) -> Entry | Veto:
         self.moves += 1
         observation = Observation.of(self.publication, self.stored, self.fresh())
         free = free_slots(self.publication.nodes, self.publication.slots, self.fresh())
-        entry = validate_move(observation, executor, target, free=free)
+        entry = Allowed(observation).entry(executor, target, free=free)
         if isinstance(entry, Entry):
             entry = structs.replace(entry, id=f"m{self.moves}")
             self.write(begin(self.held_plan, [entry], self.now_s))

@@ -173,7 +173,7 @@ def _supervisors_behind(view: TopologyView) -> list[str]:
 
 def _executors(view: TopologyView, cycle: Document | None) -> Iterator[Document]:
     placement = settled_placement(view.publication, view.plan)
-    pinned, workers = view.pinned, view.observation.workers.values()
+    pinned, workers = view.allowed.pinned, view.observation.workers.values()
     why = {one.executor: one.reason for ack in workers for one in ack.pinned}
     ways = {one.executor: one.way for ack in workers for one in ack.ways}
     measured = {row["executor"]: row for row in (cycle or {}).get("executors", [])}

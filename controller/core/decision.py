@@ -44,6 +44,8 @@ class Veto:
 
 # These end at a known time by themselves.
 PASSING = frozenset({Outcome.COOLDOWN, Outcome.CAPPED})
+# These end with time, or with moves.
+TEMPORARY = PASSING | {Outcome.MOVE_IN_FLIGHT, Outcome.LAST_IN_WORKER}
 
 
 @dataclass(frozen=True, slots=True)

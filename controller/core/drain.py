@@ -1,5 +1,6 @@
 """Moves executors away from hosts that operators drain, before any policy is asked."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,7 +18,6 @@ from controller.core.slots import slots_to_open
 from controller.core.topology import TopologyView
 from controller.core.view.pairs import proposals
 from migration.model import ExecutorId, Slot
-from migration.validate import MOST_ENTRIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def left_on(view: TopologyView, drained: Collection[str]) -> Undrained:
     nodes = nodes_named(view.publication.hosts, drained)
     placement = settled_placement(view.publication, view.plan)
     here = tuple(sorted(e for e, slot in placement.items() if slot.supervisor in nodes))
-    pinned = view.pinned if here else {}
+    pinned = view.allowed.pinned if here else {}
     return Undrained(here, {e: pinned[e] for e in here if e in pinned})
 
 
@@ -77,7 +77,12 @@ def cannot_drain(
         if any((view.id, executor) not in cpu_cores for executor in leaving):
             return f"the load of {name} is not known yet: try again in some seconds"
         needs = sum(cpu_cores[view.id, executor] for executor in leaving)
-        others = (str(slot) for slot in view.observation.hooked if slot.supervisor not in nodes)
+        vetoes = view.allowed.vetoes.workers
+        others = (
+            str(slot)
+            for slot in view.observation.slots
+            if slot.supervisor not in nodes and str(slot) not in vetoes
+        )
         room = sum(max(room_cores.get((view.id, slot), 0.0), 0.0) for slot in others)
         spares = slots_to_open(view, free, worker_capacity_cores)
         room += high_frac * sum(one.capacity_cores for one in spares if one.node not in nodes)
@@ -100,8 +105,8 @@ def drain_each(
 ) -> tuple[list[TopologyCase], Budget]:
     """Decide about the topologies that have executors to move from a drained host.
 
-    It wants only what the validator of plans allows, so that a move that is refused takes none from
-    another topology. What `rests` after a move waits: it may have come back, and would again.
+    It wants only what is allowed, so that a move that is refused takes none from another topology.
+    What `rests` after a move waits: it may have come back, and would again.
     Where no worker has room, a slot is opened, and no other on its node.
     """
     found: list[TopologyCase] = []
@@ -112,7 +117,7 @@ def drain_each(
         if made is None or not leaving:
             found.append(case)
             continue
-        most = min(budget.free_moves, MOST_ENTRIES - len(case.view.plan.entries))
+        most = min(budget.free_moves, case.view.allowed.room)
         to_open = [one for one in case.slots if one.node not in closed]
         decision = _drain(made, leaving, excluded, replace(limits, max_moves=most), to_open)
         said = f"host{'s' * (len(drained) > 1)} {', '.join(drained)} drained"
@@ -126,23 +131,17 @@ def drain_each(
 
 def _leaving(made: Picture, drained: Collection[str], resting: Collection[str]) -> list[int]:
     """List the executors on drained nodes that a move may take away now."""
-    snapshot, observation = made.snapshot, made.view.observation
-    waits = observation.last | observation.not_running
-    waits |= {entry.executor for entry in made.view.plan.entries}
-    stays = {*map(str, waits), *resting}
-    here = _workers_at(made.cluster, drained)[snapshot.place] & snapshot.is_movable
+    snapshot = made.snapshot
+    stays = {*made.view.allowed.vetoes.executors, *resting}
+    here = _workers_at(made.cluster, drained)[snapshot.place]
     return [e for e in np.flatnonzero(here).tolist() if snapshot.executors[e] not in stays]
 
 
 def _is_open(made: Picture, closed: Collection[str]) -> NDArray[np.bool_]:
     """Mark the workers that may be given an executor, shape (S,)."""
-    view = made.view
-    offered = {Slot(node.id, port) for node in view.publication.nodes for port in node.slots}
-    workers = view.observation.workers
-    able = {str(slot) for slot in view.observation.hooked if workers[slot].error is None}
-    able &= set(map(str, offered))
-    is_able = np.array([name in able for name in made.cluster.workers])
-    return is_able & ~_workers_at(made.cluster, closed)
+    vetoes = made.view.allowed.vetoes.workers
+    is_allowed = np.array([name not in vetoes for name in made.cluster.workers])
+    return is_allowed & ~_workers_at(made.cluster, closed)
 
 
 def _workers_at(cluster: Cluster, nodes: Collection[str]) -> NDArray[np.bool_]:
@@ -157,7 +156,7 @@ def _drain(
     limits: Limits,
     to_open: Sequence[Spare],
 ) -> Decision:
-    cluster, snapshot, observation = made.cluster, made.snapshot, made.view.observation
+    cluster, snapshot, allowed = made.cluster, made.snapshot, made.view.allowed
     running = len(cluster.workers)
     cluster = cluster.with_opened(*to_open)
     if limits.max_moves <= 0:
@@ -166,7 +165,7 @@ def _drain(
         _is_open(made, excluded.drained | excluded.hosts), made.classes.room_cores, -np.inf
     )
     room = np.append(room, [limits.high_frac * spare.capacity_cores for spare in to_open])
-    staying = {str(slot): count for slot, count in observation.staying.items()}
+    left: Counter[str] = Counter()
     # The largest first: what is small finds room at last, too.
     leaving.sort(key=lambda e: (-snapshot.cpu_cores[e], e))
     steps: list[tuple[int, int]] = []
@@ -177,9 +176,9 @@ def _drain(
             to = int(np.argmax(room))
         if len(steps) == limits.max_moves or room[to] + TOLERANCE_CORES < snapshot.cpu_cores[e]:
             continue
-        if observation.cannot_close and staying[source] == 1:
+        if allowed.is_last(Slot.parse(source), left[source]):
             continue
-        staying[source] -= 1
+        left[source] += 1
         room[to] -= snapshot.cpu_cores[e]
         steps.append((e, to))
     if steps:

@@ -188,7 +188,7 @@ def layout_of(
     """Lay a topology out; gives the layout of before while what it is made of is the same."""
     nodes = {slot.supervisor for slot in view.observation.slots} if opened else set()
     here = {node: count for node, count in opened.items() if node in nodes}
-    made_of = MadeOf(view.publication, view.plan, view.pinned, capacity_cores, here)
+    made_of = MadeOf(view.publication, view.plan, view.allowed.pinned, capacity_cores, here)
     return before if before is not None and before.made_of == made_of else Layout.of(made_of)
 
 

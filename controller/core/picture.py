@@ -77,8 +77,8 @@ def picture_each(
 
 def _unplaced(view: TopologyView) -> Veto | None:
     publication = view.publication
-    if publication.status != "ACTIVE":
-        return Veto(Outcome.STAND_BACK, f"the topology is {publication.status}")
+    if view.allowed.inactive is not None:
+        return view.allowed.inactive
     homeless = [str(p.executor) for p in publication.executors if p.slot is None]
     if homeless or not publication.executors:
         named = ", ".join(homeless) or "any executor"

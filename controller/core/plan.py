@@ -1,35 +1,19 @@
 """Lays the moves of a decision over the plan of a topology: the next plan, as a value."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from controller.core.case import TopologyCase
-from controller.core.decision import Decision, Outcome
+from controller.core.decision import Decision, Veto
 from controller.core.topology import TopologyView
 from migration.model import Entry, ExecutorId, Plan, Slot
 from migration.protocol import following
-from migration.validate import Refusal, RefusalCode, validate_move
-
-# What the vetoes could not foresee.
-_OUTCOME_OF_REFUSAL: Mapping[RefusalCode, Outcome] = {
-    RefusalCode.NOT_ACTIVE: Outcome.STAND_BACK,
-    RefusalCode.UNKNOWN_EXECUTOR: Outcome.STAND_BACK,
-    RefusalCode.UNKNOWN_SLOT: Outcome.NO_WORKER_IN_SLOT,
-    RefusalCode.SAME_SLOT: Outcome.STALE_METRICS,
-    RefusalCode.MOVE_IN_FLIGHT: Outcome.MOVE_IN_FLIGHT,
-    RefusalCode.NO_WORKER_IN_SLOT: Outcome.NO_WORKER_IN_SLOT,
-    RefusalCode.NO_HOOKS: Outcome.NO_WORKER_IN_SLOT,
-    RefusalCode.NOT_RUNNING: Outcome.MOVE_IN_FLIGHT,
-    RefusalCode.PINNED: Outcome.EXCLUDED,
-    RefusalCode.LAST_IN_WORKER: Outcome.LAST_IN_WORKER,
-    RefusalCode.NOT_UNDERSTOOD: Outcome.STAND_BACK,
-}
 
 
 def plan_each(
     cases: Sequence[TopologyCase], epoch: int, free: Collection[Slot]
 ) -> list[TopologyCase]:
-    """Make the plan of each decision; where the validator refuses its moves, that is the decision.
+    """Make the plan of each decision; where a veto stands in its way, that is the decision.
 
     `free` are the slots of the cluster that a move may open.
     """
@@ -48,20 +32,19 @@ def next_plan(
 
     `free` are the slots of the cluster that a move may open.
     It is one version higher, whatever the number of moves, or None if none begins. The decision
-    comes back with the moves that the validator allows; if it allows none, as its refusal.
+    comes back with the moves that are allowed; without any, as the veto on the first.
     """
     entries: list[Entry] = []
-    refusal = None
+    veto = None
     for move in decision.moves:
         executor, target = ExecutorId.parse(move.executor), Slot.parse(move.target)
-        made = validate_move(view.observation, executor, target, entries, free=free)
-        if isinstance(made, Refusal):
-            refusal = made
+        made = view.allowed.entry(executor, target, entries, free)
+        if isinstance(made, Veto):
+            veto = made
             break
         entries.append(made)
-    if refusal is not None and (decision.is_exchange or not entries):
-        outcome = _OUTCOME_OF_REFUSAL[refusal.code]
-        return None, Decision(outcome, refusal.reason, (), decision.warnings)
+    if veto is not None and (decision.is_exchange or not entries):
+        return None, Decision(veto.outcome, veto.reason, (), decision.warnings)
     if not entries:
         return None, decision
     plan = following(view.plan, (*view.plan.entries, *entries), epoch)

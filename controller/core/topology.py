@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from controller.core.allowed import Allowed
 from migration.model import (
     MOVING,
     Entry,
-    ExecutorId,
     NimbusReport,
     NodeAcks,
     Phase,
@@ -46,21 +46,9 @@ class TopologyView:
         return Observation.of(self.publication, self.plan, self.acks)
 
     @cached_property
-    def pinned(self) -> dict[ExecutorId, str]:
-        """Why executors must stay, unless everybody understands the way that their worker names."""
-        kind = {component.id: component.kind for component in self.publication.components}
-        pinned, hooked = {}, frozenset(self.observation.hooked)
-        for placed in self.publication.executors:
-            if kind.get(placed.component, "bolt") != "bolt":
-                pinned[placed.executor] = kind[placed.component]
-            elif placed.slot not in hooked:
-                pinned[placed.executor] = "no hooks in its JVM"
-        for ack in self.observation.workers.values():
-            pinned.update({one.executor: one.reason for one in ack.pinned})
-            for one in ack.ways if ack.slot in hooked else ():
-                if one.way in self.observation.understood:
-                    pinned.pop(one.executor, None)
-        return pinned
+    def allowed(self) -> Allowed:
+        """Which of its executors may go to which slots, and why not."""
+        return Allowed(self.observation)
 
 
 def moves_under_way(

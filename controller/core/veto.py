@@ -8,17 +8,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 
 from controller.core.case import TopologyCase
 from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.decision import PASSING, Outcome, Veto, Vetoes, first_of
+from controller.core.decision import Outcome, Veto, Vetoes, first_of
 from controller.core.excluded import Excluded
-from controller.core.picture import Picture
 from controller.core.policy import Case
 from migration.model import ExecutorId, Publication
-from migration.observation import Observation
 
 
 def under(case: Case, vetoes: Vetoes) -> Case:
@@ -48,23 +47,30 @@ def _with_reasons(
     return tuple(reason or more for reason, more in zip(reasons, added, strict=True))
 
 
+class Pace(Protocol):
+    """The settings that say for how long executors stay."""
+
+    @property
+    def cooldown_s(self) -> float: ...
+    @property
+    def min_age_s(self) -> float: ...
+
+
 def veto_each(
     cases: Sequence[TopologyCase],
     moved_s: Mapping[tuple[str, ExecutorId], float],
     excluded: Excluded,  # with ids of nodes in place of hosts
+    pace: Pace,
     *,
     unwanted: Mapping[str, Mapping[str, str]],  # executors that operators want to stay, and why
     busy_nodes: Mapping[str, Veto],
-    cooldown_s: float,
-    min_age_s: float,
     now_s: float,
     time_s: float,
 ) -> list[TopologyCase]:
     """List the vetoes of the topologies about which a policy decides.
 
-    They are MOVE_IN_FLIGHT, STAND_BACK, COOLDOWN, CAPPED, EXCLUDED, LAST_IN_WORKER and
-    NO_WORKER_IN_SLOT. `moved_s` has when executors moved, in monotonic seconds as `now_s`; `time_s`
-    are Unix seconds.
+    They are those of `Allowed`, and what settings, operators, caps and cool-downs hold back.
+    `moved_s` has when executors moved, in monotonic seconds as `now_s`; `time_s` are Unix seconds.
     """
     found: list[TopologyCase] = []
     for case in cases:
@@ -73,7 +79,7 @@ def veto_each(
             found.append(case)
             continue
         left_s = {
-            str(executor): at_s + cooldown_s - now_s
+            str(executor): at_s + pace.cooldown_s - now_s
             for (of, executor), at_s in moved_s.items()
             if of == case.id
         }
@@ -81,69 +87,19 @@ def veto_each(
             name: Veto(
                 Outcome.COOLDOWN, f"Storm started {name} a moment ago, it may move in {s:.0f} s"
             )
-            for name, s in young(case.view.publication, min_age_s, time_s).items()
+            for name, s in young(case.view.publication, pace, time_s).items()
         }
         left = unwanted.get(case.id, {})
-        parts = (
-            _of_the_moment(made, left_s, cooldown_s),
-            Vetoes(early),
+        # Of several the first one stays: what lasts longest.
+        vetoes = first_of(
             Vetoes({e: Veto(Outcome.EXCLUDED, why) for e, why in left.items()}),
             placement_vetoes(made.cluster, made.snapshot, excluded),
+            case.view.allowed.vetoes,
+            cooldown(left_s, pace.cooldown_s),
+            Vetoes(early),
             _at_nodes(made.cluster, made.snapshot, busy_nodes),
-            _last_executors(case.view.observation),
         )
-        # What passes hides nothing that lasts.
-        vetoes = first_of(*(part.without(PASSING) for part in parts), *parts)
         found.append(replace(case, vetoes=vetoes))
-    return found
-
-
-def _of_the_moment(made: Picture, left_s: Mapping[str, float], cooldown_s: float) -> Vetoes:
-    """List the vetoes that a snapshot cannot show."""
-    view = made.view
-    executors = {**cooldown(left_s, cooldown_s).executors, **_not_running(view.observation)}
-    deaf = {
-        slot: Veto(Outcome.STAND_BACK, f"the worker at {slot} cannot follow plans: {ack.error}")
-        for slot, ack in view.observation.workers.items()
-        if ack.error is not None
-    }
-    for placed in view.publication.executors if deaf else ():
-        if placed.slot in deaf:
-            executors[str(placed.executor)] = deaf[placed.slot]
-    for entry in view.plan.entries:
-        reason = f"{entry.executor} has move {entry.id} in {entry.phase}"
-        executors[str(entry.executor)] = Veto(Outcome.MOVE_IN_FLIGHT, reason)
-    hooked, workers = set(view.observation.hooked), {}
-    for slot, w in made.layout.worker.items():
-        node = view.publication.node_of.get(slot.supervisor)
-        if node is None or slot.port not in node.slots:
-            reason = f"no supervisor offers a slot {slot}"
-        elif slot not in hooked:
-            reason = f"no worker with the hooks runs in slot {slot}"
-        else:
-            continue
-        workers[made.cluster.workers[w]] = Veto(Outcome.NO_WORKER_IN_SLOT, reason)
-    workers |= {str(slot): veto for slot, veto in deaf.items()}
-    return Vetoes(executors, workers)
-
-
-def _last_executors(observation: Observation) -> Vetoes:
-    """Veto the last executor that stays in a worker, where the worker may not end."""
-    executors = {}
-    for executor in observation.last:
-        reason = f"{executor} is the last executor of {observation.placed[executor].slot}"
-        reason += f": {observation.cannot_close}"
-        executors[str(executor)] = Veto(Outcome.LAST_IN_WORKER, reason)
-    return Vetoes(executors)
-
-
-def _not_running(observation: Observation) -> dict[str, Veto]:
-    """Veto what Storm assigns to a worker that has not got it yet."""
-    found = {}
-    for executor in observation.not_running:
-        slot = observation.placed[executor].slot
-        reason = f"the worker at {slot} does not run executor {executor}"
-        found[str(executor)] = Veto(Outcome.MOVE_IN_FLIGHT, reason)
     return found
 
 
@@ -165,11 +121,11 @@ def cooldown(left_s: Mapping[str, float], cooldown_s: float = math.inf) -> Vetoe
     )
 
 
-def young(publication: Publication, min_age_s: float, time_s: float) -> dict[str, float]:
+def young(publication: Publication, pace: Pace, time_s: float) -> dict[str, float]:
     """Tell for how many seconds more executors are too young: Storm started them lately."""
     ends_s = {
-        str(placed.executor): placed.start_secs + min_age_s
-        for placed in (publication.executors if min_age_s else ())
+        str(placed.executor): placed.start_secs + pace.min_age_s
+        for placed in (publication.executors if pace.min_age_s else ())
         if placed.start_secs is not None
     }
     return {name: end_s - time_s for name, end_s in ends_s.items() if end_s > time_s}

@@ -11,7 +11,7 @@ from msgspec import structs
 from controller.config import Config
 from controller.core.classify import classify
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Spare, inter_node_tps
-from controller.core.decision import PASSING, Decision, Move, Outcome, Veto, Vetoes, first_of
+from controller.core.decision import TEMPORARY, Decision, Move, Outcome, Veto, Vetoes, first_of
 from controller.core.headroom import headroom
 from controller.core.outcomes import what_to_do
 from controller.core.picture import Picture
@@ -52,20 +52,13 @@ def plan_of(
         for (topology, executor), at_s in memory.moved_s.items()
         if topology == report.topology and at_s != now_s
     }
-    for name, left_s in young(made.view.publication, config.min_age_s, report.time_s).items():
+    for name, left_s in young(made.view.publication, config, report.time_s).items():
         rests_from = (left_s - config.cooldown_s) / config.cycle_s
         moved_at[name] = max(moved_at.get(name, -math.inf), rests_from)
-    # What some time, or the next moves, take away.
-    passing = PASSING | {Outcome.MOVE_IN_FLIGHT, Outcome.LAST_IN_WORKER}
-    lasting = report.vetoes.without(passing) if report.vetoes else Vetoes()
-    why = made.view.observation.cannot_close
+    lasting = _vetoes(report).without(TEMPORARY)
 
     def also(now: LoadSnapshot) -> Vetoes:
-        """Keep the last executor of a worker there, where the worker may not end."""
-        alone = np.bincount(now.place)[now.place] == 1
-        veto = Veto(Outcome.LAST_IN_WORKER, f"the last executor of its worker: {why}")
-        last = {now.executors[e]: veto for e in np.flatnonzero(alone)} if why else {}
-        return first_of(lasting, Vetoes(last))
+        return first_of(lasting, made.view.allowed.last_of(now.executors, now.place))
 
     walked = list(
         walk(
@@ -181,7 +174,7 @@ def explain(report: TopologyReport, what: str, config: Config) -> dict[str, Any]
 
     None if the topology has nothing of that name.
     """
-    made, vetoes = report.picture, report.vetoes or Vetoes()
+    made, vetoes = report.picture, _vetoes(report)
     if made is None:
         return None if what else _head(report)
     cluster, snapshot, classes = made.cluster, made.snapshot, made.classes
@@ -227,6 +220,13 @@ def explain(report: TopologyReport, what: str, config: Config) -> dict[str, Any]
         return {**_head(report), "workers": at, "executors": executors} if at else None
     warnings = {"warnings": list(report.warnings)}
     return {**_head(report), **warnings, "workers": workers, "executors": executors}
+
+
+def _vetoes(report: TopologyReport) -> Vetoes:
+    """Give the vetoes of the cycle, or what was observed if it stopped before them."""
+    if report.vetoes is None and report.picture is not None:
+        return report.picture.view.allowed.vetoes
+    return report.vetoes or Vetoes()
 
 
 def _reason(vetoes: Mapping[str, Veto], name: str) -> str | None:

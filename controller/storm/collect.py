@@ -9,6 +9,7 @@ from typing import Any, Self, cast
 
 from msgspec import structs
 
+from controller.core.allowed import free_slots
 from controller.core.controls import EVERYWHERE, Controls, Pause
 from controller.core.topology import TopologyView
 from controller.storm.controls import CONTROLS, PAUSED, read
@@ -29,7 +30,6 @@ from migration.model import (
     Timing,
 )
 from migration.recovery import KnownPlan
-from migration.validate import free_slots
 
 # Loads say that a node is alive, too; between two cycles they are read for that alone.
 # More than a cycle's 5 s, also of a late one: else every report would be read twice.
@@ -278,7 +278,7 @@ def known_of(view: TopologyView, cluster: str, epoch: int) -> KnownPlan:
 def _told(old: TopologyView, **new: Any) -> TopologyView:
     """Change a view, and keep what is worked out of publication, plan and answers alone."""
     view = dataclasses.replace(old, **new)
-    kept = ("observation", "pinned", "known")
+    kept = ("observation", "allowed", "known")
     vars(view).update({name: vars(old)[name] for name in kept if name in vars(old)})
     return view
 

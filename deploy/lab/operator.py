@@ -107,7 +107,7 @@ class Operator:
 
     def reasons(self) -> set[str]:
         """Tell why executors stay."""
-        return {*published(self._view, self._topology).pinned.values()}
+        return {*published(self._view, self._topology).allowed.pinned.values()}
 
     def entries(self) -> int:
         """Count the entries of the plan.

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from controller.core.allowed import Allowed, free_slots
+from controller.core.decision import Veto
 from controller.core.topology import TopologyView
 from controller.cycle import Seen
 from controller.report import Report
@@ -33,7 +35,6 @@ from migration.model import (
     WorkerAck,
 )
 from migration.observation import Observation
-from migration.validate import Refusal, free_slots, validate_move
 from migration.wire import SPEAKS
 
 TOPOLOGY, CLUSTER, EPOCH, VERSION = "sim-1", "simulated", 1, "0"
@@ -133,10 +134,10 @@ class Storm:
         self._number += 1
         heapq.heappush(self._due, (change.at_s, self._number, change))
 
-    def entry(self, executor: int, target: int, begun: list[Entry]) -> Entry | Refusal:
-        """Make the entry of a move beside those that begin, if the validator of plans lets it."""
+    def entry(self, executor: int, target: int, begun: list[Entry]) -> Entry | Veto:
+        """Make the entry of a move beside those that begin, if it is allowed."""
         observation = Observation.of(self._publication(), self._held_plan.plan, self._acks())
-        return validate_move(observation, self._ids[executor], self._slots[target], begun)
+        return Allowed(observation).entry(self._ids[executor], self._slots[target], begun)
 
     def advance(self) -> None:
         """Let everything happen that is due by now."""

@@ -169,6 +169,29 @@ def test_the_policy_of_the_first_change_decides() -> None:
     assert "NOTHING_TO_GAIN" in _contributing()
 
 
+@pytest.mark.parametrize(
+    ("names", "files"),
+    [
+        # Made of what is known: where it is said, its outcome, and what to do about that.
+        ("LAST_IN_WORKER", {"core/allowed.py", "core/decision.py", "OUTCOMES.md"}),
+        # Made of a new setting, and of what operators newly set; an outcome of its own is one more.
+        (
+            r"min_age_s|min\.age\.secs",
+            {"../migration/settings.py", "config.py", "core/veto.py", "OUTCOMES.md"},
+        ),
+        ("unwanted", {"core/controls.py", "hold.py", "cycle.py", "core/veto.py"}),
+    ],
+)
+def test_a_veto_is_three_files_and_with_a_new_input_at_most_five(
+    names: str, files: set[str]
+) -> None:
+    assert "| **a veto** (why this move may not be made) | 3 files" in _contributing()
+    product = [ROOT / "controller/OUTCOMES.md", *ROOT.glob("migration/*.py")]
+    product += [*ROOT.glob("controller/**/*.py"), *ROOT.glob("agent/**/*.py")]
+    holders = {path.resolve() for path in product if re.search(names, path.read_text())}
+    assert holders == {(ROOT / "controller" / name).resolve() for name in files}
+
+
 def test_a_policy_without_memory_is_two_files() -> None:
     """As contributing says: its own, and the registry; a table of settings if it has options."""
     assert "| **a policy** | 2 files" in _contributing()

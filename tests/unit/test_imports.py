@@ -24,7 +24,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "migration.observation",
             "migration.protocol",
             "migration.settings",
-            "migration.validate",
+            "migration.table",
         }
     ),
     "controller.errors": frozenset(),

@@ -110,10 +110,9 @@ def _cycle_times(
             [TopologyCase.of(view, pictures[view.id])],
             moved_s,
             config.excluded,
+            config,
             unwanted={},
             busy_nodes={},
-            cooldown_s=config.cooldown_s,
-            min_age_s=config.min_age_s,
             now_s=seen.now_s,
             time_s=seen.time_s,
         )

@@ -667,6 +667,13 @@ def test_a_drain_does_not_wait_for_what_no_plan_may_take_away() -> None:
     assert first not in {move.executor for move in report.moves}
 
 
+def test_a_drain_passes_over_a_worker_that_cannot_follow_plans() -> None:
+    assert last(World(drained=("host-b",))).moves[0].source == str(B1)
+    report = last(World(drained=("host-b",), deaf=frozenset({B1})), replace(AUTO, max_moves=9))
+    assert report.outcome is Outcome.MOVED
+    assert {move.source for move in report.moves} == {str(B2)}
+
+
 def test_a_drain_leaves_the_last_executor_to_a_worker_that_may_not_end() -> None:
     world = World(drained=("host-b",), speaks=1)
     report = last(world, replace(AUTO, max_moves=9))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
 
 from controller.config import Config, Mode
+from controller.core.allowed import free_slots
 from controller.core.topology import TopologyView
 from controller.cycle import Memory, Seen
 from deploy.cycle import cycle_with_searches
@@ -22,7 +23,6 @@ from migration.model import (
     WorkerLoad,
     traffic_of,
 )
-from migration.validate import free_slots
 from tests.messages import executor, node_acks, publication, replace, worker_ack
 
 CLUSTER, PORTS = "c", (1, 2, 3)

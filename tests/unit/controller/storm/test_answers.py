@@ -144,6 +144,16 @@ def test_why_an_executor_stays_and_why_a_worker_takes_nothing() -> None:
     assert "it does not fit: 0.1 cores" in str(found["candidates"])
 
 
+def test_a_pause_hides_nothing_that_is_in_the_way_besides() -> None:
+    report, _ = decided(World(pause="release", deaf=frozenset({Slot("b", 1)})))
+    assert report.vetoes is None
+    found = explain(report, "", ADVISE)
+    assert found is not None
+    stays = {row["executor"]: row["stays"] for row in found["executors"]}
+    assert "the worker at b:1 cannot follow plans" in stays["2-2"]
+    assert stays["3-3"] is None
+
+
 def test_workers_and_hosts_are_explained_and_the_unknown_is_not() -> None:
     report, _ = decided(World())
     worker = explain(report, "b:1", ADVISE)

@@ -1,14 +1,17 @@
 """Which executors stay, and which move by a way of their own."""
 
-from controller.core.topology import TopologyView
+from collections.abc import Mapping
+
+from controller.core.allowed import Allowed
 from migration.model import ExecutorId, ExecutorWay, PinnedExecutor, Plan, Slot, Way
+from migration.observation import Observation
 from tests.messages import executor, node_acks, publication, replace, worker_ack
 
 A, B = Slot("a", 1), Slot("b", 1)
 SPOUT, BOLT = executor(1), executor(2)
 
 
-def pinned(*ways: ExecutorWay, speaks: int = 2, hooked: bool = True) -> dict[ExecutorId, str]:
+def pinned(*ways: ExecutorWay, speaks: int = 2, hooked: bool = True) -> Mapping[ExecutorId, str]:
     """Pin in a topology whose worker at `a` has a spout and a bolt; `b` speaks some version."""
     reasons = (PinnedExecutor(SPOUT, "a spout"), PinnedExecutor(BOLT, "windowed"))
     node = node_acks("a", [worker_ack(A, [1, 2], pinned=reasons, ways=ways)], "c")
@@ -16,7 +19,7 @@ def pinned(*ways: ExecutorWay, speaks: int = 2, hooked: bool = True) -> dict[Exe
         node = replace(node, supervisor=None)
     acks = (node, node_acks("b", [worker_ack(B, [3], speaks=speaks)], "c"))
     published = publication({1: A, 2: A, 3: B}, spouts=[1])
-    return TopologyView(published, Plan("c", 1, 1, "wc-1"), acks).pinned
+    return Allowed(Observation.of(published, Plan("c", 1, 1, "wc-1"), acks)).pinned
 
 
 def test_what_has_no_way_of_its_own_stays_as_its_worker_says() -> None:

@@ -1,7 +1,9 @@
-"""Every refusal of a move, and the entry of one that may be."""
+"""Every reason against a move, which executors stay, and the entry of a move that may be."""
 
 import pytest
 
+from controller.core.allowed import MOST_ENTRIES, Allowed, free_slots
+from controller.core.decision import Outcome, Veto
 from migration import wire
 from migration.model import (
     Base,
@@ -23,7 +25,6 @@ from migration.model import (
     WorkerAck,
 )
 from migration.observation import Observation
-from migration.validate import MOST_ENTRIES, Refusal, RefusalCode, free_slots, validate_move
 from tests.messages import replace
 
 A, B, SPARE = Slot("s1", 6700), Slot("s2", 6700), Slot("s2", 6701)
@@ -51,6 +52,7 @@ def node(slot: Slot, *executors: ExecutorId, pinned: str | None = None) -> NodeA
 
 
 NODES = [node(A, E1, E2), node(B, E3)]
+UNSUPERVISED = [NODES[0], replace(NODES[1], supervisor=None)]
 
 
 def ask(
@@ -60,8 +62,8 @@ def ask(
     publication: Publication = PUBLICATION,
     plan: Plan = PLAN,
     nodes: list[NodeAcks] = NODES,
-) -> Entry | Refusal:
-    return validate_move(Observation.of(publication, plan, nodes), executor, target)
+) -> Entry | Veto:
+    return Allowed(Observation.of(publication, plan, nodes)).entry(executor, target)
 
 
 def test_a_move_that_may_be() -> None:
@@ -69,27 +71,27 @@ def test_a_move_that_may_be() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "said", "asked"),
+    ("outcome", "said", "asked"),
     [
-        ("NOT_ACTIVE", "INACTIVE", {"publication": replace(PUBLICATION, status="INACTIVE")}),
-        ("UNKNOWN_EXECUTOR", "9-9", {"executor": ExecutorId(9, 9)}),
-        ("UNKNOWN_EXECUTOR", "4-4", {"executor": E4}),
-        ("UNKNOWN_SLOT", "s9:6700", {"target": Slot("s9", 6700)}),
-        ("UNKNOWN_SLOT", "s1:6701", {"target": Slot("s1", 6701)}),
-        ("SAME_SLOT", "s1:6700", {"target": A}),
-        ("NO_WORKER_IN_SLOT", "s2:6701", {"target": SPARE}),
-        ("NO_HOOKS", "s2:6700", {"nodes": [NODES[0]]}),
-        ("NO_HOOKS", "s1:6700", {"nodes": [NODES[1]]}),
-        ("NO_HOOKS", "supervisor", {"nodes": [NODES[0], replace(NODES[1], supervisor=None)]}),
-        ("NO_HOOKS", "s1:6700", {"nodes": [replace(one, cluster="old") for one in NODES]}),
-        ("NOT_RUNNING", "1-1", {"nodes": [node(A, E2), NODES[1]]}),
-        ("PINNED", "spout", {"nodes": [node(A, E1, pinned="spout"), NODES[1]]}),
+        ("STAND_BACK", "is INACTIVE", {"publication": replace(PUBLICATION, status="INACTIVE")}),
+        ("STAND_BACK", "wc has no executor 9-9", {"executor": ExecutorId(9, 9)}),
+        ("STAND_BACK", "assigned executor 4-4 to no slot", {"executor": E4}),
+        ("NO_WORKER_IN_SLOT", "offers a slot s9:6700", {"target": Slot("s9", 6700)}),
+        ("NO_WORKER_IN_SLOT", "offers a slot s1:6701", {"target": Slot("s1", 6701)}),
+        ("NOTHING_TO_GAIN", "1-1 is at s1:6700 already", {"target": A}),
+        ("NO_WORKER_IN_SLOT", "s2:6701, and it is not free", {"target": SPARE}),
+        ("NO_WORKER_IN_SLOT", "the agent for s2:6700", {"nodes": [NODES[0]]}),
+        ("NO_WORKER_IN_SLOT", "the agent for s1:6700", {"nodes": [NODES[1]]}),
+        ("NO_WORKER_IN_SLOT", "the supervisor of s2:6700", {"nodes": UNSUPERVISED}),
+        ("NO_WORKER_IN_SLOT", "s1:6700", {"nodes": [replace(one, cluster="old") for one in NODES]}),
+        ("MOVE_IN_FLIGHT", "does not run executor 1-1", {"nodes": [node(A, E2), NODES[1]]}),
+        ("EXCLUDED", "must stay: spout", {"nodes": [node(A, E1, pinned="spout"), NODES[1]]}),
     ],
 )
-def test_a_move_that_may_not_be(code: str, said: str, asked: dict[str, object]) -> None:
+def test_a_move_that_may_not_be(outcome: str, said: str, asked: dict[str, object]) -> None:
     refusal = ask(**asked)  # type: ignore[arg-type]
-    assert isinstance(refusal, Refusal)
-    assert refusal.code == RefusalCode(code)
+    assert isinstance(refusal, Veto)
+    assert refusal.outcome == outcome
     assert said in refusal.reason
 
 
@@ -97,8 +99,8 @@ def test_a_move_that_may_not_be(code: str, said: str, asked: dict[str, object]) 
 def test_an_executor_with_an_entry_does_not_move(void: str | None) -> None:
     held = Entry("m0", E1, B, A, Phase.SETTLE, Base(B, 99), void)
     refusal = ask(plan=replace(PLAN, entries=(held,)))
-    assert isinstance(refusal, Refusal)
-    assert refusal.code is RefusalCode.MOVE_IN_FLIGHT
+    assert isinstance(refusal, Veto)
+    assert refusal.outcome is Outcome.MOVE_IN_FLIGHT
     assert "m0" in refusal.reason
 
 
@@ -113,8 +115,8 @@ def test_the_last_executor_goes_where_everybody_knows_how_a_worker_ends() -> Non
         (new, replace(of, executors=(*of.executors[:3], spare)), "s2:6701 has not said that it"),
     ):
         refusal = ask(E3, A, nodes=nodes, publication=published)
-        assert isinstance(refusal, Refusal)
-        assert refusal.code is RefusalCode.LAST_IN_WORKER
+        assert isinstance(refusal, Veto)
+        assert refusal.outcome is Outcome.LAST_IN_WORKER
         assert "3-3 is the last executor of s2:6700: " in refusal.reason
         assert why in refusal.reason
 
@@ -130,7 +132,7 @@ def test_the_last_executor_goes_where_everybody_knows_how_a_worker_ends() -> Non
 )
 def test_departures_count_at_once_for_the_last_executor(entry: Entry, last: bool) -> None:
     answer = ask(plan=replace(PLAN, entries=(entry,)))
-    assert isinstance(answer, Refusal) is last
+    assert isinstance(answer, Veto) is last
 
 
 @pytest.mark.parametrize("phase", [Phase.PREPARE, Phase.SWITCH, Phase.DRAIN, Phase.STOP])
@@ -138,8 +140,8 @@ def test_arrivals_count_once_storm_has_absorbed_them(phase: Phase) -> None:
     coming = Entry("m0", E1, A, B, phase, Base(A, 100))
     plan = replace(PLAN, entries=(coming,))
     refusal = ask(E3, A, plan=plan)
-    assert isinstance(refusal, Refusal)
-    assert refusal.code is RefusalCode.LAST_IN_WORKER
+    assert isinstance(refusal, Veto)
+    assert refusal.outcome is Outcome.LAST_IN_WORKER
     placed = (PlacedExecutor(E1, "b", B, 103), *PUBLICATION.executors[1:])
     there = replace(PUBLICATION, executors=placed)
     assert isinstance(ask(E3, A, publication=there, plan=plan), Entry)
@@ -181,8 +183,8 @@ def test_whoever_does_not_understand_the_way_of_the_move_is_named(who: str, name
     else:
         published = replace(published, speaks=1)
     refusal = ask(publication=published, nodes=[nodes[0], old])
-    assert isinstance(refusal, Refusal)
-    assert refusal.code is RefusalCode.NOT_UNDERSTOOD
+    assert isinstance(refusal, Veto)
+    assert refusal.outcome is Outcome.STAND_BACK
     said = f"{named} speaks version 1 of the protocol, and a move of way spout needs 2"
     assert refusal.reason == said
     # What version 1 had is served all the same.
@@ -193,18 +195,18 @@ def test_a_pinned_executor_moves_by_its_way_and_by_none_that_is_not_known() -> N
     nodes = [speaking(node(A, E1, E2, pinned="spout"), 2), speaking(NODES[1], 2)]
     published = replace(PUBLICATION, speaks=2)
     (worker,) = nodes[0].workers
-    for way, code in ((Way.SPOUT, None), (Way.UNKNOWN, RefusalCode.PINNED)):
+    for way, outcome in ((Way.SPOUT, None), (Way.UNKNOWN, Outcome.EXCLUDED)):
         acks = replace(nodes[0], workers=(replace(worker, ways=(ExecutorWay(E1, way),)),))
         answer = ask(publication=published, nodes=[acks, nodes[1]])
-        assert (answer.code if isinstance(answer, Refusal) else None) is code
+        assert (answer.outcome if isinstance(answer, Veto) else None) is outcome
         other = ask(E2, publication=published, nodes=[acks, nodes[1]])
-        assert isinstance(other, Refusal)
-        assert other.code is RefusalCode.PINNED
+        assert isinstance(other, Veto)
+        assert other.outcome is Outcome.EXCLUDED
     # A later jar that forgets to pin what it moves by a way of its own.
     acks = replace(nodes[0], workers=(replace(worker, pinned=(), ways=(ExecutorWay(E1, way),)),))
     refusal = ask(publication=published, nodes=[acks, nodes[1]])
-    assert isinstance(refusal, Refusal)
-    assert refusal.code is RefusalCode.NOT_UNDERSTOOD
+    assert isinstance(refusal, Veto)
+    assert refusal.outcome is Outcome.STAND_BACK
 
 
 def later(acks: NodeAcks, speaks: int = 2) -> NodeAcks:
@@ -216,23 +218,23 @@ def later(acks: NodeAcks, speaks: int = 2) -> NodeAcks:
 
 
 def test_a_move_to_a_free_slot_opens_it_where_everybody_knows_how() -> None:
-    def opened(nodes: list[NodeAcks], speaks: int = 2) -> Entry | Refusal:
+    def opened(nodes: list[NodeAcks], speaks: int = 2) -> Entry | Veto:
         published = replace(PUBLICATION, speaks=speaks)
         observation = Observation.of(published, PLAN, nodes)
-        return validate_move(observation, E1, SPARE, free={SPARE})
+        return Allowed(observation).entry(E1, SPARE, free={SPARE})
 
     nodes = [later(one) for one in NODES]
     entry = Entry("m1", E1, A, SPARE, Phase.OPEN, Base(A, 100), opens="h2", ordered=True)
     assert opened(nodes) == entry
     for old in (opened(NODES), opened(nodes, 1), opened([nodes[0], later(NODES[1], 1)])):
-        assert isinstance(old, Refusal)
-        assert old.code is RefusalCode.NOT_UNDERSTOOD
+        assert isinstance(old, Veto)
+        assert old.outcome is Outcome.STAND_BACK
         assert "a move of way live that opens a slot needs 2" in old.reason
     # A live move between workers goes on without.
     assert isinstance(ask(), Entry)
     refusal = ask(target=SPARE)
-    assert isinstance(refusal, Refusal)
-    assert refusal.code is RefusalCode.NO_WORKER_IN_SLOT
+    assert isinstance(refusal, Veto)
+    assert refusal.outcome is Outcome.NO_WORKER_IN_SLOT
 
 
 def test_a_slot_is_free_if_nobody_has_it_and_its_node_knows_how() -> None:
@@ -259,7 +261,7 @@ def test_a_full_plan_takes_no_move_and_fits_into_a_node() -> None:
     full = replace(PLAN, entries=entries)
     assert len(wire.encode(full)) < wire.LARGEST_NODE_BYTES
     refusal = ask(plan=full)
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, Veto)
     assert refusal.reason == "the plan of wc has 180 moves, and no room for more"
     assert isinstance(ask(plan=replace(full, entries=entries[1:])), Entry)
 
@@ -270,6 +272,6 @@ def test_a_worker_that_cannot_follow_plans_is_no_end_of_a_move(end: Slot) -> Non
     (worker,) = acks[end].workers
     acks[end] = replace(acks[end], workers=(replace(worker, error="the plan is damaged"),))
     refused = ask(nodes=list(acks.values()))
-    assert isinstance(refused, Refusal)
-    assert refused.code is RefusalCode.NO_HOOKS
+    assert isinstance(refused, Veto)
+    assert refused.outcome is Outcome.STAND_BACK
     assert refused.reason == f"the worker at {end} cannot follow plans: the plan is damaged"

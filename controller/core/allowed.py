@@ -1,0 +1,301 @@
+"""Whether an executor may go to a slot, and why not; and the entry of its move.
+
+Only what was observed counts here. What settings, operators and time hold back is in `veto.py`.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from controller.core.cluster import Ints
+from controller.core.decision import Outcome, Veto, Vetoes
+from migration.model import (
+    Base,
+    Entry,
+    ExecutorId,
+    Node,
+    NodeAcks,
+    Phase,
+    PlacedExecutor,
+    Slot,
+    Way,
+)
+from migration.observation import Observation
+from migration.table import NEEDS_VERSION, OPENS_SINCE
+
+# A plan is one node of ZooKeeper of at most 256 kB, and an entry takes up to 1.4 kB. It names its
+# slots three times, each with a host of up to 253 characters, and the host of a slot that it opens.
+MOST_ENTRIES = 180
+
+
+# Without slots, so that what is worked out of it is kept.
+@dataclass(frozen=True, eq=False)
+class Allowed:
+    """Whether executors of a topology may go to slots, each part worked out once it is asked for.
+
+    It expects a fresh publication, and acks that are at most `Timing.ack_fresh_s` old.
+    """
+
+    observation: Observation
+
+    @cached_property
+    def inactive(self) -> Veto | None:
+        """Why no executor may move at all."""
+        status = self.observation.publication.status
+        return None if status == "ACTIVE" else Veto(Outcome.STAND_BACK, f"the topology is {status}")
+
+    @property
+    def room(self) -> int:
+        """How many moves the plan may still begin."""
+        return MOST_ENTRIES - len(self.observation.plan.entries)
+
+    @cached_property
+    def pinned(self) -> Mapping[ExecutorId, str]:
+        """Why executors must stay, unless everybody understands the way that their worker names."""
+        observation = self.observation
+        kind = {component.id: component.kind for component in observation.publication.components}
+        pinned: dict[ExecutorId, str] = {}
+        for placed in observation.publication.executors:
+            if kind.get(placed.component, "bolt") != "bolt":
+                pinned[placed.executor] = kind[placed.component]
+            elif placed.slot not in self._hooked:
+                pinned[placed.executor] = "no hooks in its JVM"
+        for ack in observation.workers.values():
+            pinned.update({one.executor: one.reason for one in ack.pinned})
+            for one in ack.ways if ack.slot in self._hooked else ():
+                if one.way in observation.understood:
+                    pinned.pop(one.executor, None)
+        return pinned
+
+    @cached_property
+    def vetoes(self) -> Vetoes:
+        """Why executors may go nowhere, and why nothing may go to slots of the topology, by name.
+
+        A slot that is not open yet takes nothing: only an operator moves one more executor there.
+        """
+        closed = ((slot, self._unusable.get(slot) or self._unoffered(slot)) for slot in self._slots)
+        return Vetoes(
+            {str(executor): veto for executor, veto in self._held.items()},
+            {str(slot): veto for slot, veto in closed if veto is not None},
+        )
+
+    def why_not(
+        self,
+        executor: ExecutorId,
+        target: Slot,
+        begun: Sequence[Entry] = (),
+        free: Collection[Slot] = (),
+    ) -> Veto | None:
+        """Name what is in the way of a move; None if nothing is.
+
+        `begun` are the other entries that the next plan begins, `free` the slots that a move may
+        open, of `free_slots`.
+        """
+        placed = self.observation.placed.get(executor)
+        topology = self.observation.publication.topology
+        if self.inactive is not None:
+            return self.inactive
+        if placed is None:
+            return Veto(Outcome.STAND_BACK, f"topology {topology} has no executor {executor}")
+        return (
+            self._unoffered(target)
+            or next((_under_way(one) for one in begun if one.executor == executor), None)
+            or self._held.get(executor)
+            or self._full(len(begun))
+            or self._no_target(placed, target, free)
+            or self._barred(executor, opens=self._opens(target))
+            or self._last_after(begun, placed)
+        )
+
+    def entry(
+        self,
+        executor: ExecutorId,
+        target: Slot,
+        begun: Sequence[Entry] = (),
+        free: Collection[Slot] = (),
+    ) -> Entry | Veto:
+        """Make the entry of a move, or name what is in its way; the arguments are of `why_not`."""
+        veto = self.why_not(executor, target, begun, free)
+        if veto is not None:
+            return veto
+        observation, opens = self.observation, self._opens(target)
+        placed = observation.placed[executor]
+        assert placed.slot is not None and placed.start_secs is not None
+        return Entry(
+            _free_id(observation.plan.version + 1, (*observation.plan.entries, *begun)),
+            executor,
+            placed.slot,
+            target,
+            Phase.OPEN if opens else Phase.PREPARE,
+            Base(placed.slot, placed.start_secs),
+            way=self._ways.get(executor, Way.LIVE),
+            opens=observation.publication.hosts[target.supervisor] if opens else None,
+            # A message of the order would end a worker without hooks.
+            ordered=observation.cannot_close is None,
+        )
+
+    def is_last(self, slot: Slot, leaving: int = 0) -> bool:
+        """Whether a worker may lose no executor after those that are leaving it."""
+        observation = self.observation
+        return observation.cannot_close is not None and observation.staying[slot] - leaving <= 1
+
+    def last_of(self, executors: Sequence[str], place: Ints) -> Vetoes:
+        """Veto the last executor of each worker on another placement, shape (E,)."""
+        why = self.observation.cannot_close
+        if why is None:
+            return Vetoes()
+        veto = Veto(Outcome.LAST_IN_WORKER, f"the last executor of its worker: {why}")
+        alone = np.bincount(place)[place] == 1
+        return Vetoes({executors[e]: veto for e in np.flatnonzero(alone).tolist()})
+
+    @cached_property
+    def _held(self) -> Mapping[ExecutorId, Veto]:
+        """Why executors may go nowhere, whatever the slot."""
+        observation = self.observation
+        here = observation.publication.executors
+        bad, last = self._unusable, {slot for slot in self._slots if self.is_last(slot)}
+        named = {one: self._barred(one) for one in (*self.pinned, *self._ways)}
+        unplaced = (one for one in here if one.slot is None or one.start_secs is None)
+        # Of several reasons the last one counts.
+        return (
+            {one.executor: self._last(one) for one in here if last and one.slot in last}
+            | {executor: veto for executor, veto in named.items() if veto is not None}
+            | {one: _absent(observation.placed[one]) for one in observation.not_running}
+            | {one.executor: bad[one.slot] for one in here if one.slot and one.slot in bad}
+            | {one.executor: _under_way(one) for one in observation.plan.entries}
+            | {one.executor: _unplaced(one) for one in unplaced}
+        )
+
+    @cached_property
+    def _slots(self) -> frozenset[Slot]:
+        """Where the topology is, or goes."""
+        targets = (entry.target for entry in self.observation.plan.entries)
+        return self.observation.slots.union(targets)
+
+    @cached_property
+    def _unusable(self) -> Mapping[Slot, Veto]:
+        """Why workers can be no end of a move."""
+        found = {
+            slot: Veto(Outcome.NO_WORKER_IN_SLOT, self.observation.unheard(slot))
+            for slot in self._slots - self._hooked
+        }
+        for slot, worker in self.observation.workers.items():
+            if worker.error is not None:
+                reason = f"the worker at {slot} cannot follow plans: {worker.error}"
+                found[slot] = Veto(Outcome.STAND_BACK, reason)
+        return found
+
+    def _unoffered(self, slot: Slot) -> Veto | None:
+        node = self.observation.publication.node_of.get(slot.supervisor)
+        if node is not None and slot.port in node.slots:
+            return None
+        return Veto(Outcome.NO_WORKER_IN_SLOT, f"no supervisor offers a slot {slot}")
+
+    def _full(self, begun: int) -> Veto | None:
+        if begun < self.room:
+            return None
+        topology = self.observation.publication.topology
+        reason = f"the plan of {topology} has {MOST_ENTRIES} moves, and no room for more"
+        return Veto(Outcome.MOVE_IN_FLIGHT, reason)
+
+    def _no_target(
+        self, placed: PlacedExecutor, target: Slot, free: Collection[Slot]
+    ) -> Veto | None:
+        if placed.slot == target:
+            reason = f"executor {placed.executor} is at {target} already"
+            return Veto(Outcome.NOTHING_TO_GAIN, reason)
+        if not self._opens(target):
+            return self._unusable.get(target)
+        if target in free or target in self.observation.opened:
+            return None
+        topology = self.observation.publication.topology
+        why = "another topology may have it, or its supervisor or agent cannot open it"
+        reason = f"topology {topology} has no worker at {target}, and it is not free: {why}"
+        return Veto(Outcome.NO_WORKER_IN_SLOT, reason)
+
+    def _barred(self, executor: ExecutorId, *, opens: bool = False) -> Veto | None:
+        """Give the reason why an executor may not move by the way that its worker names."""
+        (version, who), way = self.observation.speaks, self._ways.get(executor, Way.LIVE)
+        needed = max(NEEDS_VERSION[way], OPENS_SINCE if opens else 0)
+        pinned = old = None
+        if executor in self.pinned:
+            reason = f"executor {executor} must stay: {self.pinned[executor]}"
+            pinned = Veto(Outcome.EXCLUDED, reason)
+        if version < needed:
+            what = f"a move of way {way}{' that opens a slot' * opens} needs {needed}"
+            reason = f"{who} speaks version {version} of the protocol, and {what}"
+            old = Veto(Outcome.STAND_BACK, reason)
+        # What is pinned moves once everybody understands the way that is named for it.
+        return pinned or old if way in (Way.LIVE, Way.UNKNOWN) else old or pinned
+
+    def _last_after(self, begun: Sequence[Entry], placed: PlacedExecutor) -> Veto | None:
+        leaving = sum(one.source == placed.slot for one in begun)
+        is_last = placed.slot is not None and self.is_last(placed.slot, leaving)
+        return self._last(placed) if is_last else None
+
+    def _last(self, placed: PlacedExecutor) -> Veto:
+        reason = f"{placed.executor} is the last executor of {placed.slot}"
+        return Veto(Outcome.LAST_IN_WORKER, f"{reason}: {self.observation.cannot_close}")
+
+    def _opens(self, target: Slot) -> bool:
+        return target not in self.observation.publication.slots
+
+    @cached_property
+    def _ways(self) -> Mapping[ExecutorId, Way]:
+        """The ways that the workers of executors name for them."""
+        placed = self.observation.placed
+        return {
+            one.executor: one.way
+            for slot, ack in self.observation.workers.items()
+            for one in reversed(ack.ways)
+            if one.executor in placed and placed[one.executor].slot == slot
+        }
+
+    @cached_property
+    def _hooked(self) -> frozenset[Slot]:
+        return frozenset(self.observation.hooked)
+
+
+def _unplaced(placed: PlacedExecutor) -> Veto:
+    reason = f"Storm has assigned executor {placed.executor} to no slot"
+    return Veto(Outcome.STAND_BACK, reason)
+
+
+def _absent(placed: PlacedExecutor) -> Veto:
+    reason = f"the worker at {placed.slot} does not run executor {placed.executor}"
+    return Veto(Outcome.MOVE_IN_FLIGHT, reason)
+
+
+def _under_way(entry: Entry) -> Veto:
+    state = "void" if entry.void is not None else entry.phase
+    return Veto(Outcome.MOVE_IN_FLIGHT, f"{entry.executor} has move {entry.id} in {state}")
+
+
+def free_slots(
+    nodes: Iterable[Node], taken: Collection[Slot], fresh_acks: Iterable[NodeAcks]
+) -> frozenset[Slot]:
+    """List the slots of a cluster where a move may start a worker.
+
+    No topology has them, neither in Storm (`taken`) nor at their supervisor; supervisor and agent
+    know the phase OPEN.
+    """
+    offered = {node.id: node.slots for node in nodes}
+    free: set[Slot] = set()
+    for acks in fresh_acks:
+        supervisor = acks.supervisor
+        if supervisor is not None and min(acks.speaks, supervisor.speaks) >= OPENS_SINCE:
+            kept = {slot.port for slot in supervisor.slots}
+            ports = set(offered.get(acks.node, ())) - kept
+            free |= {Slot(acks.node, port) for port in ports}
+    return frozenset(free - set(taken))
+
+
+def _free_id(version: int, entries: Sequence[Entry]) -> str:
+    """Name a move that a version of the plan begins: ``m7`` for version 7, ``m7.2`` if taken."""
+    taken, name, number = {entry.id for entry in entries}, f"m{version}", 1
+    while name in taken:
+        number += 1
+        name = f"m{version}.{number}"
+    return name
