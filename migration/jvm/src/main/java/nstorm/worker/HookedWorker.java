@@ -141,7 +141,7 @@ final class HookedWorker {
     void start(ExecutorFactory.Build build, boolean still, boolean waits) {
         ExecutorId id = build.id();
         ExecutorCopy copy = factory.finish(build);
-        copy.holdStill(still);
+        copy.state.holdStill(still);
         if (waits) {
             copy.waitToOpen();
         } else if (!copy.spout()) {

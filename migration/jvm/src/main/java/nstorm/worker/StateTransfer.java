@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import nstorm.state.FirstMaps;
 import nstorm.state.FirstPass;
 import nstorm.state.StateBytes;
@@ -16,6 +17,8 @@ import nstorm.wire.Entry;
 import nstorm.wire.Phase;
 import nstorm.wire.Plan;
 import nstorm.wire.Way;
+import nstorm.worker.Desired.Action;
+import nstorm.worker.Desired.Part;
 import org.apache.storm.tuple.AddressedTuple;
 
 /**
@@ -31,6 +34,8 @@ final class StateTransfer {
     private static final String PROOF = "/proof";
     private static final String ANSWER = "/answer";
     private static final int ANSWER_MAX = 1000;
+    /** A JVM that has stood still for long may have been given up meanwhile, and its plan been followed by others. */
+    private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** A move from here: what goes ahead of its state, once that is known and written, and the state, once it was asked for. */
     private static final class Leaving {
@@ -54,11 +59,11 @@ final class StateTransfer {
             }
         }
 
-        void inVain(ExecutorCopy copy) {
+        void undone(CopyState state) {
             if (sent()) {
-                copy.sentInVain();
+                state.undoneAfterSent();
             } else if (!asked && firstPass != null) {
-                copy.aheadInVain();
+                state.undoneAfterAhead();
             }
         }
     }
@@ -123,7 +128,7 @@ final class StateTransfer {
             Leaving back = entry.phase() == Phase.UNDO ? leaving.get(entry.id()) : null;
             ExecutorCopy copy = worker.copies.get(entry.executor());
             if (back != null && copy != null) {
-                back.inVain(copy);
+                back.undone(copy.state);
             }
         }
         arrivals.await(coming);
@@ -168,8 +173,55 @@ final class StateTransfer {
         }
     }
 
+    /**
+     * In PREPARE the source sends ahead what it can; in CARRY it sends its state, and the target takes it and begins. In RECALL
+     * neither does any more, and the reconciler's thread alone tells whether the target had begun. What fails takes its own move back,
+     * and no other's pass.
+     *
+     * @param polledNanos when this worker last looked at its plan
+     */
+    void carry(Part part, ExecutorCopy copyOrNull, long polledNanos) {
+        Entry entry = part.entry();
+        if (copyOrNull == null || entry == null || entry.way() != Way.CARRY) {
+            return;
+        }
+        try {
+            if (entry.phase() == Phase.PREPARE) {
+                prepare(part, copyOrNull);
+            } else if (entry.phase() == Phase.CARRY) {
+                carryOver(part, copyOrNull, polledNanos);
+            }
+        } catch (RuntimeException | OutOfMemoryError e) {
+            copyOrNull.state.refuse("carrying", e);
+        }
+    }
+
+    private void prepare(Part part, ExecutorCopy copy) {
+        if (part.action() == Action.PREPARE) {
+            takeAhead(part.entry(), copy.state);
+        } else if (part.action() == Action.RUN && copy.ready() && copy.state.fields() != null) {
+            sendAhead(part.entry(), copy.state);
+        }
+    }
+
+    private void carryOver(Part part, ExecutorCopy copy, long polledNanos) {
+        Entry entry = part.entry();
+        CopyState state = copy.state;
+        if (part.action() == Action.CARRY && state.holdsStill()) {
+            send(entry, state);
+        } else if (part.action() == Action.RUN && copy.ready()) {
+            load(entry, state);
+            if (state.refused()) {
+                answer(entry, state);
+            }
+            if (state.loadedWith(entry.id()) && !state.refused() && System.nanoTime() - polledNanos < FRESH_NANOS) {
+                state.begin(entry.id());
+            }
+        }
+    }
+
     /** At the source in PREPARE: sends ahead what of its state can tell later what has changed, while its bolts go on. */
-    void sendAhead(Entry entry, ExecutorCopy copy) {
+    private void sendAhead(Entry entry, CopyState copy) {
         Leaving move = leaving.get(entry.id());
         if (move == null) {
             Leaving begun = new Leaving();
@@ -202,11 +254,8 @@ final class StateTransfer {
     }
 
     /** At the target from PREPARE on: reads what has come ahead of the state. */
-    void takeAhead(Entry entry) {
-        ExecutorCopy copy = worker.copies.get(entry.executor());
-        if (copy != null) {
-            keys.offer(entry, copy.component);
-        }
+    private void takeAhead(Entry entry, CopyState copy) {
+        keys.offer(entry, copy.component);
         byte[] bytes = arrivals.whole(entry.id() + AHEAD);
         if (bytes == null) {
             return;
@@ -223,14 +272,14 @@ final class StateTransfer {
     }
 
     /** At the source in CARRY: asks the copy for its state, and sends some more of it. */
-    void send(Entry entry, ExecutorCopy copy) {
+    private void send(Entry entry, CopyState copy) {
         Leaving move = leaving.computeIfAbsent(entry.id(), id -> new Leaving());
         if (!move.asked) {
             move.asked = true;
-            copy.saveState(move.ahead == null ? null : move.firstPass);
+            copy.save(move.ahead == null ? null : move.firstPass);
             return;
         }
-        StateBytes saved = copy.takeSavedState();
+        StateBytes saved = copy.takeSaved();
         if (saved != null) {
             move.state = new Outgoing(entry.id(), saved, Outgoing.AGAIN_NANOS, copy.stillNanos());
         }
@@ -273,8 +322,8 @@ final class StateTransfer {
     }
 
     /** At the target in CARRY: gives the copy the state once it is whole. */
-    void load(Entry entry, ExecutorCopy copy) {
-        takeAhead(entry);
+    private void load(Entry entry, CopyState copy) {
+        takeAhead(entry, copy);
         Ahead came = ahead.get(entry.id());
         byte[] state = came != null && came.read ? arrivals.whole(entry.id()) : null;
         byte[] proof = arrivals.whole(entry.id() + PROOF);
@@ -282,9 +331,9 @@ final class StateTransfer {
             proofs.put(entry.id(), proof);
         }
         if (state != null) {
-            copy.loadState(entry.id(), state, came.maps);
-        } else if (copy.hasState(entry.id()) && proofs.containsKey(entry.id())) {
-            copy.compareState(entry.id(), proofs.remove(entry.id()));
+            copy.load(entry.id(), state, came.maps);
+        } else if (copy.isSet(entry.id()) && proofs.containsKey(entry.id())) {
+            copy.compare(entry.id(), proofs.remove(entry.id()));
         }
         for (String name : List.of(entry.id(), entry.id() + AHEAD, entry.id() + PROOF)) {
             String why = arrivals.refusal(name);
@@ -295,7 +344,7 @@ final class StateTransfer {
     }
 
     /** At the target: tells the source why it does not take the state, so that this is not tried with every other target. */
-    void answer(Entry entry, ExecutorCopy copy) {
+    private void answer(Entry entry, CopyState copy) {
         Outgoing answer = answers.computeIfAbsent(entry.id(), id -> {
             byte[] text = copy.refusal().getBytes(StandardCharsets.UTF_8);
             return Outgoing.of(id + ANSWER, text, Math.min(text.length, ANSWER_MAX), Outgoing.AHEAD_AGAIN_NANOS, System.nanoTime());
@@ -308,7 +357,7 @@ final class StateTransfer {
         ExecutorCopy copy = worker.copies.get(entry.executor());
         if (answer != null && copy != null) {
             String text = new String(answer, 0, Math.min(answer.length, ANSWER_MAX), StandardCharsets.UTF_8);
-            copy.refusedByTarget(text.replaceAll("\\p{Cntrl}", " "));
+            copy.state.refusedByTarget(text.replaceAll("\\p{Cntrl}", " "));
         }
     }
 }

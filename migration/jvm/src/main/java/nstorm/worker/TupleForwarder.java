@@ -58,7 +58,7 @@ final class TupleForwarder implements MisroutedTuples.Delivery {
     /** The queue of this worker that takes the task's tuples; null if there is none. */
     private JCQueue here(int task) {
         ExecutorCopy copy = copyByTask.get(task);
-        if (copy != null && copy.forwards()) {
+        if (copy != null && copy.drain.forwards()) {
             // What it has just handed on would come back behind what is still sent to it.
             return null;
         }

@@ -135,7 +135,7 @@ final class TupleOrder {
         gates.forEach((id, gate) -> {
             ExecutorCopy copy = worker.copies.get(id);
             boolean alive = copy != null && copy.queue == gate.queue;
-            unordered.addAndGet(gate.tick(now, alive && (copy.holdsStill() || !copy.ready())));
+            unordered.addAndGet(gate.tick(now, alive && (copy.state.holdsStill() || !copy.ready())));
             if (!executors.contains(id) && gate.idle(alive)) {
                 close(id, gate, alive ? copy : null);
             }

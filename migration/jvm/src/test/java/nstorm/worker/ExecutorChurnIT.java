@@ -201,7 +201,7 @@ class ExecutorChurnIT {
         ExecutorCopy old = worker.copies.get(id);
         worker.tables.renounce(id);
         worker.stopDelivering(id, null);
-        old.forward(worker.handOver, false);
+        old.drain.forward(worker.handOver, false);
         old.stop(worker.handOver);
         await("executor " + id + " stopped", moving(worker, () -> !worker.copies.containsKey(id)));
         worker.start(worker.factory.begin(id, false), false, false);
@@ -216,7 +216,7 @@ class ExecutorChurnIT {
 
     /** Pending tuples are acked first, and the next copy opens only once this one is closed. */
     private static void spoutTurn(HookedWorker worker, ExecutorId id) throws Exception {
-        worker.copies.get(id).finish(worker.handOver);
+        worker.copies.get(id).drain.finish(worker.handOver);
         await("spout " + id + " closed", moving(worker, () -> !worker.copies.containsKey(id)));
         worker.start(worker.factory.begin(id, false), false, false);
         ExecutorCopy copy = worker.copies.get(id);

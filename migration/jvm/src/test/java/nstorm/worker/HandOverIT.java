@@ -75,7 +75,7 @@ class HandOverIT {
     @Test
     void anExecutorThatHandsItsQueueOnWaitsForRoom() throws Exception {
         ExecutorCopy sink = one.worker.copies.get(one.id);
-        sink.forward(full, true);
+        sink.drain.forward(full, true);
         await("what comes waits in its queue", () -> sink.queue.size() > 200);
         long executed = Sink.EXECUTED.get();
         Thread.sleep(200);
@@ -83,7 +83,7 @@ class HandOverIT {
         assertEquals(ROOM, misrouted.parked());
         gate.open = true;
         await("handed on", () -> misrouted.forwarded.get() > ROOM + 200);
-        sink.keep();
+        sink.drain.keep();
         one.awaitTuples();
     }
 
@@ -94,7 +94,7 @@ class HandOverIT {
         JCQueue queue = holder.queue;
         Holder.takesMs = 3;
         await("a backlog", () -> queue.size() > 200);
-        holder.finish(full);
+        holder.drain.finish(full);
         await("it is cleaned up", holder::cleanedUp);
         Thread.sleep(200);
         assertTrue(holder.alive());

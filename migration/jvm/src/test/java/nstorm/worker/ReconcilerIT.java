@@ -535,7 +535,7 @@ class ReconcilerIT {
         await("it reads its state", () -> Slow.READING.getCount() == 0);
         recall();
         Slow.GATE.countDown();
-        await("it has read it", () -> one.worker.copies.get(one.id).hasState("m"));
+        await("it has read it", () -> one.worker.copies.get(one.id).state.isSet("m"));
         nothingIsExecuted();
         one.awaitAck("m", "ROUTED");
     }
@@ -663,7 +663,7 @@ class ReconcilerIT {
     /** Why it stays, but for what only says how it moves. */
     private static String refusal() {
         ExecutorCopy copy = one.worker.copies.get(one.id);
-        return copy.stateFields() == null ? copy.pinned() : null;
+        return copy.state.fields() == null ? copy.pinned() : null;
     }
 
     /** As tuples that Netty has just brought. */
