@@ -2,11 +2,14 @@ package nstorm.worker;
 
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import nstorm.hook.Faults;
 import nstorm.memory.KeptTuples;
 import nstorm.wire.ExecutorId;
+import nstorm.worker.exit.StopSwitch;
+import nstorm.worker.routes.HandOver;
+import nstorm.worker.state.CopyState;
+import nstorm.worker.state.Stays;
 import org.apache.storm.executor.Executor;
-import org.apache.storm.tuple.AddressedTuple;
-import org.apache.storm.utils.JCQueue;
 
 /** How one copy, as the source of a move, gets rid of what waits for it and of what it has pending, and whether it has. */
 final class CopyDrain {
@@ -78,7 +81,7 @@ final class CopyDrain {
             boolean forgets = stays.renews();
             // What it keeps besides tuples would stay behind.
             stopSwitch.awaitEmpty(handOver, () -> holdsNone(tuples) && (forgets || state.changed() == null));
-            tick();
+            stopSwitch.tick();
         }
         return tuples == null || stopSwitch.emptied();
     }
@@ -90,14 +93,6 @@ final class CopyDrain {
         } catch (RuntimeException | LinkageError | StackOverflowError e) {
             Faults.report("looking for tuples that executor " + ExecutorId.of(executor.getExecutorId()) + " keeps", e);
             return false;
-        }
-    }
-
-    private void tick() {
-        AddressedTuple tick = BoltExit.tickOrNull(executor);
-        JCQueue queue = executor.getReceiveQueue();
-        if (tick != null && queue.tryPublish(tick)) {
-            queue.tryFlush();
         }
     }
 
@@ -121,27 +116,22 @@ final class CopyDrain {
     /** A spout emits no more, and ends once nothing is pending; a bolt takes no more tuples, and ends once it keeps none. */
     void finish(HandOver handOver) {
         Set<String> tuples = stays.tuples();
-        if (stopSwitch.spout != null) {
-            stopSwitch.spout.finish(handOver, () -> state.changed() == null);
-        } else {
-            stopSwitch.finish(handOver, () -> tuples == null || holdsNone(tuples), () -> state.changed() == null);
-        }
+        stopSwitch.finish(handOver, () -> tuples == null || holdsNone(tuples), () -> state.changed() == null);
     }
 
-    /** Whether it cannot be closed, as what it has pending or keeps does not finish, or it remembers something: to be undone. */
+    /** Whether it cannot be closed: the move is to be undone. */
     boolean staysOpen() {
-        return stopSwitch.spout != null ? stopSwitch.spout.stalls() || stopSwitch.spout.remembers()
-                : stopSwitch.bolt.late() || stopSwitch.bolt.remembers();
+        return stopSwitch.staysOpen();
     }
 
     /** What was to finish goes on: one that could not finish in time stays from now on. */
     void goOn() {
-        if (stopSwitch.spout == null) {
-            if (stopSwitch.bolt.late() && stopSwitch.bolt.keeps()) {
+        if (stopSwitch.late()) {
+            if (!stopSwitch.isSpout()) {
                 stays.failed("keeps tuples, and had not acked them all after 15 s in a move");
+            } else if (++unfinishedMoves == UNDONE_MAX) {
+                stays.failed("in " + unfinishedMoves + " moves nothing of what it had pending finished for 10 s, as where tuples wait in windows");
             }
-        } else if (stopSwitch.spout.stalls() && ++unfinishedMoves == UNDONE_MAX) {
-            stays.failed("in " + unfinishedMoves + " moves nothing of what it had pending finished for 10 s, as where tuples wait in windows");
         }
         stopSwitch.run();
     }

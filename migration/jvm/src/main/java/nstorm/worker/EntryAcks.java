@@ -14,8 +14,9 @@ import nstorm.wire.Slot;
 import nstorm.wire.Way;
 import nstorm.wire.report.EntryAck;
 import nstorm.wire.report.EntryState;
-import nstorm.worker.Desired.Action;
-import nstorm.worker.Desired.Part;
+import nstorm.worker.plan.Desired.Action;
+import nstorm.worker.plan.Desired.Part;
+import nstorm.worker.plan.RefusedOpens;
 
 /** How far this worker is with each of its {@link Desired} parts. */
 final class EntryAcks {
@@ -55,7 +56,7 @@ final class EntryAcks {
     }
 
     private EntryState state(Part part) {
-        ExecutorCopy copy = worker.copies.get(part.executor());
+        ExecutorCopy copy = worker.copyOf(part.executor());
         boolean here = worker.tables.delivers(part.executor());
         return switch (part.action()) {
             case PREPARE -> copy != null && copy.prepared() && mayFollow(part.entry()) ? EntryState.READY : EntryState.NONE;

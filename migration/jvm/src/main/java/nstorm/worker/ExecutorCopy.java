@@ -7,6 +7,13 @@ import java.util.function.BooleanSupplier;
 import nstorm.memory.Declared;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Way;
+import nstorm.worker.exit.StopSwitch;
+import nstorm.worker.routes.HandOver;
+import nstorm.worker.routes.LocalCopies;
+import nstorm.worker.routes.OrderGate;
+import nstorm.worker.state.CopyState;
+import nstorm.worker.state.Stays;
+import nstorm.worker.storm.StormFields;
 import org.apache.storm.daemon.Task;
 import org.apache.storm.executor.Executor;
 import org.apache.storm.executor.ExecutorShutdown;
@@ -15,15 +22,15 @@ import org.apache.storm.utils.JCQueue;
 import org.apache.storm.utils.Utils.SmartThread;
 
 /** One executor thread of this JVM, whether Storm started it or a plan did. */
-final class ExecutorCopy {
+final class ExecutorCopy implements LocalCopies.Copy {
     private static final long STUCK_AFTER_NANOS = TimeUnit.SECONDS.toNanos(5);
 
-    final ExecutorId id;
     final String component;
-    final JCQueue queue;
     final ExecutorShutdown running;
     final CopyState state;
     final CopyDrain drain;
+    private final ExecutorId id;
+    private final JCQueue queue;
     private final Executor executor;
     private final SmartThread thread;
     private final StopSwitch stopSwitch;
@@ -49,6 +56,16 @@ final class ExecutorCopy {
         drain = new CopyDrain(executor, stopSwitch, stays, state, getsFlushTuples);
     }
 
+    @Override
+    public ExecutorId id() {
+        return id;
+    }
+
+    @Override
+    public JCQueue queue() {
+        return queue;
+    }
+
     Executor executor() {
         return executor;
     }
@@ -67,7 +84,7 @@ final class ExecutorCopy {
     }
 
     boolean spout() {
-        return stopSwitch.spout != null;
+        return stopSwitch.isSpout();
     }
 
     /** How it moves, if it does. */
@@ -103,7 +120,7 @@ final class ExecutorCopy {
     }
 
     boolean ready() {
-        return executor.getOpenOrPrepareWasCalled().get() && stopSwitch.looping();
+        return stopSwitch.ready();
     }
 
     /** Whether the executor may be routed to as soon as the plan says so; one that waits opens only then. */
@@ -116,13 +133,23 @@ final class ExecutorCopy {
         return ready() || waits && alive();
     }
 
-    /** A tuple for a copy that is not routed to here yet (or no longer elsewhere) may be taken at once. */
-    boolean acceptsEarly() {
-        return ready() && !drain.forwards() && !stopping();
+    @Override
+    public boolean pauses() {
+        return state.holdsStill() || !ready();
     }
 
-    /** What stands before its queue while it moves. */
-    void guard(OrderGate gateOrNull, HandOver handOver, BooleanSupplier sendsProbes) {
+    @Override
+    public boolean forwards() {
+        return drain.forwards();
+    }
+
+    @Override
+    public boolean acceptsEarly() {
+        return ready() && !forwards() && !stopping();
+    }
+
+    @Override
+    public void guard(OrderGate gateOrNull, HandOver handOver, BooleanSupplier sendsProbes) {
         stopSwitch.guard(gateOrNull, handOver, sendsProbes);
     }
 
@@ -149,6 +176,6 @@ final class ExecutorCopy {
 
     /** Whether its bolts were cleaned up on its own thread. */
     boolean cleanedUp() {
-        return !spout() && stopSwitch.bolt.cleanedUp();
+        return stopSwitch.cleanedUp();
     }
 }

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import nstorm.hook.Faults;
 import nstorm.wire.Assigned;
 import nstorm.wire.Entry;
 import nstorm.wire.ExecutorId;
@@ -14,8 +15,13 @@ import nstorm.wire.Slot;
 import nstorm.wire.Way;
 import nstorm.wire.report.EntryAck;
 import nstorm.wire.report.EntryState;
-import nstorm.worker.Desired.Part;
-import nstorm.worker.Desired.Action;
+import nstorm.worker.plan.Desired;
+import nstorm.worker.plan.Desired.Action;
+import nstorm.worker.plan.Desired.Part;
+import nstorm.worker.plan.FailedStarts;
+import nstorm.worker.plan.MovedExecutors;
+import nstorm.worker.plan.Owners;
+import nstorm.worker.plan.RefusedOpens;
 
 /**
  * Makes this worker match its {@link Desired} parts: starts, routes, drains and stops single executors
@@ -69,7 +75,7 @@ final class Reconciler {
         worker.order.follow(plan);
         worker.transfer.follow(plan);
         // Before the routes: these take some milliseconds, and meanwhile the bolt's own thread writes its state.
-        parts.forEach(part -> worker.transfer.carry(part, worker.copies.get(part.executor()), polledNanos));
+        parts.forEach(part -> worker.transfer.carry(part, worker.stateOf(part.executor()), polledNanos));
         Set<Slot> ends = worker.overlay.ends();
         boolean changed = assigned != routedFrom || !laid.equals(routedOver) || !ends.equals(connectedTo);
         boolean rerouted = route(parts, changed);
@@ -77,7 +83,7 @@ final class Reconciler {
         routedOver = laid;
         connectedTo = ends;
         if (newer) {
-            worker.forwarder.planAdvanced();
+            worker.routing.planAdvanced();
         }
         if (changed) {
             owners.changed(plan, assigned).forEach(worker.backPressure::clearFlags);
@@ -110,7 +116,7 @@ final class Reconciler {
     }
 
     private boolean settled(ExecutorId executor, Assigned nowOrNull) {
-        ExecutorCopy copy = worker.copies.get(executor);
+        ExecutorCopy copy = worker.copyOf(executor);
         boolean assignedHere = nowOrNull != null && nowOrNull.slot().equals(worker.me);
         // One that is stopping, such as a spout in close() when its move is undone, makes room for a new copy first.
         return assignedHere ? worker.tables.delivers(executor) && (copy == null || !copy.stopping()) : copy == null;
@@ -118,9 +124,9 @@ final class Reconciler {
 
     private void reapStopped() {
         for (ExecutorCopy copy : new ArrayList<>(worker.copies.values())) {
-            boolean failed = moved.contains(copy.id) && !copy.ready() && !copy.alive() && !copy.stopping();
+            boolean failed = moved.contains(copy.id()) && !copy.ready() && !copy.alive() && !copy.stopping();
             if (failed) {
-                failedStarts.add(copy.id, System.nanoTime());
+                failedStarts.add(copy.id(), System.nanoTime());
             }
             if (failed || copy.stopping() && !copy.alive()) {
                 worker.takeDown(copy);
@@ -129,13 +135,13 @@ final class Reconciler {
     }
 
     private boolean cannotOpen(ExecutorId executor) {
-        ExecutorCopy copy = worker.copies.get(executor);
+        ExecutorCopy copy = worker.copyOf(executor);
         return failedStarts.times(executor) >= FAILED_OPENS_MAX || copy != null && copy.opensFor(OPEN_NANOS);
     }
 
     private void prepare(Part part, boolean still) {
         ExecutorId executor = part.executor();
-        ExecutorCopy copy = worker.copies.get(executor);
+        ExecutorCopy copy = worker.copyOf(executor);
         if (refusedOpens.contains(part)) {
             if (copy != null) {
                 copy.stop(worker.handOver);
@@ -156,7 +162,7 @@ final class Reconciler {
                 Faults.report("starting executor " + executor, e);
             }
         }
-        ExecutorCopy now = worker.copies.get(executor);
+        ExecutorCopy now = worker.copyOf(executor);
         if (part.action() == Action.RUN && now != null) {
             worker.run(now);
         }
@@ -186,7 +192,7 @@ final class Reconciler {
         List<Part> leaving = new ArrayList<>();
         boolean claimed = false;
         for (Part part : parts) {
-            ExecutorCopy copy = worker.copies.get(part.executor());
+            ExecutorCopy copy = worker.copyOf(part.executor());
             boolean here = worker.tables.delivers(part.executor());
             if (part.action() == Action.RUN && copy != null && copy.receives() && !copy.stopping() && !here) {
                 copy.drain.keep();
@@ -203,7 +209,7 @@ final class Reconciler {
             worker.state.refreshConnections();
         }
         for (Part part : leaving) {
-            ExecutorCopy copy = worker.copies.get(part.executor());
+            ExecutorCopy copy = worker.copyOf(part.executor());
             if (copy != null && part.action() != Action.RETIRE) {
                 copy.drain.forward(worker.handOver, part.action() == Action.DRAIN && worker.order.atEnd(part.executor().start()));
             }
@@ -232,7 +238,7 @@ final class Reconciler {
     }
 
     private void retire(Part part) {
-        ExecutorCopy copy = worker.copies.get(part.executor());
+        ExecutorCopy copy = worker.copyOf(part.executor());
         if (copy == null || copy.stopping() || mustGoOn(part)) {
             return;
         }
@@ -243,7 +249,7 @@ final class Reconciler {
         } else if (part.action() == Action.STOP
                 || part.action() == Action.RETIRE
                 && (!copy.ready() || copy.spout() || copy.state.holdsStill() || begun(part, copy)
-                || copy.drain.drained(RETIRED_MS, worker.handOver) || copy.drain.emptyingFor(worker.messageTimeoutSecs))) {
+                || copy.drain.drained(RETIRED_MS, worker.handOver) || copy.drain.emptyingFor(worker.routing.messageTimeoutSecs))) {
             copy.stop(worker.handOver);
         }
     }

@@ -17,7 +17,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import javax.management.MBeanServer;
 import javax.management.ObjectName;
+import nstorm.hook.Faults;
 import nstorm.wire.ExecutorId;
+import nstorm.worker.storm.StormFields;
 import org.apache.storm.Config;
 import org.apache.storm.LocalCluster;
 import org.apache.storm.StormTimer;
@@ -211,7 +213,7 @@ class ExecutorChurnIT {
     }
 
     private static ExecutorId idOf(HookedWorker worker, String component) {
-        return worker.copies.values().stream().filter(c -> c.component.equals(component)).findFirst().orElseThrow().id;
+        return worker.copies.values().stream().filter(c -> c.component.equals(component)).findFirst().orElseThrow().id();
     }
 
     /** Pending tuples are acked first, and the next copy opens only once this one is closed. */
