@@ -13,6 +13,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import nstorm.hook.Faults;
 import org.apache.storm.executor.Executor;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.Type;

@@ -9,15 +9,32 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Predicate;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Predicate;
+import nstorm.hook.Faults;
 import nstorm.load.Traffic;
 import nstorm.proof.Memory;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Plan;
 import nstorm.wire.Slot;
-import org.apache.storm.Config;
+import nstorm.worker.exit.StopSwitch;
+import nstorm.worker.plan.Desired;
+import nstorm.worker.plan.PlanOverlay;
+import nstorm.worker.routes.HandOver;
+import nstorm.worker.routes.LocalCopies;
+import nstorm.worker.routes.MisroutedTuples;
+import nstorm.worker.routes.TupleOrder;
+import nstorm.worker.routes.TupleRouting;
+import nstorm.worker.routes.WorkerBackPressure;
+import nstorm.worker.routes.WorkerTables;
+import nstorm.worker.state.CopyState;
+import nstorm.worker.state.StateTransfer;
+import nstorm.worker.storm.CancellableTicks;
+import nstorm.worker.storm.ExecutorMetrics;
+import nstorm.worker.storm.LocalGroupings;
+import nstorm.worker.storm.RunningExecutors;
+import nstorm.worker.storm.StormFields;
 import org.apache.storm.StormTimer;
 import org.apache.storm.daemon.worker.BackPressureTracker.BackpressureState;
 import org.apache.storm.daemon.worker.Worker;
@@ -25,12 +42,8 @@ import org.apache.storm.daemon.worker.WorkerState;
 import org.apache.storm.executor.Executor;
 import org.apache.storm.executor.ExecutorShutdown;
 import org.apache.storm.executor.IRunningExecutor;
-import org.apache.storm.messaging.TaskMessage;
-import org.apache.storm.serialization.KryoTupleDeserializer;
 import org.apache.storm.tuple.AddressedTuple;
-import org.apache.storm.tuple.Tuple;
 import org.apache.storm.utils.JCQueue;
-import org.apache.storm.utils.ObjectReader;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -40,7 +53,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>All methods that change something are called by the reconciler's thread only.
  */
-final class HookedWorker {
+final class HookedWorker implements LocalCopies {
     private static final Logger LOG = LoggerFactory.getLogger(HookedWorker.class);
     /** For so long nothing came: what is on its way after all routes have changed takes milliseconds. */
     private static final long QUIET_NANOS = TimeUnit.SECONDS.toNanos(5);
@@ -49,21 +62,17 @@ final class HookedWorker {
     final Slot me;
     final PlanOverlay overlay;
     final WorkerTables tables;
-    final Routes routes;
     final WorkerBackPressure backPressure;
-    final TupleForwarder forwarder;
     final MisroutedTuples misrouted;
     final HandOver handOver;
     final StateTransfer transfer;
     final TupleOrder order;
+    final TupleRouting routing;
     final Map<ExecutorId, ExecutorCopy> copies = new ConcurrentHashMap<>();
-    final int producerBatch;
     final ExecutorFactory factory;
     private final Map<ExecutorId, ExecutorFactory.Build> builds = new HashMap<>();
     private final Set<String> cleanedUp;
     private final Map<Integer, ExecutorCopy> copyByTask = new ConcurrentHashMap<>();
-    final long messageTimeoutSecs;
-    private KryoTupleDeserializer transferDeserializer;
     private final AtomicLong registrations = new AtomicLong();
     private long lastHandedOn;
     private long quietSinceNanos = System.nanoTime();
@@ -78,20 +87,16 @@ final class HookedWorker {
         int maxTaskId = Collections.max(state.getTaskToComponent().keySet());
         tables = new WorkerTables(state, maxTaskId);
         overlay.attach(me, slot -> slot.equals(me) || tables.isConnected(slot));
-        routes = tables.routes;
-        backPressure = new WorkerBackPressure(state, routes);
+        backPressure = new WorkerBackPressure(state, tables.routes);
         factory = new ExecutorFactory(state, tables, backPressure);
-        Map<String, Object> conf = state.getTopologyConf();
-        producerBatch = ObjectReader.getInt(conf.get(Config.TOPOLOGY_PRODUCER_BATCH_SIZE), 1);
-        messageTimeoutSecs = ObjectReader.getInt(conf.get(Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS), 30);
-        cleanedUp = UserCleanup.components(conf);
-        transfer = new StateTransfer(this);
+        cleanedUp = UserCleanup.components(state.getTopologyConf());
         Traffic.prepare(maxTaskId);
         tables.taskIds().forEach(Traffic::addSource);
-        order = new TupleOrder(this);
-        forwarder = new TupleForwarder(this, copyByTask);
-        misrouted = new MisroutedTuples(forwarder);
-        handOver = new HandOver(state, routes, misrouted);
+        routing = new TupleRouting(state, me, tables, this);
+        order = routing.order;
+        misrouted = routing.misrouted;
+        handOver = routing.handOver;
+        transfer = new StateTransfer(state, me, tables, handOver, this::stateOf);
     }
 
     /** Takes over the list of running executors that Storm's timers iterate over. */
@@ -113,8 +118,8 @@ final class HookedWorker {
     }
 
     private void register(ExecutorCopy copy) {
-        copies.put(copy.id, copy);
-        for (int task = copy.id.start(); task <= copy.id.end(); task++) {
+        copies.put(copy.id(), copy);
+        for (int task = copy.id().start(); task <= copy.id().end(); task++) {
             copyByTask.put(task, copy);
         }
         registrations.incrementAndGet();
@@ -141,7 +146,7 @@ final class HookedWorker {
     void start(ExecutorFactory.Build build, boolean still, boolean waits) {
         ExecutorId id = build.id();
         ExecutorCopy copy = factory.finish(build);
-        copy.holdStill(still);
+        copy.state.holdStill(still);
         if (waits) {
             copy.waitToOpen();
         } else if (!copy.spout()) {
@@ -155,7 +160,7 @@ final class HookedWorker {
             // An Error too: a JVM at its limit of threads says so with an OutOfMemoryError.
             running.remove(copy.running);
             unregister(copy);
-            factory.discard(id, copy.queue, copy.executor());
+            factory.discard(id, copy.queue(), copy.executor());
             throw new IllegalStateException("cannot start it: " + e, e);
         }
     }
@@ -183,16 +188,16 @@ final class HookedWorker {
     }
 
     private void unregister(ExecutorCopy copy) {
-        for (int task = copy.id.start(); task <= copy.id.end(); task++) {
+        for (int task = copy.id().start(); task <= copy.id().end(); task++) {
             copyByTask.remove(task, copy);
         }
-        copies.remove(copy.id, copy);
+        copies.remove(copy.id(), copy);
         registrations.incrementAndGet();
     }
 
     /** From now on tuples of the executor are for its copy here. */
     void claim(ExecutorCopy copy) {
-        tables.claim(copy.id, task -> order.turn(copy, task, true));
+        tables.claim(copy.id(), task -> order.turn(copy, task, true));
     }
 
     /** To be called after the worker has renounced it and is connected to the new owner. */
@@ -200,15 +205,26 @@ final class HookedWorker {
         tables.stopDelivering(id, task -> copyOrNull == null ? null : order.turn(copyOrNull, task, false));
     }
 
-    /** The copy here that a task belongs to, or null. */
-    ExecutorCopy copyOf(int task) {
+    @Override
+    public ExecutorCopy copyOf(ExecutorId executor) {
+        return copies.get(executor);
+    }
+
+    @Override
+    public ExecutorCopy copyOf(int task) {
         return copyByTask.get(task);
+    }
+
+    /** What the bolts of an executor keep here, or null. */
+    CopyState stateOf(ExecutorId executor) {
+        ExecutorCopy copy = copies.get(executor);
+        return copy == null ? null : copy.state;
     }
 
     /** This worker owns the executor: its copy may open and work, and Nimbus hears of it also while it opens. */
     void run(ExecutorCopy copy) {
         copy.run(state.getIsTopologyActive().get());
-        tables.beginHeartbeats(copy.id);
+        tables.beginHeartbeats(copy.id());
     }
 
     /** Storm's local-or-shuffle groupings follow executors that have come or gone. */
@@ -219,17 +235,17 @@ final class HookedWorker {
     /** Takes down what is left of an executor whose thread has ended. */
     void takeDown(ExecutorCopy copy) {
         running.remove(copy.running);
-        tables.endHeartbeats(copy.id);
+        tables.endHeartbeats(copy.id());
         CancellableTicks.cancel(copy.thread());
         StopSwitch.forget(copy.executor());
-        JCQueue queue = copy.queue;
-        tables.removeReceiveQueue(copy.id, queue);
-        tables.abandon(copy.id, queue, task -> order.turn(copy, task, false));
+        JCQueue queue = copy.queue();
+        tables.removeReceiveQueue(copy.id(), queue);
+        tables.abandon(copy.id(), queue, task -> order.turn(copy, task, false));
         UserCleanup.shutDown(copy, !copy.spout() && !copy.cleanedUp() && cleanedUp.contains(copy.component));
-        ExecutorMetrics.remove(state.getMetricRegistry(), copy.id, me.port());
+        ExecutorMetrics.remove(state.getMetricRegistry(), copy.id(), me.port());
         // Holds the queue alone: with the copy it would hold the user's bolt until the messages have timed out.
-        Map<Integer, BackpressureState> last = backPressure.of(copy.id);
-        misrouted.retire(queue, messageTimeoutSecs, () -> {
+        Map<Integer, BackpressureState> last = backPressure.of(copy.id());
+        misrouted.retire(queue, routing.messageTimeoutSecs, () -> {
             last.keySet().forEach(task -> tables.removeTask(task, queue));
             backPressure.forget(last);
             forgetBatches(queue);
@@ -242,7 +258,7 @@ final class HookedWorker {
      * it would be kept for as long as the thread lives.
      */
     private void forgetBatches(JCQueue queue) {
-        if (producerBatch > 1) {
+        if (routing.producerBatch > 1) {
             StormFields.set(StormFields.QUEUE_BATCHES, queue, new ThreadLocal<>());
         }
     }
@@ -263,7 +279,7 @@ final class HookedWorker {
 
     /** Routes are changing or have just changed: messages may be queued for tasks that become local. */
     void expectMisrouted() {
-        misroutedUntilNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(messageTimeoutSecs);
+        misroutedUntilNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(routing.messageTimeoutSecs);
     }
 
     boolean expectsMisrouted() {
@@ -296,32 +312,9 @@ final class HookedWorker {
             if (StateTransfer.isPiece(tuple)) {
                 tuples.remove();
                 transfer.take(tuple);
-            } else if (OrderMarker.isOldWay(tuple.dest)) {
-                takeOldWay(tuples, tuple);
-            } else if (tuple.dest != TupleOrder.PROBES && routes.arrival(tuple.dest) == null) {
-                tuples.remove();
-                misrouted.offer(tuple);
+            } else {
+                routing.takeMisrouted(tuples, tuple);
             }
         }
-    }
-
-    private void takeOldWay(Iterator<AddressedTuple> tuples, AddressedTuple tuple) {
-        if (!tables.hasTask(tuple.dest)) {
-            tuples.remove();
-            order.takeUngated(tuple);
-        }
-    }
-
-    /** Takes messages over that Storm's transfer thread was about to send. */
-    void takeBack(List<TaskMessage> messages) {
-        misrouted.takeBack(messages, this::read);
-    }
-
-    /** On the one thread that sends: Kryo is for one thread. */
-    private Tuple read(byte[] message) {
-        if (transferDeserializer == null) {
-            transferDeserializer = new KryoTupleDeserializer(state.getTopologyConf(), state.getWorkerTopologyContext());
-        }
-        return transferDeserializer.deserialize(message);
     }
 }

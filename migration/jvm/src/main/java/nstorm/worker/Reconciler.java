@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import nstorm.hook.Faults;
 import nstorm.wire.Assigned;
 import nstorm.wire.Entry;
 import nstorm.wire.ExecutorId;
@@ -14,21 +15,22 @@ import nstorm.wire.Slot;
 import nstorm.wire.Way;
 import nstorm.wire.report.EntryAck;
 import nstorm.wire.report.EntryState;
-import nstorm.worker.Desired.Part;
-import nstorm.worker.Desired.Action;
+import nstorm.worker.plan.Desired;
+import nstorm.worker.plan.Desired.Action;
+import nstorm.worker.plan.Desired.Part;
+import nstorm.worker.plan.FailedStarts;
+import nstorm.worker.plan.MovedExecutors;
+import nstorm.worker.plan.Owners;
+import nstorm.worker.plan.RefusedOpens;
 
 /**
  * Makes this worker match its {@link Desired} parts: starts, routes, drains and stops single executors
- * until reality fits, and says how far it is. Phases are only successive desired states.
+ * until reality fits. Phases are only successive desired states.
  */
 final class Reconciler {
-    private static final long DRAINED_MS = 50;
     /** Longer: a source that has not read of the undo yet still forwards to this copy. */
     private static final long RETIRED_MS = 1000;
     private static final long STATUS_NANOS = TimeUnit.SECONDS.toNanos(1);
-    private static final long OTHERS_NANOS = TimeUnit.SECONDS.toNanos(5);
-    /** A JVM that has stood still for long may have been given up meanwhile, and its plan been followed by others. */
-    private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final int FAILED_OPENS_MAX = 2;
     private static final long OPEN_NANOS = TimeUnit.SECONDS.toNanos(30);
 
@@ -37,23 +39,21 @@ final class Reconciler {
     private final Owners owners = new Owners();
     private final FailedStarts failedStarts = new FailedStarts();
     private final RefusedOpens refusedOpens = new RefusedOpens();
+    private final EntryAcks acks;
     private Map<ExecutorId, Assigned> routedFrom = Map.of();
     private Map<ExecutorId, Slot> routedOver = Map.of();
     private Set<Slot> connectedTo = Set.of();
-    private boolean emptied;
-    /** Since when a target waits for connections to others; 0 if none does. */
-    private long awaitedNanos;
     private long statusNanos = System.nanoTime();
-    private long polledNanos;
 
     Reconciler(HookedWorker worker) {
         this.worker = worker;
         moved = new MovedExecutors(worker.me);
+        acks = new EntryAcks(worker, refusedOpens);
     }
 
     /** One pass; returns what to acknowledge. */
     List<EntryAck> pass() {
-        polledNanos = System.nanoTime();
+        long polledNanos = System.nanoTime();
         boolean newer = worker.overlay.poll();
         Plan plan = worker.overlay.plan();
         Map<ExecutorId, Assigned> assigned = worker.overlay.assigned();
@@ -63,12 +63,9 @@ final class Reconciler {
             worker.expectMisrouted();
             worker.tables.reconnect();
         } else {
-            worker.copies.values().forEach(ExecutorCopy::size);
+            worker.copies.values().forEach(copy -> copy.state.size());
         }
         List<Part> parts = Desired.of(assigned, plan, worker.me, moved.unsettled());
-        if (parts.stream().noneMatch(part -> part.action() == Action.PREPARE)) {
-            awaitedNanos = 0;
-        }
         Map<ExecutorId, Slot> laid = worker.overlay.laid();
         refusedOpens.follow(parts, assigned, this::cannotOpen);
         for (Part part : parts) {
@@ -78,7 +75,7 @@ final class Reconciler {
         worker.order.follow(plan);
         worker.transfer.follow(plan);
         // Before the routes: these take some milliseconds, and meanwhile the bolt's own thread writes its state.
-        parts.forEach(this::carry);
+        parts.forEach(part -> worker.transfer.carry(part, worker.stateOf(part.executor()), polledNanos));
         Set<Slot> ends = worker.overlay.ends();
         boolean changed = assigned != routedFrom || !laid.equals(routedOver) || !ends.equals(connectedTo);
         boolean rerouted = route(parts, changed);
@@ -86,7 +83,7 @@ final class Reconciler {
         routedOver = laid;
         connectedTo = ends;
         if (newer) {
-            worker.forwarder.planAdvanced();
+            worker.routing.planAdvanced();
         }
         if (changed) {
             owners.changed(plan, assigned).forEach(worker.backPressure::clearFlags);
@@ -95,8 +92,7 @@ final class Reconciler {
         for (Part part : parts) {
             retire(part);
         }
-        emptied = worker.emptied();
-        return acks(plan, parts, assigned);
+        return acks.of(plan, parts, assigned);
     }
 
     /** True while something is under way that should be looked at often. */
@@ -120,7 +116,7 @@ final class Reconciler {
     }
 
     private boolean settled(ExecutorId executor, Assigned nowOrNull) {
-        ExecutorCopy copy = worker.copies.get(executor);
+        ExecutorCopy copy = worker.copyOf(executor);
         boolean assignedHere = nowOrNull != null && nowOrNull.slot().equals(worker.me);
         // One that is stopping, such as a spout in close() when its move is undone, makes room for a new copy first.
         return assignedHere ? worker.tables.delivers(executor) && (copy == null || !copy.stopping()) : copy == null;
@@ -128,9 +124,9 @@ final class Reconciler {
 
     private void reapStopped() {
         for (ExecutorCopy copy : new ArrayList<>(worker.copies.values())) {
-            boolean failed = moved.contains(copy.id) && !copy.ready() && !copy.alive() && !copy.stopping();
+            boolean failed = moved.contains(copy.id()) && !copy.ready() && !copy.alive() && !copy.stopping();
             if (failed) {
-                failedStarts.add(copy.id, System.nanoTime());
+                failedStarts.add(copy.id(), System.nanoTime());
             }
             if (failed || copy.stopping() && !copy.alive()) {
                 worker.takeDown(copy);
@@ -139,13 +135,13 @@ final class Reconciler {
     }
 
     private boolean cannotOpen(ExecutorId executor) {
-        ExecutorCopy copy = worker.copies.get(executor);
+        ExecutorCopy copy = worker.copyOf(executor);
         return failedStarts.times(executor) >= FAILED_OPENS_MAX || copy != null && copy.opensFor(OPEN_NANOS);
     }
 
     private void prepare(Part part, boolean still) {
         ExecutorId executor = part.executor();
-        ExecutorCopy copy = worker.copies.get(executor);
+        ExecutorCopy copy = worker.copyOf(executor);
         if (refusedOpens.contains(part)) {
             if (copy != null) {
                 copy.stop(worker.handOver);
@@ -154,7 +150,7 @@ final class Reconciler {
         }
         boolean ends = part.action() == Action.STOP || part.action() == Action.RETIRE;
         if (copy != null && !ends) {
-            copy.holdStill(still && !worksOn(part, copy));
+            copy.state.holdStill(still && !worksOn(part, copy));
         }
         if (!wanted(part) || copy != null && copy.ready()) {
             failedStarts.forget(executor);
@@ -166,7 +162,7 @@ final class Reconciler {
                 Faults.report("starting executor " + executor, e);
             }
         }
-        ExecutorCopy now = worker.copies.get(executor);
+        ExecutorCopy now = worker.copyOf(executor);
         if (part.action() == Action.RUN && now != null) {
             worker.run(now);
         }
@@ -183,7 +179,7 @@ final class Reconciler {
 
     /** In an undo such a copy ends at once: the source works again with the state as it was, and two must not. */
     private static boolean begun(Part part, ExecutorCopy copy) {
-        return part.entry() != null && copy.begunWith(part.entry().id());
+        return part.entry() != null && copy.state.begunWith(part.entry().id());
     }
 
     /** A target that has begun, and a source whose state nobody has asked for, as it reaches no new owner. */
@@ -196,10 +192,10 @@ final class Reconciler {
         List<Part> leaving = new ArrayList<>();
         boolean claimed = false;
         for (Part part : parts) {
-            ExecutorCopy copy = worker.copies.get(part.executor());
+            ExecutorCopy copy = worker.copyOf(part.executor());
             boolean here = worker.tables.delivers(part.executor());
             if (part.action() == Action.RUN && copy != null && copy.receives() && !copy.stopping() && !here) {
-                copy.keep();
+                copy.drain.keep();
                 worker.claim(copy);
                 claimed = true;
             } else if (part.action() != Action.RUN && part.action() != Action.FINISH && here && copy != null
@@ -213,9 +209,9 @@ final class Reconciler {
             worker.state.refreshConnections();
         }
         for (Part part : leaving) {
-            ExecutorCopy copy = worker.copies.get(part.executor());
+            ExecutorCopy copy = worker.copyOf(part.executor());
             if (copy != null && part.action() != Action.RETIRE) {
-                copy.forward(worker.handOver, part.action() == Action.DRAIN && worker.order.atEnd(part.executor().start()));
+                copy.drain.forward(worker.handOver, part.action() == Action.DRAIN && worker.order.atEnd(part.executor().start()));
             }
             worker.stopDelivering(part.executor(), copy);
         }
@@ -242,149 +238,19 @@ final class Reconciler {
     }
 
     private void retire(Part part) {
-        ExecutorCopy copy = worker.copies.get(part.executor());
+        ExecutorCopy copy = worker.copyOf(part.executor());
         if (copy == null || copy.stopping() || mustGoOn(part)) {
             return;
         }
         if (part.action() == Action.DRAIN) {
-            copy.drained(DRAINED_MS, worker.handOver);
+            copy.drain.drained(CopyDrain.DRAINED_MS, worker.handOver);
         } else if (part.action() == Action.FINISH) {
-            copy.finish(worker.handOver);
+            copy.drain.finish(worker.handOver);
         } else if (part.action() == Action.STOP
                 || part.action() == Action.RETIRE
-                && (!copy.ready() || copy.spout() || copy.holdsStill() || begun(part, copy) || copy.drained(RETIRED_MS, worker.handOver)
-                || copy.emptyingFor(worker.messageTimeoutSecs))) {
+                && (!copy.ready() || copy.spout() || copy.state.holdsStill() || begun(part, copy)
+                || copy.drain.drained(RETIRED_MS, worker.handOver) || copy.drain.emptyingFor(worker.routing.messageTimeoutSecs))) {
             copy.stop(worker.handOver);
         }
-    }
-
-    /**
-     * In PREPARE the source sends ahead what it can; in CARRY it sends its state, and the target takes it and begins. In RECALL
-     * neither does any more, and this thread alone tells whether the target had begun. What fails takes its own move back,
-     * and no other's pass.
-     */
-    private void carry(Part part) {
-        ExecutorCopy copy = worker.copies.get(part.executor());
-        Entry entry = part.entry();
-        if (copy == null || entry == null || entry.way() != Way.CARRY) {
-            return;
-        }
-        try {
-            if (entry.phase() == Phase.PREPARE) {
-                sendAhead(part, copy);
-            } else if (entry.phase() == Phase.CARRY) {
-                carryOver(part, copy);
-            }
-        } catch (RuntimeException | OutOfMemoryError e) {
-            copy.refuse("carrying", e);
-        }
-    }
-
-    private void sendAhead(Part part, ExecutorCopy copy) {
-        if (part.action() == Action.PREPARE) {
-            worker.transfer.takeAhead(part.entry());
-        } else if (part.action() == Action.RUN && copy.ready() && copy.stateFields() != null) {
-            worker.transfer.sendAhead(part.entry(), copy);
-        }
-    }
-
-    private void carryOver(Part part, ExecutorCopy copy) {
-        if (part.action() == Action.CARRY && copy.holdsStill()) {
-            worker.transfer.send(part.entry(), copy);
-        } else if (part.action() == Action.RUN && copy.ready()) {
-            worker.transfer.load(part.entry(), copy);
-            if (copy.refused()) {
-                worker.transfer.answer(part.entry(), copy);
-            }
-            if (copy.loadedWith(part.entry().id()) && !copy.refused() && System.nanoTime() - polledNanos < FRESH_NANOS) {
-                copy.begin(part.entry().id());
-            }
-        }
-    }
-
-    private List<EntryAck> acks(Plan planOrNull, List<Part> parts, Map<ExecutorId, Assigned> assigned) {
-        List<EntryAck> acks = new ArrayList<>();
-        List<Entry> unknown = planOrNull == null ? List.of() : planOrNull.notUnderstood();
-        for (Part part : parts) {
-            if (part.entry() != null && unknown.stream().noneMatch(entry -> entry.id().equals(part.entry().id()))) {
-                acks.add(ack(part.entry(), state(part), assigned));
-            }
-        }
-        unknown.forEach(entry -> acks.add(ack(entry, EntryState.NOT_UNDERSTOOD, assigned)));
-        return acks;
-    }
-
-    private static EntryAck ack(Entry entry, EntryState state, Map<ExecutorId, Assigned> assigned) {
-        Assigned now = assigned.get(entry.executor());
-        return new EntryAck(entry.id(), state, now == null ? null : now.slot());
-    }
-
-    private EntryState state(Part part) {
-        ExecutorCopy copy = worker.copies.get(part.executor());
-        boolean here = worker.tables.delivers(part.executor());
-        return switch (part.action()) {
-            case PREPARE -> copy != null && copy.prepared() && mayFollow(part.entry()) ? EntryState.READY : EntryState.NONE;
-            case RUN -> refusedOpens.contains(part) ? EntryState.REFUSED
-                    : copy != null && copy.stopping() ? copy.stuck() ? EntryState.STUCK : EntryState.NONE
-                    : !here ? EntryState.NONE : ahead(part.entry()) ? proved(part.entry(), copy) : running(part.entry(), copy);
-            case CARRY -> here ? EntryState.NONE : copy == null ? EntryState.STOPPED
-                    : copy.refused() ? EntryState.REFUSED : EntryState.DRAINED;
-            case DRAIN -> here ? EntryState.NONE : copy == null || copy.drained(DRAINED_MS, worker.handOver) ? EntryState.DRAINED : EntryState.ROUTED;
-            case FINISH -> copy == null ? gone(part) : copy.stuck() ? EntryState.STUCK
-                    : copy.staysOpen() ? EntryState.REFUSED : EntryState.ROUTED;
-            case STOP, RETIRE -> copy == null ? gone(part) : copy.stuck() ? EntryState.STUCK : EntryState.ROUTED;
-            case WATCH -> ahead(part.entry()) || !worker.overlay.reaches(part.entry())
-                    ? EntryState.NONE : EntryState.ROUTED;
-        };
-    }
-
-    /** In PREPARE a source looks whether its bolts may be in two places at once: later it would be too late. */
-    private static EntryState proved(Entry entry, ExecutorCopy copyOrNull) {
-        if (entry.phase() != Phase.PREPARE || entry.way() != Way.LIVE || copyOrNull == null || !copyOrNull.ready()) {
-            return EntryState.NONE;
-        }
-        Boolean proved = copyOrNull.provedLive(entry.id());
-        return proved == null ? EntryState.NONE : proved ? EntryState.READY : EntryState.REFUSED;
-    }
-
-    /** Whether the phase after PREPARE may come; once it has, as in QUIET, nothing is waited for any more. */
-    private boolean mayFollow(Entry entry) {
-        return entry.phase() != Phase.PREPARE
-                || reachesOthers() && (entry.way() != Way.CARRY || worker.transfer.awaits(entry.id()));
-    }
-
-    /** A worker that is there is connected to soon; one that is away may stay so, and nothing can be lost to it. */
-    private boolean reachesOthers() {
-        Set<Slot> reached = worker.tables.connected();
-        if (worker.overlay.assigned().values().stream().map(Assigned::slot)
-                .allMatch(slot -> slot.equals(worker.me) || reached.contains(slot))) {
-            awaitedNanos = 0;
-            return true;
-        }
-        long now = System.nanoTime();
-        awaitedNanos = awaitedNanos == 0 ? now : awaitedNanos;
-        return now - awaitedNanos > OTHERS_NANOS;
-    }
-
-    /** True while nothing is asked of any worker but the target. */
-    private static boolean ahead(Entry entry) {
-        return entry.phase() == Phase.OPEN || entry.phase() == Phase.PREPARE;
-    }
-
-    private static EntryState running(Entry entry, ExecutorCopy copyOrNull) {
-        if (entry.phase().absorbed()) {
-            return copyOrNull != null && copyOrNull.ready() ? EntryState.ROUTED : EntryState.NONE;
-        }
-        if (entry.phase() != Phase.CARRY && entry.phase() != Phase.RECALL || copyOrNull == null) {
-            return EntryState.ROUTED;
-        }
-        return copyOrNull.begunWith(entry.id()) ? EntryState.LOADED : copyOrNull.refused() ? EntryState.REFUSED : EntryState.ROUTED;
-    }
-
-    /** Once it says STOPPED, Storm may end a worker that has nothing left: until then it hands tuples on. */
-    private EntryState gone(Part part) {
-        boolean opened = part.action() == Action.RETIRE && part.entry().opens() != null;
-        boolean closing = (part.action() == Action.STOP || opened) && worker.copies.isEmpty();
-        return closing && !emptied ? EntryState.ROUTED : EntryState.STOPPED;
     }
 }

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
+import nstorm.hook.Faults;
 import org.apache.storm.executor.Executor;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -36,7 +37,7 @@ final class UserCleanup {
     static void shutDown(ExecutorCopy copy, boolean cleanUp) {
         if (cleanUp) {
             // The user's cleanup() may block: it has a thread of its own.
-            Thread thread = new Thread(() -> contained(copy, copy.running::shutdown), "nstorm-cleanup-" + copy.id);
+            Thread thread = new Thread(() -> contained(copy, copy.running::shutdown), "nstorm-cleanup-" + copy.id());
             thread.setDaemon(true);
             thread.start();
         } else {
@@ -56,7 +57,7 @@ final class UserCleanup {
             shutdown.run();
         } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError e) {
             // What escapes a thread of the worker ends the worker.
-            Faults.report("shutting down executor " + copy.id, e);
+            Faults.report("shutting down executor " + copy.id(), e);
         }
     }
 }

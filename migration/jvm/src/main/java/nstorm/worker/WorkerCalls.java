@@ -5,10 +5,16 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.locks.ReentrantLock;
+import nstorm.hook.Faults;
 import nstorm.hook.HookStatus;
 import nstorm.load.Traffic;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Slot;
+import nstorm.worker.exit.StopSwitch;
+import nstorm.worker.plan.PlanOverlay;
+import nstorm.worker.routes.Routes;
+import nstorm.worker.storm.CancellableTicks;
+import nstorm.worker.storm.StormFields;
 import org.apache.storm.StormTimer;
 import org.apache.storm.daemon.worker.Worker;
 import org.apache.storm.daemon.worker.WorkerState;
@@ -132,7 +138,7 @@ public final class WorkerCalls {
         if (now == null) {
             return;
         }
-        Routes routes = now.worker.routes;
+        Routes routes = now.worker.tables.routes;
         int size = batch.size();
         for (int i = 0; i < size; i++) {
             if (routes.arrival(batch.get(i).dest) == null) {
@@ -148,12 +154,13 @@ public final class WorkerCalls {
      */
     public static void afterBatch(ArrayList<AddressedTuple> batch) {
         WorkerLoop now = loop;
-        if (now == null || now.worker.producerBatch <= 1) {
+        if (now == null || now.worker.routing.producerBatch <= 1) {
             return;
         }
+        Routes routes = now.worker.tables.routes;
         int size = batch.size();
         for (int i = 0; i < size; i++) {
-            JCQueue queue = now.worker.routes.arrival(batch.get(i).dest);
+            JCQueue queue = routes.arrival(batch.get(i).dest);
             if (queue != null) {
                 queue.tryFlush();
             }
@@ -210,7 +217,7 @@ public final class WorkerCalls {
         for (Map.Entry<Integer, ArrayList<TaskMessage>> bundle : bundles.entrySet()) {
             NodeInfo node = taskToNode.get(bundle.getKey());
             if (!bundle.getValue().isEmpty() && node != null && PlanOverlay.slot(node).equals(now.worker.me)) {
-                now.worker.takeBack(bundle.getValue());
+                now.worker.routing.takeBack(bundle.getValue());
             }
         }
     }

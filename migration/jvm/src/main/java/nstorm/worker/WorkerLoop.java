@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import nstorm.hook.Faults;
 import nstorm.hook.HookStatus;
 import nstorm.load.LoadSampler;
 import nstorm.store.LateSampleStore;
@@ -22,6 +23,7 @@ import nstorm.wire.Slot;
 import nstorm.wire.Way;
 import nstorm.wire.report.EntryAck;
 import nstorm.wire.report.WorkerAck;
+import nstorm.worker.plan.PlanOverlay;
 import org.apache.storm.daemon.worker.WorkerState;
 import org.apache.storm.generated.Assignment;
 import org.apache.storm.generated.NodeInfo;
@@ -102,7 +104,7 @@ final class WorkerLoop implements Runnable {
     private List<LoadSampler.Running> loads() {
         List<LoadSampler.Running> all = new ArrayList<>();
         for (ExecutorCopy copy : worker.copies.values()) {
-            all.add(new LoadSampler.Running(copy.id, copy.component, copy.threadId(), copy.queue, copy.pinned()));
+            all.add(new LoadSampler.Running(copy.id(), copy.component, copy.threadId(), copy.queue(), copy.pinned()));
         }
         return all;
     }
@@ -142,18 +144,18 @@ final class WorkerLoop implements Runnable {
     private record Executors(List<ExecutorId> ids, List<WorkerAck.Pinned> pinned, List<WorkerAck.ExecutorWay> ways) {
         static Executors of(Collection<ExecutorCopy> copies) {
             Executors all = new Executors(new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
-            copies.stream().sorted(Comparator.comparingInt(copy -> copy.id.start())).forEach(all::add);
+            copies.stream().sorted(Comparator.comparingInt(copy -> copy.id().start())).forEach(all::add);
             return all;
         }
 
         private void add(ExecutorCopy copy) {
-            ids.add(copy.id);
+            ids.add(copy.id());
             String reason = copy.pinned();
             if (reason != null) {
-                pinned.add(new WorkerAck.Pinned(copy.id, reason));
+                pinned.add(new WorkerAck.Pinned(copy.id(), reason));
             }
             if (copy.way() != Way.LIVE) {
-                ways.add(new WorkerAck.ExecutorWay(copy.id, copy.way()));
+                ways.add(new WorkerAck.ExecutorWay(copy.id(), copy.way()));
             }
         }
     }

@@ -17,7 +17,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import javax.management.MBeanServer;
 import javax.management.ObjectName;
+import nstorm.hook.Faults;
 import nstorm.wire.ExecutorId;
+import nstorm.worker.storm.StormFields;
 import org.apache.storm.Config;
 import org.apache.storm.LocalCluster;
 import org.apache.storm.StormTimer;
@@ -201,7 +203,7 @@ class ExecutorChurnIT {
         ExecutorCopy old = worker.copies.get(id);
         worker.tables.renounce(id);
         worker.stopDelivering(id, null);
-        old.forward(worker.handOver, false);
+        old.drain.forward(worker.handOver, false);
         old.stop(worker.handOver);
         await("executor " + id + " stopped", moving(worker, () -> !worker.copies.containsKey(id)));
         worker.start(worker.factory.begin(id, false), false, false);
@@ -211,12 +213,12 @@ class ExecutorChurnIT {
     }
 
     private static ExecutorId idOf(HookedWorker worker, String component) {
-        return worker.copies.values().stream().filter(c -> c.component.equals(component)).findFirst().orElseThrow().id;
+        return worker.copies.values().stream().filter(c -> c.component.equals(component)).findFirst().orElseThrow().id();
     }
 
     /** Pending tuples are acked first, and the next copy opens only once this one is closed. */
     private static void spoutTurn(HookedWorker worker, ExecutorId id) throws Exception {
-        worker.copies.get(id).finish(worker.handOver);
+        worker.copies.get(id).drain.finish(worker.handOver);
         await("spout " + id + " closed", moving(worker, () -> !worker.copies.containsKey(id)));
         worker.start(worker.factory.begin(id, false), false, false);
         ExecutorCopy copy = worker.copies.get(id);

@@ -11,6 +11,8 @@ import java.util.Queue;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
 import nstorm.worker.OneWorker.Sink;
+import nstorm.worker.routes.HandOver;
+import nstorm.worker.routes.MisroutedTuples;
 import org.apache.storm.tuple.AddressedTuple;
 import org.apache.storm.utils.JCQueue;
 import org.junit.jupiter.api.AfterAll;
@@ -55,7 +57,7 @@ class HandOverIT {
 
     @BeforeEach
     void noRoom() {
-        full = new HandOver(one.worker.state, one.worker.routes, misrouted);
+        full = new HandOver(one.worker.state, one.worker.tables.routes, misrouted);
         for (int i = 0; i < ROOM; i++) {
             misrouted.offer(new AddressedTuple(1, null));
         }
@@ -75,15 +77,15 @@ class HandOverIT {
     @Test
     void anExecutorThatHandsItsQueueOnWaitsForRoom() throws Exception {
         ExecutorCopy sink = one.worker.copies.get(one.id);
-        sink.forward(full, true);
-        await("what comes waits in its queue", () -> sink.queue.size() > 200);
+        sink.drain.forward(full, true);
+        await("what comes waits in its queue", () -> sink.queue().size() > 200);
         long executed = Sink.EXECUTED.get();
         Thread.sleep(200);
         assertEquals(executed, Sink.EXECUTED.get());
         assertEquals(ROOM, misrouted.parked());
         gate.open = true;
         await("handed on", () -> misrouted.forwarded.get() > ROOM + 200);
-        sink.keep();
+        sink.drain.keep();
         one.awaitTuples();
     }
 
@@ -91,10 +93,10 @@ class HandOverIT {
     void aBoltThatWasCleanedUpEndsOnceThereIsRoomForWhatItHeldBack() throws Exception {
         ExecutorId id = one.idOf("holder");
         ExecutorCopy holder = one.worker.copies.get(id);
-        JCQueue queue = holder.queue;
+        JCQueue queue = holder.queue();
         Holder.takesMs = 3;
         await("a backlog", () -> queue.size() > 200);
-        holder.finish(full);
+        holder.drain.finish(full);
         await("it is cleaned up", holder::cleanedUp);
         Thread.sleep(200);
         assertTrue(holder.alive());

@@ -48,7 +48,7 @@ import org.apache.storm.utils.Utils;
  * A real worker in this JVM, hooked by the real jar, that follows plans as a node's agent would write them.
  * It is the topology's only one: the other ends of its moves are slots where nothing of Storm runs.
  */
-final class OneWorker implements AutoCloseable {
+public final class OneWorker implements AutoCloseable {
     /** Emits a tuple about every millisecond, and notes what Storm asks of it. */
     public static final class Source extends BaseRichSpout {
         static final AtomicLong EMITTED = new AtomicLong();
@@ -283,7 +283,7 @@ final class OneWorker implements AutoCloseable {
     }
 
     ExecutorId idOf(String component) {
-        return worker.copies.values().stream().filter(c -> c.component.equals(component)).findFirst().orElseThrow().id;
+        return worker.copies.values().stream().filter(c -> c.component.equals(component)).findFirst().orElseThrow().id();
     }
 
     static int freePort() throws Exception {
@@ -314,7 +314,7 @@ final class OneWorker implements AutoCloseable {
         thread.start();
     }
 
-    static void await(String what, BooleanSupplier condition) throws InterruptedException {
+    public static void await(String what, BooleanSupplier condition) throws InterruptedException {
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
         while (!condition.getAsBoolean()) {
             assertTrue(System.nanoTime() < end, "waited 60 s in vain: " + what);

@@ -26,9 +26,10 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
-import nstorm.state.Whole;
+import nstorm.hook.Faults;
 import nstorm.state.FirstPass;
 import nstorm.state.StateBytes;
+import nstorm.state.Whole;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
 import nstorm.wire.Plan;
@@ -37,6 +38,15 @@ import nstorm.wire.Way;
 import nstorm.worker.OneWorker.Batch;
 import nstorm.worker.OneWorker.Sink;
 import nstorm.worker.OneWorker.Source;
+import nstorm.worker.exit.StopSwitch;
+import nstorm.worker.plan.PlanOverlay;
+import nstorm.worker.routes.OrderGate;
+import nstorm.worker.routes.OrderMarker;
+import nstorm.worker.routes.TupleRouting;
+import nstorm.worker.state.MoveKeys;
+import nstorm.worker.state.PieceSender;
+import nstorm.worker.state.StateArrivalsTest;
+import nstorm.worker.storm.StormFields;
 import org.apache.storm.Config;
 import org.apache.storm.StormTimer;
 import org.apache.storm.cluster.ZKStateStorage;
@@ -124,7 +134,7 @@ class ReconcilerIT {
         assertNull(one.worker.state.getExecutorReceiveQueueMap().get(one.id.toStorm()));
         assertEquals(0, StopSwitch.ATTENDED.get());
         Map<Integer, JCQueue> queues = StormFields.get(StormFields.TASK_TO_QUEUE, one.worker.state);
-        await("its queue is forgotten", () -> queues.get(one.id.start()) != copy.queue);
+        await("its queue is forgotten", () -> queues.get(one.id.start()) != copy.queue());
     }
 
     @ParameterizedTest
@@ -267,7 +277,7 @@ class ReconcilerIT {
     private static JCQueue backlog() throws Exception {
         // 50 of them take 5 s, longer than a plan takes to be followed.
         Sink.takesMs = 100;
-        JCQueue queue = one.worker.copies.get(one.id).queue;
+        JCQueue queue = one.worker.copies.get(one.id).queue();
         await("a backlog", () -> queue.size() > 100);
         return queue;
     }
@@ -312,7 +322,7 @@ class ReconcilerIT {
         giveKey("m");
         ExecutorCopy copy = one.worker.copies.get(one.id);
         await("its state has been written", () -> one.worker.transfer.isSending("m"));
-        await("what waited has gone on", () -> copy.queue.size() == 0);
+        await("what waited has gone on", () -> copy.queue().size() == 0);
         nothingIsExecuted();
         Sink sink = sink();
         long count = sink.count;
@@ -376,7 +386,7 @@ class ReconcilerIT {
         one.awaitAck("m", "DRAINED");
         giveKey("m");
         ExecutorCopy copy = one.worker.copies.get(one.id);
-        await("what waited has gone on", () -> copy.queue.size() == 0);
+        await("what waited has gone on", () -> copy.queue().size() == 0);
         one.plan("m", one.worker.me, one.elsewhere, Phase.UNDO);
         one.awaitAck("m", "ROUTED");
         one.awaitTuples();
@@ -492,7 +502,7 @@ class ReconcilerIT {
         one.ordered = false;
         one.plan("m", one.worker.me, one.elsewhere, Phase.STOP);
         await("its gate is gone", () -> !one.worker.tables.hasTask(OrderMarker.oldWay(one.id.start())));
-        await("its queue is not looked at any more", () -> one.worker.routes.arrival(one.id.start()) == null);
+        await("its queue is not looked at any more", () -> one.worker.tables.routes.arrival(one.id.start()) == null);
         await("nothing waits", () -> one.worker.misrouted.parked() == 0);
         long before = one.worker.misrouted.forwarded.get();
         lateMarker();
@@ -535,7 +545,7 @@ class ReconcilerIT {
         await("it reads its state", () -> Slow.READING.getCount() == 0);
         recall();
         Slow.GATE.countDown();
-        await("it has read it", () -> one.worker.copies.get(one.id).hasState("m"));
+        await("it has read it", () -> one.worker.copies.get(one.id).state.isSet("m"));
         nothingIsExecuted();
         one.awaitAck("m", "ROUTED");
     }
@@ -611,7 +621,7 @@ class ReconcilerIT {
         one.way = "carry";
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         one.awaitAck("m", "ROUTED");
-        await("tuples wait", () -> one.worker.copies.get(one.id).queue.size() > 10);
+        await("tuples wait", () -> one.worker.copies.get(one.id).queue().size() > 10);
         long before = Sink.EXECUTED.get();
         one.plan("m", one.elsewhere, one.worker.me, Phase.UNDO);
         one.awaitAck("m", "STOPPED");
@@ -663,7 +673,7 @@ class ReconcilerIT {
     /** Why it stays, but for what only says how it moves. */
     private static String refusal() {
         ExecutorCopy copy = one.worker.copies.get(one.id);
-        return copy.stateFields() == null ? copy.pinned() : null;
+        return copy.state.fields() == null ? copy.pinned() : null;
     }
 
     /** As tuples that Netty has just brought. */
@@ -1000,16 +1010,16 @@ class ReconcilerIT {
 
     /** Its thread emits after it has taken all that its queue held. */
     private static void onceTheSpoutHasTakenWhatWaits() throws Exception {
-        JCQueue queue = one.worker.copies.get(one.idOf("source")).queue;
+        JCQueue queue = one.worker.copies.get(one.idOf("source")).queue();
         await("the spout's queue is empty", () -> queue.size() == 0);
         long emitted = Source.EMITTED.get();
         await("the spout emits", () -> Source.EMITTED.get() > emitted + 1);
     }
 
     private static void setMessageTimeout(long secs) throws Exception {
-        Field field = HookedWorker.class.getDeclaredField("messageTimeoutSecs");
+        Field field = TupleRouting.class.getDeclaredField("messageTimeoutSecs");
         field.setAccessible(true);
-        field.setLong(one.worker, secs);
+        field.setLong(one.worker.routing, secs);
     }
 
     private static Slot route() {

@@ -18,6 +18,8 @@ import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
 import nstorm.wire.Slot;
 import nstorm.wire.Way;
+import nstorm.worker.exit.StopSwitch;
+import nstorm.worker.storm.StormFields;
 import org.apache.storm.daemon.Task;
 import org.apache.storm.utils.JCQueue;
 import org.junit.jupiter.api.AfterAll;
@@ -106,7 +108,7 @@ class RenewIT {
         takes();
         leaves(Phase.QUIET);
         one.awaitAck("m", "ROUTED");
-        JCQueue queue = one.worker.copies.get(holder).queue;
+        JCQueue queue = one.worker.copies.get(holder).queue();
         await("what comes waits in its queue", () -> queue.size() > 500);
         long taken = Holder.TAKEN.get();
         Thread.sleep(1500);
@@ -130,7 +132,7 @@ class RenewIT {
     void anUndoBeforeItIsCleanedUpFindsItAsItWasAndItsTuplesInTheirOrder() throws Exception {
         Holder.waits = true;
         Holder.takesMs = 3;
-        JCQueue queue = one.worker.copies.get(holder).queue;
+        JCQueue queue = one.worker.copies.get(holder).queue();
         await("a backlog", () -> queue.size() > 100);
         long inverted = Holder.INVERTED.get();
         for (int i = 0; i < 20; i++) {
@@ -150,7 +152,7 @@ class RenewIT {
     @Test
     void whatWaitsGoesToTheTargetAndNothingIsLost() throws Exception {
         Holder.takesMs = 3;
-        JCQueue queue = one.worker.copies.get(holder).queue;
+        JCQueue queue = one.worker.copies.get(holder).queue();
         await("a backlog", () -> queue.size() > 100);
         long forwarded = one.worker.misrouted.forwarded.get();
         leaves(Phase.QUIET);
@@ -180,7 +182,7 @@ class RenewIT {
         Holder.prepareGate = new CountDownLatch(1);
         long taken = Holder.TAKEN.get();
         comes(Phase.STOP);
-        JCQueue queue = one.worker.copies.get(holder).queue;
+        JCQueue queue = one.worker.copies.get(holder).queue();
         await("what comes waits in its queue", () -> queue.size() > 100);
         one.awaitAck("m", "NONE");
         assertFalse(Holder.HELD.get());

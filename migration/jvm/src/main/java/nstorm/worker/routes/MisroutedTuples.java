@@ -1,0 +1,196 @@
+package nstorm.worker.routes;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import nstorm.hook.Faults;
+import org.apache.storm.messaging.TaskMessage;
+import org.apache.storm.serialization.ITupleDeserializer;
+import org.apache.storm.tuple.AddressedTuple;
+import org.apache.storm.utils.JCQueue;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Tuples that reached a worker which does not (or not yet) own their task: forwarded to the owner,
+ * parked until it is ready, never delivered twice.
+ *
+ * <p>One thread, off Storm's own: Netty and executor threads only enqueue. It also works off the queues
+ * of stopped executors until no producer can still hold them ({@code topology.message.timeout.secs}).
+ */
+public final class MisroutedTuples implements Runnable {
+    /** Where one tuple can go right now. */
+    public interface Delivery {
+        /** True if delivered; false to try again later; must not block. What it throws costs this tuple alone. */
+        boolean deliver(AddressedTuple tuple);
+
+        /** Called after a round that delivered something, to flush batches of this thread. */
+        void flush();
+    }
+
+    private record Retired(JCQueue queue, long untilNanos, Runnable onEnd) {
+    }
+
+    private static final Logger LOG = LoggerFactory.getLogger(MisroutedTuples.class);
+    private static final int LIMIT = 200_000;
+    private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+    private static final long RETIRED_POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
+    public final AtomicLong forwarded = new AtomicLong();
+    public final AtomicLong dropped = new AtomicLong();
+    private final AtomicInteger waiting = new AtomicInteger();
+    private final Queue<AddressedTuple> inbox = new ConcurrentLinkedQueue<>();
+    private final Queue<Retired> retiring = new ConcurrentLinkedQueue<>();
+    private final Map<Integer, ArrayDeque<AddressedTuple>> byTask = new HashMap<>();
+    private final AtomicBoolean reportedDrop = new AtomicBoolean();
+    private final Delivery delivery;
+    private final Thread thread;
+
+    public MisroutedTuples(Delivery delivery) {
+        this.delivery = delivery;
+        thread = new Thread(this, "nstorm-misrouted");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    /** Tuples waiting here. */
+    public int parked() {
+        return waiting.get();
+    }
+
+    /** Whether what can wait may be offered: half of the places are for what cannot. */
+    boolean hasRoom() {
+        return waiting.get() < LIMIT / 2;
+    }
+
+    /** Takes a tuple over; beyond the limit it is dropped and counted, as Storm's overflow does. */
+    public void offer(AddressedTuple tuple) {
+        if (waiting.incrementAndGet() > LIMIT) {
+            waiting.decrementAndGet();
+            dropped.incrementAndGet();
+            return;
+        }
+        inbox.add(tuple);
+        LockSupport.unpark(thread);
+    }
+
+    /** Takes messages over that Storm was about to send; one that cannot be read is dropped and counted. */
+    void takeBack(List<TaskMessage> messages, ITupleDeserializer reader) {
+        for (TaskMessage message : messages) {
+            try {
+                offer(new AddressedTuple(message.task(), reader.deserialize(message.message())));
+            } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError e) {
+                drop("reading", message.task(), e);
+            }
+        }
+        messages.clear();
+    }
+
+    /** Forwards what still arrives in the queue of a dead executor, as there is room, then runs {@code onEnd}. */
+    public void retire(JCQueue queue, long forSecs, Runnable onEnd) {
+        retiring.add(new Retired(queue, System.nanoTime() + TimeUnit.SECONDS.toNanos(forSecs), onEnd));
+        LockSupport.unpark(thread);
+    }
+
+    @Override
+    public void run() {
+        while (true) {
+            try {
+                boolean progress = round();
+                if (!progress) {
+                    LockSupport.parkNanos(pauseNanos());
+                }
+            } catch (RuntimeException | LinkageError e) {
+                LOG.error("forwarding misrouted tuples failed; going on", e);
+                LockSupport.parkNanos(TimeUnit.SECONDS.toNanos(1));
+            }
+        }
+    }
+
+    private long pauseNanos() {
+        if (!byTask.isEmpty()) {
+            return RETRY_NANOS;
+        }
+        return retiring.isEmpty() ? Long.MAX_VALUE : RETIRED_POLL_NANOS;
+    }
+
+    private boolean round() {
+        drainRetired();
+        for (AddressedTuple tuple = inbox.poll(); tuple != null; tuple = inbox.poll()) {
+            byTask.computeIfAbsent(tuple.dest, t -> new ArrayDeque<>()).add(tuple);
+        }
+        boolean progress = false;
+        for (Iterator<ArrayDeque<AddressedTuple>> queues = byTask.values().iterator(); queues.hasNext();) {
+            ArrayDeque<AddressedTuple> queue = queues.next();
+            while (!queue.isEmpty() && leaves(queue.peek())) {
+                queue.poll();
+                waiting.decrementAndGet();
+                progress = true;
+            }
+            if (queue.isEmpty()) {
+                queues.remove();
+            }
+        }
+        if (progress) {
+            delivery.flush();
+        }
+        return progress;
+    }
+
+    /** True if the tuple is delivered, or can never be: one that cannot be serialised must hold up no other. */
+    private boolean leaves(AddressedTuple tuple) {
+        try {
+            boolean delivered = delivery.deliver(tuple);
+            if (delivered) {
+                forwarded.incrementAndGet();
+            }
+            return delivered;
+        } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError e) {
+            drop("forwarding", tuple.dest, e);
+            return true;
+        }
+    }
+
+    private void drop(String during, int task, Throwable e) {
+        dropped.incrementAndGet();
+        if (reportedDrop.compareAndSet(false, true)) {
+            Faults.report(during + " a tuple for task " + task + ", dropped like all that fail so", e);
+        }
+    }
+
+    private void drainRetired() {
+        List<Retired> ended = new ArrayList<>();
+        for (Retired retired : retiring) {
+            retired.queue().consume(new JCQueue.Consumer() {
+                @Override
+                public void accept(Object event) {
+                    AddressedTuple tuple = (AddressedTuple) event;
+                    if (tuple.dest != AddressedTuple.BROADCAST_DEST) {
+                        offer(tuple);
+                    }
+                }
+
+                @Override
+                public void flush() {
+                }
+            }, this::hasRoom);
+            if (System.nanoTime() - retired.untilNanos() > 0 && retired.queue().size() == 0) {
+                ended.add(retired);
+            }
+        }
+        for (Retired retired : ended) {
+            retiring.remove(retired);
+            retired.onEnd().run();
+        }
+    }
+}
