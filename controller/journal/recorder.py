@@ -4,7 +4,6 @@ A cycle depends on nothing else, so the same `Seen` gives the same decision when
 Messages are copied as the bytes that they came in, and only when they have changed.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -13,13 +12,13 @@ import msgspec
 import structlog
 
 from controller.config import Config
-from controller.core.cluster import inter_node_tps
 from controller.cycle import Memory, Seen
+from controller.journal.cycle_record import as_builtins, cycle_record
 from controller.journal.record import FORMAT, compact, encode, joined
 from controller.journal.writer import Writer
-from controller.report import Report, TopologyReport
+from controller.report import Report
 from migration import wire
-from migration.model import NodeAcks, NodeLoad, Plan, Publication
+from migration.model import NodeAcks, NodeLoad, Publication
 
 log = structlog.get_logger()
 
@@ -133,7 +132,7 @@ class Recorder:
                 {
                     "topology": view.id,
                     "stand_back": view.stand_back,
-                    "plan": _plain(view.plan),
+                    "plan": msgspec.to_builtins(view.plan, enc_hook=wire.slot_as_text),
                     "acks": [ack.node for ack in view.acks],
                 }
                 for view in found.topologies
@@ -146,7 +145,7 @@ class Recorder:
             "error": repr(report.error) if seen is None else None,
             "unwritten": list(unwritten),
             "commands": self._commands,
-            "cycles": [cycle_record(one) for one in report.topologies],
+            "cycles": [as_builtins(cycle_record(one)) for one in report.topologies],
         }
         changed: dict[str, Mapping[str, Message]] = {
             "publications": {view.id: view.publication for view in found.topologies},
@@ -177,48 +176,3 @@ class Recorder:
             return None
         self._fault = ""
         return made
-
-
-def cycle_record(report: TopologyReport) -> dict[str, Any]:
-    """Write down how a cycle ended, ready for JSON; the same report gives the same bytes."""
-    found: dict[str, Any] = {
-        "tick": report.tick,
-        "topology": report.topology,
-        "time_s": report.time_s,
-        "outcome": report.outcome.value,
-        "reason": report.reason,
-        "warnings": list(report.warnings),
-        "moves": [move.as_row() for move in report.moves],
-        "plan": _plain(report.plan),
-        "mode": report.mode.value,
-        "proposal": report.proposal,
-    }
-    if report.picture is None:
-        return found
-    cluster, snapshot = report.picture.cluster, report.picture.snapshot
-    classes = report.picture.classes
-    found["inter_node_tps"] = inter_node_tps(cluster, snapshot)
-    found["total_tps"] = snapshot.traffic.total_tps
-    found["workers"] = [
-        {
-            "slot": slot,
-            "cpu_cores": load,
-            "capacity_cores": capacity,
-            "load_frac": share,
-            "class": "high" if high else "low" if low else "normal",
-        }
-        for slot, load, capacity, share, high, low in zip(
-            cluster.workers,
-            classes.load_cores.tolist(),
-            cluster.capacity_cores.tolist(),
-            classes.load_frac.tolist(),
-            classes.high.tolist(),
-            classes.low.tolist(),
-            strict=True,
-        )
-    ]
-    return found
-
-
-def _plain(plan: Plan | None) -> Any:
-    return None if plan is None else json.loads(wire.encode(plan))

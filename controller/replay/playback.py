@@ -13,6 +13,7 @@ from controller.config import Config, build
 from controller.core.policy import Policy
 from controller.core.topology import TopologyView
 from controller.cycle import Memory, Seen, cycle, failed
+from controller.journal.cycle_record import as_builtins, cycle_record
 from controller.journal.reader import Tick
 from controller.journal.record import (
     Head,
@@ -23,7 +24,6 @@ from controller.journal.record import (
     made,
     of_another_version,
 )
-from controller.journal.recorder import cycle_record
 from controller.policies.registry import policy
 from controller.report import Report
 from migration import ConfigError, WireError, wire
@@ -131,7 +131,7 @@ def replay(ticks: Iterable[Tick]) -> Iterator[Replayed]:
             memory, report = cycle(memory, seen, config)
         else:
             memory, report = failed(memory, seen.time_s, _RecordedError(record.error))
-        cycles = [cycle_record(one) for one in report.topologies]
+        cycles = [as_builtins(cycle_record(one)) for one in report.topologies]
         yield Replayed(tick, seen, report, cycles)
 
 

@@ -27,9 +27,8 @@ from controller.storm.last import LastCycle, asked_by, figures
 from controller.storm.leader import Leader
 from controller.storm.look import Look
 from controller.storm.mirror import Mirror
-from controller.storm.missed import Missed
 from controller.storm.proposals import Proposals
-from controller.storm.status import document, publish, read
+from controller.storm.status import publish, read, status_of
 from controller.storm.ways import Ways
 from kvstore.errors import StoreError
 from kvstore.pulse import Pulse
@@ -142,7 +141,7 @@ class LiveController:
                 if epoch not in (None, looked_epoch):
                     self._view.led()
                     self._history.load(self._session.read(HISTORY))
-                    self._ways.missed = Missed.of(read(self._session))
+                    self._ways.missed = read(self._session).missed
                     cycle_at_s = led_s = now_s
                 # A new leader may find a plan that was lost; no plan tells of that.
                 look = moving or epoch != looked_epoch or now_s - looked_s >= LOOK_S
@@ -303,7 +302,7 @@ class LiveController:
             return
         self._ways.update(reports)
         left_out = self._left_out if reports[0].tick % _ALL_PARTS_CYCLES else 0
-        found = document(
+        status = status_of(
             reports,
             self._history.ended,
             self._config,
@@ -315,7 +314,7 @@ class LiveController:
             missed=self._ways.missed,
             ways=self._ways.shown(reports),
         )
-        self._left_out = publish(self._session, found, left_out)
+        self._left_out = publish(self._session, status, left_out)
 
     def _misfit(self, topology: str, moves: tuple[Move, ...]) -> str | None:
         return self._last.misfit(topology, moves)

@@ -16,9 +16,10 @@ from typer.testing import CliRunner
 
 from controller.cli import doctor
 from controller.cli.main import app
-from controller.cli.status_view import as_document
+from controller.cli.status_document import StatusDocument, as_document
 from controller.core.controls import Controls
 from controller.core.topology import TopologyView
+from controller.storm.status import LeaderStatus
 from kvstore.writer import PlanWriter
 from migration.model import Candidacy, Counters, Node, Plan, Slot
 from migration.wire import SPEAKS
@@ -32,7 +33,7 @@ def status_of(
     clocks: dict[str, float] | None = None,
     silent: dict[str, float] | None = None,
     **changes: Any,
-) -> Any:
+) -> StatusDocument:
     """Show a cluster of two nodes in which all is well but for the changes."""
     version = changes.pop("version", metadata.version("nstorm"))
     acks = [
@@ -47,17 +48,17 @@ def status_of(
     document = as_document(
         [view],
         acks,
-        None,
+        LeaderStatus(),
         Controls(),
         controllers=leads,
         left_out={},
         clocks_ahead_s=clocks or {"a": 0.01, "b": -0.01},
         silent_s=silent or {"a": 0.0, "b": 5.0},
     )
-    return {**document, **changes}
+    return replace(document, **changes)
 
 
-def found(status: Any) -> list[str]:
+def found(status: StatusDocument) -> list[str]:
     return [what for what, _ in doctor.of_status(status)]
 
 
@@ -68,13 +69,13 @@ def test_where_all_is_well_nothing_is_found() -> None:
 @pytest.mark.parametrize(
     ("status", "what"),
     [
-        (status_of(controllers=[]), "no controller leads"),
+        (status_of(controllers=()), "no controller leads"),
         (status_of(journal_problem="disk full"), "the journal is not written: disk full"),
         (
             status_of(silent={"a": 2.0, "b": 70.4}),
             "no agent has spoken on host-b for 70 s",
         ),
-        (status_of(topologies=[]), "the hooks in Nimbus publish no topology"),
+        (status_of(topologies=()), "the hooks in Nimbus publish no topology"),
         (
             status_of(clocks={"a": 0.0, "b": 3.25}),
             "the clock of host-b is +3.2 s from ZooKeeper's",
@@ -94,7 +95,7 @@ def test_where_all_is_well_nothing_is_found() -> None:
         ),
     ],
 )
-def test_each_fault_is_found(status: Any, what: str) -> None:
+def test_each_fault_is_found(status: StatusDocument, what: str) -> None:
     assert found(status) == [what]
 
 
@@ -104,7 +105,8 @@ def test_a_node_without_agent_and_a_jvm_without_hooks_are_found() -> None:
         "no agent has spoken on host-b",
         "worker host-b:1 of wc has no hooks",
     ]
-    status["agents"][0]["supervisor_hooks"] = None
+    agents = [replace(agent, supervisor_hooks=None) for agent in status.agents[:1]]
+    status = replace(status, agents=tuple(agents))
     assert "the supervisor of host-a has no hooks" in found(status)
 
 

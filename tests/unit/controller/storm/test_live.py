@@ -48,7 +48,7 @@ def test_a_cycle_finds_one_new_way_at_most_and_each_topology_has_its_turn() -> N
         ways.update(cast(Any, reports))
         assert len(sought) == tick + 1
     assert sought == ["a", "b", "c", "a"]
-    assert {of: way["moves"] for of, way in ways.shown(reports).items()} == dict.fromkeys("abc", 2)
+    assert {of: way.moves for of, way in ways.shown(reports).items()} == dict.fromkeys("abc", 2)
     others = [report_of("a", 20.0, 9)]
     assert ways.shown(cast(Any, others)) == {}, "it begins with other moves"
 
@@ -59,7 +59,7 @@ def test_what_auto_would_have_saved_is_told_with_the_way() -> None:
         reports = [report_of(of, time_s, total_tps=1000.0) for of in "ab"]
         ways.update(cast(Any, reports))
     shown = ways.shown(cast(Any, reports))
-    assert {of: way["missed_tuples_today"] for of, way in shown.items()} == {"a": 800.0, "b": 800.0}
+    assert {of: way.missed_tuples_today for of, way in shown.items()} == {"a": 800.0, "b": 800.0}
     ways.update(cast(Any, [report_of("a", 104.0, total_tps=1000.0), report_of("c", 104.0)]))
     assert ways.missed.tuples["a"] == 1600.0
     assert ways.missed.tuples["c"] == 0.0, "its way is found, and nothing was sent"
@@ -78,7 +78,7 @@ def test_proposals_are_few_and_short_and_the_newest_stay() -> None:
         proposals.show(cast(Any, (one,)), float(number))
     assert len(proposals.shown) == MOST_PROPOSALS
     assert [*proposals.shown][-1] == f"p-{2 * MOST_PROPOSALS - 1}"
-    assert {len(told["reason"]) for told in proposals.shown.values()} == {LONGEST_REASON}
+    assert {len(one.reason) for one in proposals.shown.values()} == {LONGEST_REASON}
 
 
 def test_what_was_shown_is_compared_with_the_load_of_the_last_cycle() -> None:
