@@ -24,6 +24,7 @@ from controller.cli.status_document import (
     as_document,
     as_json,
     drain_progress,
+    schema,
 )
 from controller.cli.status_view import as_tables, drain_lines
 from controller.config import Config, from_storm_yaml
@@ -105,11 +106,26 @@ def look(session: Session, view: LiveCluster) -> StatusDocument:
     )
 
 
+def _print_schema(wanted: bool) -> None:
+    if wanted:
+        print(schema())
+        raise typer.Exit
+
+
 def status(
     conf: Conf,
     topology: Topology = "",
     host: Host = "",
     output: OutputOption = Output.TABLE,
+    _schema: Annotated[
+        bool,
+        typer.Option(
+            "--schema",
+            callback=_print_schema,
+            is_eager=True,
+            help="Print the JSON Schema of -o json, and do nothing else.",
+        ),
+    ] = False,
 ) -> None:
     """Show where executors run, the load, and the last decision.
 

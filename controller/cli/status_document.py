@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
+import msgspec
 from msgspec import UNSET, Struct, to_builtins
 
 from controller.core.controls import EVERYWHERE, Controls
@@ -18,7 +19,7 @@ from controller.storm.status import (
     LinkRow,
 )
 from controller.storm.ways import WaySum
-from migration.model import Candidacy, Entry, NodeAcks, Timing, Way
+from migration.model import Candidacy, Entry, NodeAcks, Slot, Timing, Way
 from migration.wire import slot_as_text
 
 
@@ -218,6 +219,20 @@ def as_document(
 def as_json(document: StatusDocument) -> str:
     """Write what ``nstorm status -o json`` prints."""
     return json.dumps(to_builtins(document, enc_hook=slot_as_text), indent=1)
+
+
+def schema() -> str:
+    """Write the JSON Schema of what `as_json` writes."""
+    text = json.dumps(msgspec.json.schema(StatusDocument, schema_hook=_schema_of), indent=1)
+    # Names are matched as Python does it; JSON Schema has the expressions of JavaScript.
+    return text.replace(r"\\A", "^").replace(r"\\Z", "$")
+
+
+def _schema_of(kind: type) -> dict[str, str]:
+    """Describe the one kind of value that msgspec does not know."""
+    if kind is not Slot:
+        raise NotImplementedError(kind)
+    return {"type": "string"}
 
 
 def drain_progress(views: Sequence[TopologyView], host: str, of: int) -> DrainStatus:

@@ -1,10 +1,16 @@
 """What ``nstorm status -o json`` prints: the keys, their order and their units stay."""
 
 import dataclasses
+import json
+import re
 from pathlib import Path
 from typing import Any, cast
 
-from controller.cli.status_document import as_document, as_json
+import msgspec
+from typer.testing import CliRunner
+
+from controller.cli.main import app
+from controller.cli.status_document import StatusDocument, as_document, as_json, schema
 from controller.config import Config, Mode
 from controller.core.controls import Controls, Pause
 from controller.core.decision import Outcome
@@ -16,6 +22,7 @@ from controller.storm.proposals import Proposals
 from controller.storm.status import publish, read, status_of
 from controller.storm.ways import Ways
 from kvstore.zookeeper import Session, Stored
+from migration import wire
 from migration.model import (
     Base,
     Candidacy,
@@ -114,6 +121,48 @@ def nothing_looked_at() -> Any:
     return as_document([], [], through_zookeeper(told), Controls(), left_out={})
 
 
+def golden(name: str) -> str:
+    return (GOLDEN / f"{name}.json").read_text()
+
+
 def test_it_is_printed_as_ever() -> None:
     for name, found in (("measured", measured()), ("nothing_looked_at", nothing_looked_at())):
-        assert as_json(found) + "\n" == (GOLDEN / f"{name}.json").read_text()
+        assert as_json(found) + "\n" == golden(name)
+
+
+def test_what_is_printed_can_be_read() -> None:
+    for name in ("measured", "nothing_looked_at"):
+        read_back = msgspec.json.decode(
+            golden(name), type=StatusDocument, dec_hook=wire.text_as_slot
+        )
+        assert as_json(read_back) + "\n" == golden(name)
+
+
+def test_the_schema_has_every_key_that_is_printed() -> None:
+    done = CliRunner().invoke(app, ["status", "--schema"])
+    assert done.exit_code == 0
+    definitions = json.loads(done.output)["$defs"]
+
+    def check(name: str, printed: dict[str, Any]) -> None:
+        of = definitions[name]
+        assert list(of["properties"]) == list(printed) == of["required"]
+
+    document = json.loads(golden("measured"))
+    check("StatusDocument", document)
+    check("AgentStatus", document["agents"][0])
+    check("TopologyStatus", document["topologies"][0])
+    for part, name in (
+        ("workers", "WorkerStatus"),
+        ("executors", "ExecutorStatus"),
+        ("moves", "MoveStatus"),
+        ("links", "LinkRow"),
+    ):
+        check(name, document["topologies"][0][part][0])
+
+
+def test_the_expressions_of_the_schema_are_those_of_javascript() -> None:
+    patterns = re.findall(r'"pattern": "(.*)"', schema())
+    assert patterns
+    for pattern in patterns:
+        assert pattern.startswith("^")
+        assert pattern.endswith("$")
