@@ -1,6 +1,6 @@
 """What the last cycle decided, for all that is asked between two cycles."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,6 +9,7 @@ from controller.core.decision import Move
 from controller.cycle import Memory
 from controller.report import TopologyReport
 from controller.storm.answers import misfit, of_topology, plan_of
+from controller.storm.commands import Command, answered
 from controller.storm.history import Figures
 
 
@@ -43,6 +44,16 @@ class LastCycle:
         excluded = replace(self.config.excluded, drained=frozenset(drained))
         config = replace(self.config, excluded=excluded)
         return plan_of(report, report.picture, self.memory, config, self.now_s)
+
+    def planned(
+        self, command: Command, drained: Iterable[str], missed_tuples: Mapping[str, float]
+    ) -> Command:
+        """Answer ``nstorm plan``; `missed_tuples` are those of today, by topology."""
+        ways = [
+            {**self.plan_of(one, drained), "missed_tuples_today": missed_tuples.get(one.topology)}
+            for one in self.measured(command.topology)
+        ]
+        return answered(command, ways, "topology can be measured")
 
 
 def asked_by(report: TopologyReport, config: Config) -> dict[str, Any]:

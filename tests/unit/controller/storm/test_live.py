@@ -1,18 +1,30 @@
 """What lies between two cycles: what was written, proposed, looked ahead and asked."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from msgspec import structs
 
 from controller.config import Config, Mode
 from controller.core.controls import Controls
 from controller.core.decision import Move
-from controller.cycle import Memory, cycle
-from controller.storm.history import LONGEST_REASON
+from controller.cycle import Memory, Seen, cycle
+from controller.report import Report, TopologyReport
+from controller.storm.act import Act
+from controller.storm.commands import Command
+from controller.storm.history import LONGEST_REASON, MoveRecord
 from controller.storm.last import LastCycle, asked_by
+from controller.storm.notes import Notes
 from controller.storm.proposals import MOST_PROPOSALS, Proposals
+from controller.storm.publisher import Publisher
+from controller.storm.status import read
 from controller.storm.ways import Ways
+from kvstore.errors import NotConnectedError
+from kvstore.zookeeper import Stored
+from migration import wire
+from migration.model import Plan
 from tests.unit.controller.test_cycle import AUTO, World
 
 
@@ -109,3 +121,140 @@ def test_the_plan_of_a_paused_topology_leads_nowhere_near_a_drained_host() -> No
 
     assert targets() == ["a:1"]
     assert targets("host-a") == []
+
+
+class Store:
+    """A session with one node, which notes how often it was written."""
+
+    def __init__(self) -> None:
+        self.data: bytes | None = None
+        self.writes = 0
+
+    def put(self, path: str, data: bytes) -> None:
+        self.data, self.writes = data, self.writes + 1
+
+    def read(self, path: str) -> Stored | None:
+        return None if self.data is None else Stored(self.data, 0, 0)
+
+
+def publisher(store: Store, name: str) -> Publisher:
+    way = {"steps": [{"moves": [1, 2]}], "inter_node_frac": [0.5, 0.25]}
+    return Publisher(cast(Any, store), AUTO, name, lambda _: way)
+
+
+def advised(tick: int) -> list[TopologyReport]:
+    """Report a move that is only advised."""
+    world, config = World(), Config(mode=Mode.ADVISE)
+    memory, _ = cycle(Memory(), world.seen(), config)
+    world.now += 1
+    reports = cycle(memory, world.seen(), config)[1].topologies
+    return [replace(one, tick=tick, time_s=1.7e9 + tick) for one in reports]
+
+
+def test_only_who_leads_publishes_and_the_next_leader_counts_on() -> None:
+    store = Store()
+    first, second = publisher(store, "one"), publisher(store, "two")
+    first.publish(advised(1), (), epoch=None, journal_problem=None)
+    assert store.writes == 0
+    for tick in (1, 2):
+        first.publish(advised(tick), (), epoch=1, journal_problem="disk full")
+    found = read(cast(Any, store))
+    assert (found.controller, found.epoch, found.journal_problem) == ("one", 1, "disk full")
+    (one,) = found.cycles
+    assert one.way is not None
+    assert one.way.moves == 2
+    missed = first.missed_tuples["wc-1"]
+    assert missed == one.way.missed_tuples_today > 0
+    second.led()
+    assert second.missed_tuples == {"wc-1": missed}
+    second.publish(advised(3), (), epoch=2, journal_problem=None)
+    assert second.missed_tuples["wc-1"] == 2 * missed
+
+
+def test_a_part_that_did_not_fit_is_tried_again_after_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = Store()
+    one = publisher(store, "one")
+    monkeypatch.setattr(wire, "LARGEST_NODE_BYTES", 0)
+    one.publish(advised(1), (), epoch=1, journal_problem=None)
+    monkeypatch.undo()
+    parts = []
+    for tick in (11, 12, 13):
+        one.publish(advised(tick), (), epoch=1, journal_problem=None)
+        parts.append(len(read(cast(Any, store)).left_out))
+    assert parts == [5, 0, 0]
+
+
+class Begins:
+    """Stands for what writes plans; it begins those that it may."""
+
+    def __init__(self, *may: bool | Exception) -> None:
+        self._may = list(may)
+        self.asked: list[dict[str, Any]] = []
+
+    def begin(self, before: Plan, after: Plan, asked: dict[str, Any]) -> bool:
+        assert after.entries
+        assert not before.entries
+        self.asked.append(asked)
+        may = self._may.pop(0)
+        if isinstance(may, Exception):
+            raise may
+        return may
+
+
+def decided(*topologies: str) -> tuple[Seen, Report]:
+    """Decide to move 2-2 of each topology."""
+    world = World()
+    memory, _ = cycle(Memory(), world.seen(), AUTO)
+    world.now += 1
+    seen = world.seen()
+    (one,) = cycle(memory, seen, AUTO)[1].topologies
+    (view,) = seen.topologies
+    assert one.plan is not None
+    views = [
+        replace(view, publication=structs.replace(view.publication, topology=name))
+        for name in topologies
+    ]
+    plans = [structs.replace(one.plan, topology=name) for name in topologies]
+    reports = [replace(one, topology=p.topology, plan=p) for p in plans]
+    return replace(seen, topologies=tuple(views)), Report(tuple(reports))
+
+
+def test_a_plan_that_another_has_changed_is_not_begun() -> None:
+    seen, report = decided("wc-1", "wc-2")
+    begins = Begins(False, True)
+    act = Act(cast(Any, begins), lambda: LastCycle(AUTO, 0.0, report.topologies))
+    act.write(seen, report)
+    assert act.unwritten == {"wc-1"}
+    assert {topology for topology, _ in act.not_begun(report)} == {"wc-1"}
+    assert [one["asked_by"] for one in begins.asked] == ["policy gather"] * 2
+    assert begins.asked[0]["before"]["inter_node_frac"] == report.topologies[0].inter_node_frac
+
+
+def test_what_was_written_before_zookeeper_went_away_is_known() -> None:
+    seen, report = decided("wc-1", "wc-2", "wc-3")
+    act = Act(cast(Any, Begins(True, NotConnectedError("away"))), lambda: LastCycle(AUTO))
+    with pytest.raises(NotConnectedError):
+        act.write(seen, report)
+    assert act.unwritten == {"wc-2", "wc-3"}
+    act.write(None, Report(()))
+    assert act.unwritten == set()
+
+
+def test_each_move_and_wish_is_noted_once() -> None:
+    commands: list[dict[str, Any]] = []
+    moves: list[list[dict[str, Any]]] = []
+    recorder = SimpleNamespace(note=commands.append, add_moves=lambda of: moves.append([*of]))
+    notes = Notes(cast(Any, recorder))
+    wish = Command("wc", "7-7", "a:1", answer=[1])
+    for asked in ({"c-1": wish}, {"c-1": wish}, {"c-1": structs.replace(wish, state="MOVED")}):
+        notes.commands(asked)
+    assert [(one["path"], one["state"], one["answer"]) for one in commands] == [
+        ("c-1", wish.state, None),
+        ("c-1", "MOVED", None),
+    ]
+    move = MoveRecord("wc-1", "m1", "7-7", "a:1", "b:1", "MOVED")
+    for _ in range(2):
+        notes.moves([move])
+    assert [[one["id"] for one in batch] for batch in moves] == [["m1"]]
