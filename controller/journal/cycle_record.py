@@ -1,5 +1,6 @@
 """How a cycle ended, as the journal and the status of the leading controller have it."""
 
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import msgspec
@@ -7,6 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from controller.core.cluster import inter_node_tps
 from controller.core.picture import Picture
+from controller.journal.record import compact
 from controller.report import TopologyReport
 from migration import wire
 from migration.model import Plan
@@ -77,6 +79,11 @@ def as_builtins(record: CycleRecord) -> dict[str, Any]:
     """Make what `json` writes."""
     found: dict[str, Any] = msgspec.to_builtins(record, enc_hook=wire.slot_as_text)
     return found
+
+
+def as_json(records: Iterable[CycleRecord]) -> bytes:
+    """Write records as the journal has them; raises `ValueError` where a number is not finite."""
+    return compact([as_builtins(record) for record in records])
 
 
 def _measured(found: CycleRecord, picture: Picture) -> CycleRecord:

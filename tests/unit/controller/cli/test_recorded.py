@@ -23,6 +23,7 @@ from controller.replay.playback import replay
 from controller.report import TopologyReport, not_written
 from controller.storm.answers import explained
 from controller.storm.commands import Command, encode
+from tests.messages import replace
 from tests.recorded_world import BEGIN_S, TICK_S, Recorded, plain, record
 
 CONFIG = build({"mode": "auto", "policy": "gather", "cooldown.executor.secs": 12})
@@ -212,8 +213,8 @@ def test_what_cannot_be_decided_again_as_it_was_is_refused(
 
     def otherwise(*where: Any) -> Any:
         for one in replay(*where):
-            one.cycles[0]["reason"] = "another"
-            yield one
+            cycle, *others = one.cycles
+            yield replace(one, cycles=(replace(cycle, reason="another"), *others))
 
     monkeypatch.setattr(recorded, "replay", otherwise)
     with pytest.raises(CommandError, match="cycle 5 cannot be decided again as it was"):
