@@ -13,6 +13,7 @@ from contextlib import closing, suppress
 from importlib.metadata import version
 from typing import Any, TypeAlias
 
+import msgspec
 import psutil
 import typer
 
@@ -25,6 +26,7 @@ from controller.config import from_storm_yaml
 from controller.errors import CommandError
 from controller.output import Output, OutputOption
 from controller.policies.registry import NAMES
+from controller.storm.answer_records import PlanAnswer
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command
 from kvstore.errors import StoreError
@@ -56,12 +58,15 @@ def doctor(conf: Conf, output: OutputOption = Output.TABLE) -> None:
         with connected(conf) as session:
             found += of_zookeeper(_latency_s(session))
             status = look(session, LiveCluster.of_session(session))
-            plans: list[Any] = []
+            plans: tuple[PlanAnswer, ...] = ()
             if status.controllers:
                 try:
-                    plans = ask(session, Command("", verb="plan"), Output.TABLE).answer or []
+                    answer = ask(session, Command("", verb="plan"), Output.TABLE).answer or ()
+                    plans = msgspec.convert(answer, tuple[PlanAnswer, ...])
                 except CommandError as error:
                     found.append((str(error), "See the log of the controller that leads."))
+                except msgspec.ValidationError as error:
+                    found.append((f"the leader's plan cannot be read: {error}", _REPORT))
         found += [*of_status(status), *of_machine(document, status.hosts, os.cpu_count() or 1)]
         found += of_heaps(document, status, plans, _heap_mb)
     if output is Output.JSON:
@@ -171,7 +176,7 @@ def _heap_mb(pid: int) -> float:
 def of_heaps(
     document: Mapping[str, Any],
     status: StatusDocument,
-    plans: Sequence[Mapping[str, Any]],
+    plans: Sequence[PlanAnswer],
     heap_mb: Callable[[int], float],
 ) -> Found:
     """Find workers of this machine whose heap the moves of `nstorm plan` would overfill."""
@@ -180,7 +185,7 @@ def of_heaps(
         yield f"{_ON_HEAP} is no number: {each_mb!r}", "Mend it in the storm.yaml."
         return
     here = _host(document, status.hosts.values())
-    moves = {one["topology"]: [m for step in one["steps"] for m in step["moves"]] for one in plans}
+    moves = {one.topology: [m for step in one.steps for m in step.moves] for one in plans}
     for topology in status.topologies:
         place = {one.executor: one.slot for one in topology.executors}
         to = {executor: target for executor, _, target in moves.get(topology.topology, [])}

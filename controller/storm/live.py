@@ -4,7 +4,7 @@ import math
 import threading
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -16,6 +16,7 @@ from controller.journal.writer import Writer
 from controller.report import Report, TopologyReport, not_written
 from controller.searching import SubprocessSearches
 from controller.storm.act import Act
+from controller.storm.answer_records import PlanAnswer
 from controller.storm.answers import explained
 from controller.storm.apply import Applier
 from controller.storm.collect import LiveCluster
@@ -261,7 +262,7 @@ class LiveController:
     def _misfit(self, topology: str, moves: tuple[Move, ...]) -> str | None:
         return self._last.misfit(topology, moves)
 
-    def _plan_of(self, report: TopologyReport) -> dict[str, Any]:
+    def _plan_of(self, report: TopologyReport) -> PlanAnswer:
         return self._last.plan_of(report, self._view.drained())
 
     def _plan(self, asked: Command) -> Command:

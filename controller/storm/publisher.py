@@ -1,10 +1,10 @@
 """Publishes the status of the leading controller after each of its cycles."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from controller.config import Config
 from controller.report import TopologyReport
+from controller.storm.answer_records import PlanAnswer
 from controller.storm.history import MoveRecord
 from controller.storm.proposals import Proposals
 from controller.storm.status import publish, read, status_of
@@ -23,7 +23,7 @@ class Publisher:
         session: Session,
         config: Config,
         name: str,
-        plan_of: Callable[[TopologyReport], dict[str, Any]],
+        plan_of: Callable[[TopologyReport], PlanAnswer],
     ) -> None:
         self._session = session
         self._config = config

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from controller.core.decision import Move, Outcome
 from controller.report import TopologyReport
+from controller.storm.answer_records import PlanAnswer
 from controller.storm.missed import Missed
 
 # How long a way counts as known, as long as it begins with the same moves.
@@ -34,7 +35,7 @@ class WayAhead(NamedTuple):
 class Ways:
     """Sums up the ways of topologies, and the tuples that they would have kept off the network."""
 
-    def __init__(self, plan_of: Callable[[TopologyReport], dict[str, Any]], cycle_s: float) -> None:
+    def __init__(self, plan_of: Callable[[TopologyReport], PlanAnswer], cycle_s: float) -> None:
         self._plan_of = plan_of
         self._cycle_s = cycle_s
         self.known: dict[str, WayAhead] = {}  # by topology
@@ -69,8 +70,7 @@ class Ways:
 
     def _summed(self, report: TopologyReport) -> WaySum:
         found = self._plan_of(report)
-        before, after = map(float, found["inter_node_frac"])
-        return WaySum(sum(len(step["moves"]) for step in found["steps"]), (before, after))
+        return WaySum(sum(len(step.moves) for step in found.steps), found.inter_node_frac)
 
     def _miss(self, shown: Iterable[TopologyReport], time_s: float) -> None:
         saved_tps = {}

@@ -19,6 +19,7 @@ from controller.cli.main import app
 from controller.cli.status_document import StatusDocument, as_document
 from controller.core.controls import Controls
 from controller.core.topology import TopologyView
+from controller.storm.answer_records import PlanAnswer, PlanStep
 from controller.storm.status import LeaderStatus
 from kvstore.writer import PlanWriter
 from migration.model import Candidacy, Counters, Node, Plan, Slot
@@ -198,7 +199,8 @@ def test_every_key_that_cannot_be_is_found_not_only_the_first() -> None:
 
 def test_a_heap_that_the_plan_would_overfill_is_found() -> None:
     status, here = status_of(), {"storm.local.hostname": "host-a"}
-    plans = [{"topology": "wc-1", "steps": [{"moves": [["2-2", "b:1", "a:1"]]}, {"moves": []}]}]
+    steps = PlanStep(moves=(("2-2", "b:1", "a:1"),)), PlanStep()
+    plans = [PlanAnswer("wc-1", steps=steps)]
 
     def heaps(conf: Any, heap_mb: float, plans: Any = plans) -> list[Any]:
         return list(doctor.of_heaps(conf, status, plans, lambda pid: heap_mb))
@@ -227,9 +229,16 @@ def test_the_heap_of_a_jvm_is_its_last_option() -> None:
     assert doctor._heap_mb(process.pid) == doctor._heap_mb(os.getpid()) == math.inf
 
 
-@pytest.mark.parametrize(("silent_s", "code"), [({}, 0), ({"a": None}, 1)])
+@pytest.mark.parametrize(
+    ("silent_s", "answer", "said"),
+    [
+        ({}, None, "nothing found"),
+        ({"a": None}, None, "- no agent has spoken on host-a"),
+        ({}, [7], "- the leader's plan cannot be read: Expected `object`, got `int`"),
+    ],
+)
 def test_the_exit_code_tells_whether_something_was_found(
-    silent_s: Any, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    silent_s: Any, answer: Any, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     status = status_of(silent_s=silent_s)
 
@@ -246,10 +255,10 @@ def test_the_exit_code_tells_whether_something_was_found(
     monkeypatch.setattr(doctor, "LiveCluster", View)
     monkeypatch.setattr(doctor, "_latency_s", lambda session: 0.002)
     monkeypatch.setattr(doctor, "look", lambda session, view: status)
-    monkeypatch.setattr(doctor, "ask", lambda session, wish, output: wish)
+    monkeypatch.setattr(doctor, "ask", lambda session, wish, output: replace(wish, answer=answer))
     conf = tmp_path / "storm.yaml"
     conf.write_text("storm.local.dir: /var/storm\n")
     done = CliRunner().invoke(app, ["doctor", "--conf", str(conf)])
-    assert done.exit_code == code
-    assert ("nothing found" in done.output) is not bool(code)
-    assert ("- no agent has spoken on host-a" in done.output) is bool(code)
+    assert done.exit_code == (said != "nothing found")
+    assert said in done.output
+    assert ("nothing found" in done.output) == (said == "nothing found")

@@ -16,6 +16,7 @@ from controller.core.controls import Controls, Pause
 from controller.core.decision import Outcome
 from controller.cycle import Memory, cycle
 from controller.report import TopologyReport
+from controller.storm.answer_records import PlanAnswer, PlanStep
 from controller.storm.history import MoveRecord
 from controller.storm.missed import Missed
 from controller.storm.proposals import Proposals
@@ -65,7 +66,9 @@ def through_zookeeper(told: Any) -> Any:
 def measured() -> Any:
     """Show a topology with all that may be said of one."""
     worker = World().acks()[0].workers[0]
-    ways = Ways(lambda _: {"steps": [{"moves": [1, 2]}], "inter_node_frac": [0.5, 0.125]}, 5.0)
+    moves = (("2-2", "b:1", "a:1"), ("5-5", "b:1", "a:2"))
+    plan = PlanAnswer(steps=(PlanStep(moves=moves),), inter_node_frac=(0.5, 0.125))
+    ways = Ways(lambda _: plan, 5.0)
     world, proposals, memory = World(), Proposals(), Memory()
     for _ in range(3):
         memory, report = cycle(memory, world.seen(), APPROVE)

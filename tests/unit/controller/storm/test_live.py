@@ -13,6 +13,7 @@ from controller.core.decision import Move
 from controller.cycle import Memory, Seen, cycle
 from controller.report import Report, TopologyReport
 from controller.storm.act import Act
+from controller.storm.answer_records import PlanAnswer, PlanStep
 from controller.storm.commands import Command
 from controller.storm.history import LONGEST_REASON, MoveRecord
 from controller.storm.last import LastCycle, asked_by
@@ -46,12 +47,18 @@ def report_of(topology: str, time_s: float, best: int = 0, total_tps: float = 0.
     )
 
 
+def way(after: float) -> PlanAnswer:
+    """Plan two moves, and a share between nodes after them."""
+    moves = (("2-2", "b:1", "a:1"), ("5-5", "b:1", "a:2"))
+    return PlanAnswer(steps=(PlanStep(moves=moves),), inter_node_frac=(0.5, after))
+
+
 def test_a_cycle_finds_one_new_way_at_most_and_each_topology_has_its_turn() -> None:
     sought: list[str] = []
 
     def plan_of(report: Any) -> Any:
         sought.append(report.topology)
-        return {"steps": [{"moves": [1, 2]}], "inter_node_frac": [0.5, 0.1]}
+        return way(0.1)
 
     ways = Ways(plan_of, 5.0)
     for tick in range(4):
@@ -60,18 +67,18 @@ def test_a_cycle_finds_one_new_way_at_most_and_each_topology_has_its_turn() -> N
         ways.update(cast(Any, reports))
         assert len(sought) == tick + 1
     assert sought == ["a", "b", "c", "a"]
-    assert {of: way.moves for of, way in ways.shown(reports).items()} == dict.fromkeys("abc", 2)
+    assert {of: one.moves for of, one in ways.shown(reports).items()} == dict.fromkeys("abc", 2)
     others = [report_of("a", 20.0, 9)]
     assert ways.shown(cast(Any, others)) == {}, "it begins with other moves"
 
 
 def test_what_auto_would_have_saved_is_told_with_the_way() -> None:
-    ways = Ways(lambda _: {"steps": [], "inter_node_frac": [0.5, 0.1]}, 5.0)
+    ways = Ways(lambda _: way(0.1), 5.0)
     for time_s in (100.0, 102.0):
         reports = [report_of(of, time_s, total_tps=1000.0) for of in "ab"]
         ways.update(cast(Any, reports))
     shown = ways.shown(cast(Any, reports))
-    assert {of: way.missed_tuples_today for of, way in shown.items()} == {"a": 800.0, "b": 800.0}
+    assert {of: one.missed_tuples_today for of, one in shown.items()} == {"a": 800.0, "b": 800.0}
     ways.update(cast(Any, [report_of("a", 104.0, total_tps=1000.0), report_of("c", 104.0)]))
     assert ways.missed.tuples["a"] == 1600.0
     assert ways.missed.tuples["c"] == 0.0, "its way is found, and nothing was sent"
@@ -116,8 +123,8 @@ def test_the_plan_of_a_paused_topology_leads_nowhere_near_a_drained_host() -> No
     last = LastCycle(config, world.now, report.topologies, memory)
 
     def targets(*drained: str) -> list[str]:
-        way = last.plan_of(report.topologies[0], drained)
-        return [move[2] for step in way["steps"] for move in step["moves"]]
+        found = last.plan_of(report.topologies[0], drained)
+        return [move[2] for step in found.steps for move in step.moves]
 
     assert targets() == ["a:1"]
     assert targets("host-a") == []
@@ -138,8 +145,7 @@ class Store:
 
 
 def publisher(store: Store, name: str) -> Publisher:
-    way = {"steps": [{"moves": [1, 2]}], "inter_node_frac": [0.5, 0.25]}
-    return Publisher(cast(Any, store), AUTO, name, lambda _: way)
+    return Publisher(cast(Any, store), AUTO, name, lambda _: way(0.25))
 
 
 def advised(tick: int) -> list[TopologyReport]:
