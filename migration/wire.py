@@ -92,8 +92,7 @@ def load_path(supervisor: str) -> str:
     return f"{LOAD}/{supervisor}"
 
 
-def slot_as_text(value: object) -> str:
-    """Write the one kind of value that msgspec does not know."""
+def _plain(value: object) -> str:
     if isinstance(value, Slot):
         return str(value)
     raise NotImplementedError(type(value))
@@ -103,19 +102,18 @@ def slot_as_text(value: object) -> str:
 _slot = lru_cache(maxsize=2**16)(Slot.parse)
 
 
-def text_as_slot(kind: type, value: object) -> Slot:
-    """Read what `slot_as_text` wrote."""
+def _parsed(kind: type, value: object) -> Slot:
     if type(value) is not str:
         raise ValueError(f"Expected `str`, got `{type(value).__name__}`")
     return _slot(value)
 
 
-_ENCODER = msgspec.json.Encoder(enc_hook=slot_as_text)
+_ENCODER = msgspec.json.Encoder(enc_hook=_plain)
 
 
 @cache
 def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(kind, dec_hook=text_as_slot)
+    return msgspec.json.Decoder(kind, dec_hook=_parsed)
 
 
 def encode(message: _Message) -> bytes:

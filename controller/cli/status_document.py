@@ -19,8 +19,7 @@ from controller.storm.status import (
     LinkRow,
 )
 from controller.storm.ways import WaySum
-from migration.model import Candidacy, Entry, NodeAcks, Slot, Timing, Way
-from migration.wire import slot_as_text
+from migration.model import Candidacy, Entry, NodeAcks, Timing, Way
 
 
 class ControllerStatus(Struct, frozen=True):
@@ -40,7 +39,7 @@ class StaysStatus(Struct, frozen=True):
 
 
 class DrainStatus(Struct, frozen=True):
-    """How far a drain is: so many of the executors that the host had are left."""
+    """How far a drain is: `left` of the `of` executors that the host had are still there."""
 
     host: str
     of: int
@@ -180,7 +179,7 @@ def as_document(
 
     `leader` is what the leading controller last wrote. The first of the `controllers` leads.
     `drained` has how many executors each drained host had, `left_out` the rows of traffic that each
-    node's report had no room for; `clocks_ahead_s` are the nodes', `silent_s` tells for how long
+    node's report had no room for; `clocks_ahead_s` are the nodes', `silent_s` is for how long
     their agents have not written.
     """
     clocks, silent, cycles = clocks_ahead_s or {}, silent_s or {}, leader.cycle_of
@@ -218,21 +217,12 @@ def as_document(
 
 def as_json(document: StatusDocument) -> str:
     """Write what ``nstorm status -o json`` prints."""
-    return json.dumps(to_builtins(document, enc_hook=slot_as_text), indent=1)
+    return json.dumps(to_builtins(document), indent=1)
 
 
 def schema() -> str:
     """Write the JSON Schema of what `as_json` writes."""
-    text = json.dumps(msgspec.json.schema(StatusDocument, schema_hook=_schema_of), indent=1)
-    # Names are matched as Python does it; JSON Schema has the expressions of JavaScript.
-    return text.replace(r"\\A", "^").replace(r"\\Z", "$")
-
-
-def _schema_of(kind: type) -> dict[str, str]:
-    """Describe the one kind of value that msgspec does not know."""
-    if kind is not Slot:
-        raise NotImplementedError(kind)
-    return {"type": "string"}
+    return json.dumps(msgspec.json.schema(StatusDocument), indent=1)
 
 
 def drain_progress(views: Sequence[TopologyView], host: str, of: int) -> DrainStatus:

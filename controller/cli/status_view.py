@@ -170,8 +170,8 @@ def share(worker: WorkerStatus) -> str:
 def _executor(row: ExecutorStatus) -> str:
     cpu = "" if row.cpu_cores is None else f" {row.cpu_cores:.3f}"
     how = "pinned" if row.pinned else row.way
-    told = f" ({how}: {row.why})" if how in ("pinned", Way.CARRY, Way.DRAIN, Way.RENEW) else ""
-    return f"{row.executor} {row.component}{cpu}{told}"
+    why = f" ({how}: {row.why})" if how in ("pinned", Way.CARRY, Way.DRAIN, Way.RENEW) else ""
+    return f"{row.executor} {row.component}{cpu}{why}"
 
 
 def ended(moves: Iterable[MoveRecord], hosts: Mapping[str, str]) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """How a cycle ended, as the journal and the status of the leading controller have it."""
 
+import json
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
@@ -11,7 +12,6 @@ from controller.core.picture import Picture
 from controller.journal.record import compact
 from controller.report import TopologyReport
 from migration import wire
-from migration.model import Plan
 
 T = TypeVar("T")
 
@@ -45,7 +45,8 @@ class CycleRecord(Struct, frozen=True):
     reason: str = ""
     warnings: tuple[str, ...] = ()
     moves: tuple[MoveRow, ...] = ()
-    plan: Plan | None = None
+    # As on the wire, for people: a plan of another version must not make the rest unreadable.
+    plan: dict[str, Any] | None = None
     mode: str = ""
     proposal: str = ""
     inter_node_tps: float | UnsetType = UNSET
@@ -68,7 +69,7 @@ def cycle_record(report: TopologyReport) -> CycleRecord:
         report.reason,
         report.warnings,
         tuple(MoveRow(m.executor, m.source, m.target, float(m.asc_tps)) for m in report.moves),
-        report.plan,
+        None if report.plan is None else json.loads(wire.encode(report.plan)),
         report.mode.value,
         report.proposal,
     )
@@ -77,7 +78,7 @@ def cycle_record(report: TopologyReport) -> CycleRecord:
 
 def as_builtins(record: CycleRecord) -> dict[str, Any]:
     """Make what `json` writes."""
-    found: dict[str, Any] = msgspec.to_builtins(record, enc_hook=wire.slot_as_text)
+    found: dict[str, Any] = msgspec.to_builtins(record)
     return found
 
 

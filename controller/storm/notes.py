@@ -28,6 +28,6 @@ class Notes:
         """Note what operators ask for, by path, and what becomes of it."""
         for path, command in asked.items():
             if self._commands.get(path) != command:
-                told = structs.asdict(structs.replace(command, answer=None))
-                self._recorder.note({"path": path, **told})
+                fields = structs.asdict(structs.replace(command, answer=None))
+                self._recorder.note({"path": path, **fields})
         self._commands = asked

@@ -82,8 +82,7 @@ class LeaderStatus(Struct, frozen=True):
         return {cycle.topology: cycle for cycle in self.cycles}
 
 
-_ENCODER = msgspec.json.Encoder(enc_hook=wire.slot_as_text)
-_DECODER = msgspec.json.Decoder(LeaderStatus, dec_hook=wire.text_as_slot)
+_DECODER = msgspec.json.Decoder(LeaderStatus)
 
 
 def status_of(
@@ -127,7 +126,7 @@ def _cycle(
         return found
     cluster, snapshot = report.picture.cluster, report.picture.snapshot
     room = headroom(cluster, snapshot, config.link_tps)
-    binds = None if room.binds is None else room.binds.value
+    binds = None if room.binds is None else str(room.binds)
     return replace(
         found,
         headroom=HeadroomRow(room.factor, binds, room.where),
@@ -152,10 +151,10 @@ def _executors(snapshot: LoadSnapshot) -> tuple[ExecutorRow, ...]:
 
 
 def publish(session: Session, status: LeaderStatus, left_out: int = 0) -> int:
-    """Write the status without so many parts, or more if it would not fit; return how many."""
+    """Write the status without the first `left_out` parts; returns how many had to go to fit."""
     for count in range(left_out, len(_PARTS) + 1):
         left_out = count
-        data = wire.packed(_ENCODER.encode(_without(status, _PARTS[:count])))
+        data = wire.packed(msgspec.json.encode(_without(status, _PARTS[:count])))
         if len(data) <= wire.LARGEST_NODE_BYTES:
             break
     session.put(STATUS, data)

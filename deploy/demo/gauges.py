@@ -75,8 +75,8 @@ class Gauges:
         """Look now."""
         view = self._tuples.found()
         self._since_look = self._tuples.mark(self._since_look)
-        told = status.read(self._session)
-        cycle = told.cycle_of.get(view.publication.topology) or status.CycleStatus(tick=-1)
+        found = status.read(self._session)
+        cycle = found.cycle_of.get(view.publication.topology) or status.CycleStatus(tick=-1)
         return Look(
             workers=_workers(view, cycle),
             inter_node_frac=self._tuples.inter_node_frac(self._since_look),
@@ -84,7 +84,7 @@ class Gauges:
             outcome=cycle.outcome,
             reason=_short(cycle.reason, view),
             entries=len(view.plan.entries),
-            ended=told.ended_moves,
+            ended=found.ended_moves,
         )
 
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import re
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,7 +9,7 @@ import msgspec
 from typer.testing import CliRunner
 
 from controller.cli.main import app
-from controller.cli.status_document import StatusDocument, as_document, as_json, schema
+from controller.cli.status_document import StatusDocument, as_document, as_json
 from controller.config import Config, Mode
 from controller.core.controls import Controls, Pause
 from controller.core.decision import Outcome
@@ -20,10 +19,9 @@ from controller.storm.answer_records import PlanAnswer, PlanStep
 from controller.storm.history import MoveRecord
 from controller.storm.missed import Missed
 from controller.storm.proposals import Proposals
-from controller.storm.status import publish, read, status_of
+from controller.storm.status import LeaderStatus, publish, read, status_of
 from controller.storm.ways import Ways
 from kvstore.zookeeper import Session, Stored
-from migration import wire
 from migration.model import (
     Base,
     Candidacy,
@@ -57,13 +55,13 @@ class Store:
         return Stored(self.data, 0, 0)
 
 
-def through_zookeeper(told: Any) -> Any:
+def through_zookeeper(status: LeaderStatus) -> LeaderStatus:
     store = cast(Session, cast(Any, Store()))
-    publish(store, told)
+    publish(store, status)
     return read(store)
 
 
-def measured() -> Any:
+def measured() -> StatusDocument:
     """Show a topology with all that may be said of one."""
     worker = World().acks()[0].workers[0]
     moves = (("2-2", "b:1", "a:1"), ("5-5", "b:1", "a:2"))
@@ -77,7 +75,7 @@ def measured() -> Any:
         ways.update([one])
         proposals.show([one], one.time_s)
         world.now += 1
-    told = status_of(
+    leader = status_of(
         [one],
         [ENDED],
         APPROVE,
@@ -107,7 +105,7 @@ def measured() -> Any:
     return as_document(
         [view],
         acks,
-        through_zookeeper(told),
+        through_zookeeper(leader),
         Controls({"": "auto"}, {"wc": Pause("release", 2e9)}, Pause("outage")),
         controllers=[Candidacy("ctl-1:7", "0.2.0", 2), Candidacy("ctl-2:8", "0.2.0", 2)],
         drained={"host-a": 5},
@@ -117,27 +115,25 @@ def measured() -> Any:
     )
 
 
-def nothing_looked_at() -> Any:
+def nothing_looked_at() -> StatusDocument:
     """Show a cycle that an error has ended."""
     one = TopologyReport(4, "", 1.7e9, Outcome.STAND_BACK, "unexpected error: x")
-    told = status_of([one], [], Config(), name="ctl-1:7", epoch=3)
-    return as_document([], [], through_zookeeper(told), Controls(), left_out={})
+    leader = status_of([one], [], Config(), name="ctl-1:7", epoch=3)
+    return as_document([], [], through_zookeeper(leader), Controls(), left_out={})
 
 
 def golden(name: str) -> str:
     return (GOLDEN / f"{name}.json").read_text()
 
 
-def test_it_is_printed_as_ever() -> None:
+def test_it_is_printed_as_before() -> None:
     for name, found in (("measured", measured()), ("nothing_looked_at", nothing_looked_at())):
         assert as_json(found) + "\n" == golden(name)
 
 
 def test_what_is_printed_can_be_read() -> None:
     for name in ("measured", "nothing_looked_at"):
-        read_back = msgspec.json.decode(
-            golden(name), type=StatusDocument, dec_hook=wire.text_as_slot
-        )
+        read_back = msgspec.json.decode(golden(name), type=StatusDocument)
         assert as_json(read_back) + "\n" == golden(name)
 
 
@@ -161,11 +157,3 @@ def test_the_schema_has_every_key_that_is_printed() -> None:
         ("links", "LinkRow"),
     ):
         check(name, document["topologies"][0][part][0])
-
-
-def test_the_expressions_of_the_schema_are_those_of_javascript() -> None:
-    patterns = re.findall(r'"pattern": "(.*)"', schema())
-    assert patterns
-    for pattern in patterns:
-        assert pattern.startswith("^")
-        assert pattern.endswith("$")

@@ -17,7 +17,6 @@ from controller.storm.status import (
     read,
 )
 from kvstore.zookeeper import Session, Stored
-from migration.model import Plan
 from migration.wire import LARGEST_NODE_BYTES
 
 
@@ -65,7 +64,7 @@ def moves(count: int) -> tuple[MoveRecord, ...]:
 
 
 LINKS = links(1)
-PLAN = Plan("c", 1, 2, "t")
+PLAN = {"later": 7}  # of any version
 WORKERS = (WorkerRow("s1:6700", 0.5, 1.0, 0.5, "normal"),)
 
 
