@@ -30,7 +30,7 @@ from controller.journal.writer import Bounds, Writer
 from controller.storm.history import History
 from controller.storm.last import figures
 from controller.storm.proposals import Proposals
-from controller.storm.status import document, publish
+from controller.storm.status import publish, status_of
 from controller.storm.telemetry import Telemetry
 from deploy.ingest.world import WindowWorld
 from kvstore.writer import PlanWriter
@@ -119,7 +119,7 @@ def controller_day(folder: Path, seconds: float, every_s: float) -> Iterator[dic
             figures_now = {r.topology: figures(r) for r in report.topologies if r.picture}
             history.measure(figures_now, seen.time_s)
             history.dump()
-            shown = document(
+            shown = status_of(
                 report.topologies,
                 history.ended,
                 config,

@@ -1,7 +1,7 @@
 """``nstorm mode``, ``approve``, ``reject``, ``pause``, ``freeze``, ``resume``: what may move."""
 
 import time
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from msgspec.structs import asdict, replace
@@ -17,14 +17,15 @@ from controller.output import Output, OutputOption, tell, unix_s
 from controller.storm import controls
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command, find
-from controller.storm.status import read
+from controller.storm.proposals import Proposal
+from controller.storm.status import CycleStatus, read
 from kvstore.zookeeper import Session
 from migration import storm_yaml
 from migration.model import MOVING
 
 DAY_S = 86_400.0
 
-Proposal = Annotated[str, typer.Argument(metavar="ID", help="As `nstorm status` shows it.")]
+ProposalId = Annotated[str, typer.Argument(metavar="ID", help="As `nstorm status` shows it.")]
 Reason = Annotated[str, typer.Option(help="Shown by `nstorm status`.")]
 
 
@@ -75,7 +76,7 @@ def mode(
     )
 
 
-def approve(proposal: Proposal, conf: Conf, output: OutputOption = Output.TABLE) -> None:
+def approve(proposal: ProposalId, conf: Conf, output: OutputOption = Output.TABLE) -> None:
     """Begin exactly the moves of a proposal, or say what has changed.
 
     It may be approved for 10 minutes after it was last shown, as long as its moves may be made and
@@ -83,30 +84,28 @@ def approve(proposal: Proposal, conf: Conf, output: OutputOption = Output.TABLE)
     """
     with connected(conf) as session:
         found, now = _proposal(session, proposal)
-        if now.get("outcome") not in (Outcome.AWAITING_APPROVAL, Outcome.MOVE_IN_FLIGHT):
-            moves = ", ".join(f"{e} from {at} to {to}" for e, at, to in found["moves"])
-            raise CommandError(
-                f"{proposal} was to move {moves}; now {now.get('outcome')}: {now.get('reason')}"
-            )
+        if now.outcome not in (Outcome.AWAITING_APPROVAL, Outcome.MOVE_IN_FLIGHT):
+            moves = ", ".join(f"{e} from {at} to {to}" for e, at, to in found.moves)
+            raise CommandError(f"{proposal} was to move {moves}; now {now.outcome}: {now.reason}")
         wish = Command(
-            found["topology"],
-            moves=tuple(map(tuple, found["moves"])),
+            found.topology,
+            moves=found.moves,
             what=proposal,
             by=f"{operator()}, who approved {proposal}",
-            why=found["reason"],
+            why=found.reason,
         )
         last = ask(session, wish, output, until_begun=True)
     raise typer.Exit(end(last, output, f"approval of {proposal}"))
 
 
-def reject(proposal: Proposal, conf: Conf, output: OutputOption = Output.TABLE) -> None:
+def reject(proposal: ProposalId, conf: Conf, output: OutputOption = Output.TABLE) -> None:
     """Let the executors of a proposal stay where they are for a day."""
     now_s = time.time()
     with connected(conf) as session:
         heeded(session, "nstorm reject")
         found, _ = _proposal(session, proposal)
-        executors = tuple(executor for executor, _, _ in found["moves"])
-        made = Rejected(found["topology"], executors, now_s + DAY_S)
+        executors = tuple(executor for executor, _, _ in found.moves)
+        made = Rejected(found.topology, executors, now_s + DAY_S)
 
         def edit(before: Controls) -> Controls:
             kept = {name: one for name, one in before.rejected.items() if one.until_s > now_s}
@@ -120,14 +119,14 @@ def reject(proposal: Proposal, conf: Conf, output: OutputOption = Output.TABLE) 
     )
 
 
-def _proposal(session: Session, proposal: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def _proposal(session: Session, proposal: str) -> tuple[Proposal, CycleStatus]:
     """Find a proposal, and how the last decision about its topology ended."""
-    told = read(session) or {}
-    found = told.get("proposals", {}).get(proposal)
+    status = read(session)
+    found = status.proposals.get(proposal)
     if found is None:
         raise CommandError(f"no proposal {proposal} waits; `nstorm status` shows those that do")
-    cycles = {cycle["topology"]: cycle for cycle in told["cycles"]}
-    return found, cycles.get(found["topology"], {})
+    none = CycleStatus(outcome="not seen", reason="the last cycle had no such topology")
+    return found, status.cycle_of.get(found.topology, none)
 
 
 def pause(

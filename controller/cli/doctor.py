@@ -13,6 +13,7 @@ from contextlib import closing, suppress
 from importlib.metadata import version
 from typing import Any, TypeAlias
 
+import msgspec
 import psutil
 import typer
 
@@ -20,10 +21,12 @@ from agent.config import from_storm_yaml as agent_config
 from controller.cli.operate import ask, connected, look
 from controller.cli.places import shown
 from controller.cli.running import Conf
+from controller.cli.status_document import StatusDocument, WorkerStatus
 from controller.config import from_storm_yaml
 from controller.errors import CommandError
 from controller.output import Output, OutputOption
 from controller.policies.registry import NAMES
+from controller.storm.answer_records import PlanAnswer
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command
 from kvstore.errors import StoreError
@@ -55,13 +58,16 @@ def doctor(conf: Conf, output: OutputOption = Output.TABLE) -> None:
         with connected(conf) as session:
             found += of_zookeeper(_latency_s(session))
             status = look(session, LiveCluster.of_session(session))
-            plans: list[Any] = []
-            if status["controllers"]:
+            plans: tuple[PlanAnswer, ...] = ()
+            if status.controllers:
                 try:
-                    plans = ask(session, Command("", verb="plan"), Output.TABLE).answer or []
+                    answer = ask(session, Command("", verb="plan"), Output.TABLE).answer or ()
+                    plans = msgspec.convert(answer, tuple[PlanAnswer, ...])
                 except CommandError as error:
                     found.append((str(error), "See the log of the controller that leads."))
-        found += [*of_status(status), *of_machine(document, status["hosts"], os.cpu_count() or 1)]
+                except msgspec.ValidationError as error:
+                    found.append((f"the leader's plan cannot be read: {error}", _REPORT))
+        found += [*of_status(status), *of_machine(document, status.hosts, os.cpu_count() or 1)]
         found += of_heaps(document, status, plans, _heap_mb)
     if output is Output.JSON:
         print(json.dumps([{"what": what, "do": do} for what, do in found], indent=1))
@@ -99,52 +105,52 @@ def of_zookeeper(latency_s: float) -> Found:
         yield what, "Each phase of a move waits for some. Look at the ensemble's disks and load."
 
 
-def of_status(status: Mapping[str, Any]) -> Found:
+def of_status(status: StatusDocument) -> Found:
     """Find what is wrong in a document of `nstorm status`."""
-    hosts, agents, mine = status["hosts"], status["agents"], version("nstorm")
-    if not status["controllers"]:
+    hosts, agents, mine = status.hosts, status.agents, version("nstorm")
+    if not status.controllers:
         yield "no controller leads", "Start one: systemctl start nstorm-controller"
-    if problem := status["journal_problem"]:
+    if problem := status.journal_problem:
         yield f"the journal is not written: {problem}", "Make room, or let the user write there."
-    said = [(f"controller {one['name']}", one["version"]) for one in status["controllers"]]
-    for who, other in said + [(f"agent {one['node']}", one["version"]) for one in agents]:
+    said = [(f"controller {one.name}", one.version) for one in status.controllers]
+    for who, other in said + [(f"agent {one.node}", one.version) for one in agents]:
         if other != mine:
             what = f"{who} is of version {other}, this command of {mine}"
             yield (
                 what,
                 "They may live side by side; docs/operations.md, Upgrade, has the order.",
             )
-    for node, silent_s in status["silent_s"].items():
+    for node, silent_s in status.silent_s.items():
         lasting = "" if silent_s is None else f" for {silent_s:.0f} s"
         yield (
             f"no agent has spoken on {hosts[node]}{lasting}",
             "Start it: systemctl start nstorm-agent. If it runs, see its log.",
         )
     for agent in agents:
-        host, ahead_s = hosts.get(agent["node"], agent["node"]), agent["clock_ahead_s"] or 0
-        if agent["supervisor_hooks"] is None:
+        host, ahead_s = hosts.get(agent.node, agent.node), agent.clock_ahead_s or 0
+        if agent.supervisor_hooks is None:
             yield f"the supervisor of {host} has no hooks", _HOOKS
         if abs(ahead_s) > _CLOCKS_APART_S:
             yield f"the clock of {host} is {ahead_s:+.1f} s from ZooKeeper's", "Run NTP there."
-    if not status["topologies"]:
+    if not status.topologies:
         what = "the hooks in Nimbus publish no topology"
         yield what, "Submit one, or name the jar in nimbus.childopts and restart Nimbus."
-    for topology in status["topologies"]:
-        for worker in topology["workers"]:
-            where = f"worker {shown(worker['slot'], hosts)} of {topology['name']}"
+    for topology in status.topologies:
+        for worker in topology.workers:
+            where = f"worker {shown(worker.slot, hosts)} of {topology.name}"
             yield from ((f"{where} {what}", do) for what, do in _of_worker(worker))
 
 
-def _of_worker(worker: Mapping[str, Any]) -> Found:
-    if worker["hooks"] is None:
+def _of_worker(worker: WorkerStatus) -> Found:
+    if worker.hooks is None:
         yield "has no hooks", _HOOKS
-    elif worker["speaks"] < SPEAKS:
-        what = f"speaks version {worker['speaks']} of the protocol, this nstorm {SPEAKS}"
+    elif worker.speaks is not None and worker.speaks < SPEAKS:
+        what = f"speaks version {worker.speaks} of the protocol, this nstorm {SPEAKS}"
         yield what, "It takes up the new jar when Storm next starts it."
-    for problem in filter(None, (worker["error"], worker["fault"])):
+    for problem in filter(None, (worker.error, worker.fault)):
         yield f"reports: {problem}", _REPORT
-    if worker["dropped"]:
-        yield f"dropped {worker['dropped']:,} tuples", f"Storm replays what is acked. {_REPORT}"
+    if worker.dropped:
+        yield f"dropped {worker.dropped:,} tuples", f"Storm replays what is acked. {_REPORT}"
 
 
 def _host(document: Mapping[str, Any], hosts: Iterable[str]) -> str:
@@ -169,8 +175,8 @@ def _heap_mb(pid: int) -> float:
 
 def of_heaps(
     document: Mapping[str, Any],
-    status: Mapping[str, Any],
-    plans: Sequence[Mapping[str, Any]],
+    status: StatusDocument,
+    plans: Sequence[PlanAnswer],
     heap_mb: Callable[[int], float],
 ) -> Found:
     """Find workers of this machine whose heap the moves of `nstorm plan` would overfill."""
@@ -178,19 +184,19 @@ def of_heaps(
     if not isinstance(each_mb, int | float):
         yield f"{_ON_HEAP} is no number: {each_mb!r}", "Mend it in the storm.yaml."
         return
-    here = _host(document, status["hosts"].values())
-    moves = {one["topology"]: [m for step in one["steps"] for m in step["moves"]] for one in plans}
-    for topology in status["topologies"]:
-        place = {one["executor"]: one["slot"] for one in topology["executors"]}
-        to = {executor: target for executor, _, target in moves.get(topology["topology"], [])}
+    here = _host(document, status.hosts.values())
+    moves = {one.topology: [m for step in one.steps for m in step.moves] for one in plans}
+    for topology in status.topologies:
+        place = {one.executor: one.slot for one in topology.executors}
+        to = {executor: target for executor, _, target in moves.get(topology.topology, [])}
         now, then = Counter(place.values()), Counter((place | to).values())
-        for worker in topology["workers"]:
-            slot, is_here = worker["slot"], worker["host"] == here and worker["pid"]
-            if not is_here or then[slot] <= now[slot]:
+        for worker in topology.workers:
+            slot, pid = worker.slot, worker.pid
+            if worker.host != here or not pid or then[slot] <= now[slot]:
                 continue
-            needs_mb, has_mb = then[slot] * each_mb, heap_mb(worker["pid"])
+            needs_mb, has_mb = then[slot] * each_mb, heap_mb(pid)
             if needs_mb > has_mb:
-                where = f"worker {shown(slot, status['hosts'])} of {topology['name']}"
+                where = f"worker {shown(slot, status.hosts)} of {topology.name}"
                 yield (
                     f"{where} was launched with {has_mb:,.0f} MB of heap, and by `nstorm plan` "
                     f"{then[slot]} executors come to be there, which need {needs_mb:,.0f} MB",

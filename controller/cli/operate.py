@@ -10,22 +10,32 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import typer
+from msgspec import to_builtins
 from msgspec.structs import asdict, replace
 
 from controller.cli.places import only, shown, slot_of
 from controller.cli.running import Conf
-from controller.cli.status_view import as_document, as_tables, drain_lines, drain_progress
+from controller.cli.status_document import (
+    DrainStatus,
+    StatusDocument,
+    as_document,
+    as_json,
+    drain_progress,
+    schema,
+)
+from controller.cli.status_view import as_tables, drain_lines
 from controller.config import Config, from_storm_yaml
 from controller.console import Console
 from controller.core.drain import cannot_drain, left_on
 from controller.errors import CommandError
+from controller.journal.cycle_record import rows_of
 from controller.output import Output, OutputOption, tell
 from controller.storm.collect import DRAINED, LiveCluster
 from controller.storm.commands import COMMANDS, REFUSED, WAITING, Command, decode, encode
-from controller.storm.status import read
+from controller.storm.status import LeaderStatus, read
 from kvstore.errors import NotConnectedError, SessionLostError
 from kvstore.service import say_waiting, without_storm
 from kvstore.zookeeper import Session, Waiting
@@ -81,7 +91,7 @@ Topology = Annotated[str, typer.Option("--topology", help="Only this one, by nam
 Host = Annotated[str, typer.Option("--host", help="Only this host, by name or supervisor id.")]
 
 
-def look(session: Session, view: LiveCluster) -> dict[str, Any]:
+def look(session: Session, view: LiveCluster) -> StatusDocument:
     """Put together what ZooKeeper shows now."""
     return as_document(
         view.topologies(),
@@ -96,11 +106,26 @@ def look(session: Session, view: LiveCluster) -> dict[str, Any]:
     )
 
 
+def _print_schema(wanted: bool) -> None:
+    if wanted:
+        print(schema())
+        raise typer.Exit
+
+
 def status(
     conf: Conf,
     topology: Topology = "",
     host: Host = "",
     output: OutputOption = Output.TABLE,
+    _schema: Annotated[
+        bool,
+        typer.Option(
+            "--schema",
+            callback=_print_schema,
+            is_eager=True,
+            help="Print the JSON Schema of -o json, and do nothing else.",
+        ),
+    ] = False,
 ) -> None:
     """Show where executors run, the load, and the last decision.
 
@@ -109,7 +134,7 @@ def status(
     with connected(conf) as session:
         document = only(look(session, LiveCluster.of_session(session)), topology, host)
     if output is Output.JSON:
-        print(json.dumps(document, indent=1))
+        print(as_json(document))
         return
     console = Console()
     for part in as_tables(document):
@@ -258,8 +283,8 @@ def drain(
         if limit_s is None and output is Output.TABLE:
             return
         left = _wait_drained(view, host, had, limit_s or 0.0)
-    tell(output, left, *drain_lines(left))
-    raise typer.Exit(1 if limit_s is not None and left["left"] else 0)
+    tell(output, to_builtins(left), *drain_lines(left))
+    raise typer.Exit(1 if limit_s is not None and left.left else 0)
 
 
 def begin_drain(session: Session, view: LiveCluster, config: Config, host: str) -> int:
@@ -279,10 +304,10 @@ def cannot_drain_now(
     session: Session, view: LiveCluster, config: Config, host: str, drained: Iterable[str]
 ) -> str | None:
     """Say why a host cannot be drained beside those that are; None if the rest can carry it."""
-    views, told = view.topologies(), read(session) or {}
-    if {"executors", "workers"} & {*told.get("left_out", ())}:
+    views, status = view.topologies(), read(session)
+    if {"executors", "workers"} & {*status.left_out}:
         return "the loads do not fit into /nstorm/status, so the room is not known"
-    cpu_cores, room_cores = _loads(told, config.limits.high_frac)
+    cpu_cores, room_cores = _loads(status, config.limits.high_frac)
     return cannot_drain(
         views,
         host,
@@ -304,25 +329,25 @@ def seconds(option: str, text: str) -> float:
 
 
 def _loads(
-    told: dict[str, Any], high_frac: float
+    status: LeaderStatus, high_frac: float
 ) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
     """Take the CPU of executors, and the room of workers, from what the leading controller says."""
     cpu_cores, room_cores = {}, {}
-    for cycle in told.get("cycles", []):
-        for row in cycle.get("executors", []):
-            cpu_cores[cycle["topology"], row["executor"]] = float(row["cpu_cores"])
-        for row in cycle.get("workers", []):
-            room = high_frac * row["capacity_cores"] - row["cpu_cores"]
-            room_cores[cycle["topology"], row["slot"]] = room
+    for cycle in status.cycles:
+        for executor in rows_of(cycle.executors):
+            cpu_cores[cycle.topology, executor.executor] = executor.cpu_cores
+        for worker in rows_of(cycle.workers):
+            room = high_frac * worker.capacity_cores - worker.cpu_cores
+            room_cores[cycle.topology, worker.slot] = room
     return cpu_cores, room_cores
 
 
-def _wait_drained(view: LiveCluster, host: str, had: int, limit_s: float) -> dict[str, Any]:
+def _wait_drained(view: LiveCluster, host: str, had: int, limit_s: float) -> DrainStatus:
     """Tell what is left once that is all that stays, or the time is over."""
     until_s = time.monotonic() + limit_s
     while True:
         left = drain_progress(view.topologies(), host, had)
-        if left["left"] <= len(left["stay"]) or time.monotonic() >= until_s:
+        if left.left <= len(left.stay) or time.monotonic() >= until_s:
             return left
         time.sleep(0.5)
 

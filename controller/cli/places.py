@@ -4,6 +4,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
+from controller.cli.status_document import StatusDocument
 from controller.errors import CommandError
 from migration.model import Node, Slot
 
@@ -35,39 +38,39 @@ def shown(text: str, hosts: Mapping[str, str]) -> str:
     return hosts.get(text) or _BEFORE_PORT.sub(host, text)
 
 
-def only(document: dict[str, Any], topology: str, host: str) -> dict[str, Any]:
+def only(document: StatusDocument, topology: str, host: str) -> StatusDocument:
     """Leave of a status what concerns a topology, by id or name, and a host, by name or id."""
-    topologies, ended = document["topologies"], document["ended_moves"]
+    topologies, ended = document.topologies, document.ended_moves
     if topology:
-        names = [one["name"] for one in topologies]
-        topologies = [one for one in topologies if topology in (one["topology"], one["name"])]
+        names = [one.name for one in topologies]
+        topologies = tuple(one for one in topologies if topology in (one.topology, one.name))
         _refuse_none(topologies, "topology", topology, names)
-        ended = [move for move in ended if move["topology"] == topologies[0]["topology"]]
+        ended = tuple(move for move in ended if move.topology == topologies[0].topology)
     if not host:
-        return {**document, "topologies": topologies, "ended_moves": ended}
-    ids = {id_ for id_, name in document["hosts"].items() if host in (id_, name)}
-    _refuse_none(ids, "host", host, document["hosts"].values())
+        return replace(document, topologies=topologies, ended_moves=ended)
+    ids = {id_ for id_, name in document.hosts.items() if host in (id_, name)}
+    _refuse_none(ids, "host", host, document.hosts.values())
 
     def here(*slots: str | None) -> bool:
         return any(slot is not None and slot.rpartition(":")[0] in ids for slot in slots)
 
-    return {
-        **document,
-        "silent_s": {node: s for node, s in document["silent_s"].items() if node in ids},
-        "agents": [agent for agent in document["agents"] if agent["node"] in ids],
-        "topologies": [
-            {
-                **t,
-                "workers": [w for w in t["workers"] if here(w["slot"])],
-                "executors": [e for e in t["executors"] if here(e["slot"])],
-                "moves": [m for m in t["moves"] if here(m["from"], m["to"])],
-                "links": [r for r in t["links"] if {r["from"], r["to"]} & ids],
-            }
+    return replace(
+        document,
+        silent_s={node: s for node, s in document.silent_s.items() if node in ids},
+        agents=tuple(agent for agent in document.agents if agent.node in ids),
+        topologies=tuple(
+            replace(
+                t,
+                workers=tuple(w for w in t.workers if here(w.slot)),
+                executors=tuple(e for e in t.executors if here(e.slot)),
+                moves=tuple(m for m in t.moves if here(m.source, m.target)),
+                links=tuple(r for r in t.links if {r.source, r.target} & ids),
+            )
             for t in topologies
-            if any(here(worker["slot"]) for worker in t["workers"])
-        ],
-        "ended_moves": [m for m in ended if here(m["source"], m["target"])],
-    }
+            if any(here(worker.slot) for worker in t.workers)
+        ),
+        ended_moves=tuple(m for m in ended if here(m.source, m.target)),
+    )
 
 
 def _refuse_none(found: Any, what: str, typed: str, known: Iterable[str]) -> None:

@@ -16,7 +16,7 @@ import typer
 from controller.cli.operate import begin_drain, cannot_drain_now, connected, heeded, patient
 from controller.cli.places import shown
 from controller.cli.running import Conf
-from controller.cli.status_view import drain_progress
+from controller.cli.status_document import drain_progress
 from controller.config import Config, from_storm_yaml
 from controller.console import Console
 from controller.core.decision import Outcome
@@ -131,9 +131,9 @@ class _Rolling:
                 refusal = self._held(views, host) or cannot_drain_now(
                     self._session, self._view, self._config, host, closed
                 )
-                if refusal is None and (stay := drain_progress(views, host, 0)["stay"]):
+                if refusal is None and (stay := drain_progress(views, host, 0).stay):
                     one = stay[0]
-                    refusal = f"{one['executor']} of {one['topology']} stays: {one['reason']}"
+                    refusal = f"{one.executor} of {one.topology} stays: {one.reason}"
                 if refusal is not None:
                     raise CommandError(f"{host}: {refusal}")
         self._keep()
@@ -219,15 +219,15 @@ class _Rolling:
     def _not_empty(self, host: str) -> str | None:
         """Say by topology what is left, what stands in its way, and what to do."""
         frozen = self._view.controls().frozen(time.time())
-        told = {one["topology"]: one for one in (read(self._session) or {}).get("cycles", ())}
+        cycles = read(self._session).cycle_of
         left = []
         for view in self._view.topologies():
-            decided, why = told.get(view.id, {}), frozen and f"; {frozen}: see `nstorm resume`"
-            if stay := drain_progress([view], host, 0)["stay"]:
-                why = f"; {stay[0]['executor']} stays: {stay[0]['reason']}"
-            elif not why and (outcome := decided.get("outcome")) in _HOLD_A_DRAIN:
-                reason = shown(decided["reason"], view.publication.hosts)
-                why = f"; {outcome}: {reason}. {what_to_do(Outcome(outcome))}"
+            decided, why = cycles.get(view.id), frozen and f"; {frozen}: see `nstorm resume`"
+            if stay := drain_progress([view], host, 0).stay:
+                why = f"; {stay[0].executor} stays: {stay[0].reason}"
+            elif not why and decided and decided.outcome in _HOLD_A_DRAIN:
+                reason = shown(decided.reason, view.publication.hosts)
+                why = f"; {decided.outcome}: {reason}. {what_to_do(Outcome(decided.outcome))}"
             if count := on_hosts(view, (host,)):
                 executors = counted(count, "executor")
                 left.append(f"{executors} of {view.publication.name} left{why or ''}")

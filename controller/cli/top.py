@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Group, RenderableType
@@ -14,6 +14,7 @@ from rich.table import Table
 from controller.cli.operate import Host, Topology, connected, look
 from controller.cli.places import only, shown
 from controller.cli.running import Conf
+from controller.cli.status_document import StatusDocument
 from controller.cli.status_view import decided, ended, head, share
 from controller.console import Console
 from controller.storm.collect import LiveCluster
@@ -43,26 +44,26 @@ def top(
                 time.sleep(every)
 
 
-def as_screen(document: dict[str, Any]) -> Iterator[RenderableType]:
+def as_screen(document: StatusDocument) -> Iterator[RenderableType]:
     """Make what fits on a screen of a status: workers by load, without each executor."""
-    hosts = document["hosts"]
+    hosts = document.hosts
     yield from head(document)
-    for topology in document["topologies"]:
+    for topology in document.topologies:
         yield from decided(topology, hosts)
-        here = Counter((e["slot"], e["component"]) for e in topology["executors"])
+        here = Counter((e.slot, e.component) for e in topology.executors)
         workers = Table("worker", "cpu", "", "executors", box=None)
-        for worker in topology["workers"]:
-            counts = [f"{n} {name}" for (slot, name), n in here.items() if slot == worker["slot"]]
-            load = (worker["cpu_cores"] or 0) / (worker["capacity_cores"] or 1)
+        for worker in topology.workers:
+            counts = [f"{n} {name}" for (slot, name), n in here.items() if slot == worker.slot]
+            load = (worker.cpu_cores or 0) / (worker.capacity_cores or 1)
             bar = "█" * round(min(load, 1) * _BAR)
             workers.add_row(
-                shown(worker["slot"], hosts), share(worker), bar.ljust(_BAR, "·"), ", ".join(counts)
+                shown(worker.slot, hosts), share(worker), bar.ljust(_BAR, "·"), ", ".join(counts)
             )
         yield workers
         links = Table("from", "to", "tuples/s", box=None)
-        for row in topology["links"]:
-            ends = (hosts.get(row[end], row[end]) for end in ("from", "to"))
-            links.add_row(*ends, f"{row['tps']:,.0f}")
-        if topology["links"]:
+        for row in topology.links:
+            ends = (hosts.get(end, end) for end in (row.source, row.target))
+            links.add_row(*ends, f"{row.tps:,.0f}")
+        if topology.links:
             yield links
-    yield from ended(document["ended_moves"][-5:], hosts)
+    yield from ended(document.ended_moves[-5:], hosts)

@@ -7,6 +7,7 @@ from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Column, Table
@@ -87,7 +88,7 @@ def _look(conf: Conf, wish: Command, output: Output) -> None:
 
 def _answer(last: Command, output: Output) -> None:
     end(last, Output.TABLE, last.verb)
-    _show(last.answer, output)
+    _show(msgspec.to_builtins(last.answer), output)
 
 
 def _show(

@@ -10,7 +10,6 @@ import json
 import re
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import msgspec
@@ -45,31 +44,33 @@ class Head(Struct, frozen=True, tag_field="kind", tag="head"):
     """The values that a replay needs before it begins with the next tick."""
 
     format: Any = None
+    writer: str = ""
     seq: int = 0  # of the tick before
+    time_s: float = 0.0  # Unix seconds
     config: dict[str, Any] = {}  # every key of the settings in force
     memory: Any = None  # a `Memory` by `encode`; of another format, anything
 
 
-class ViewRecord(Struct, frozen=True):
+class ViewRecord(Struct, frozen=True, kw_only=True):
     """A topology as the cycle saw it."""
 
     topology: str
+    stand_back: str | None = None
     plan: Raw  # whole each time: a lost record must not leave a wrong plan for long
     acks: tuple[str, ...] = ()  # the nodes whose newest acks were fresh
-    stand_back: str | None = None
 
 
-class TickRecord(Struct, frozen=True, tag_field="kind", tag="tick"):
-    """The input and the outcome of a cycle; a key that is not here is for people alone.
+class TickRecord(Struct, frozen=True, tag_field="kind", tag="tick", kw_only=True):
+    """The input and the outcome of a cycle; the order of the keys stays, for `reader` matches them.
 
     Of the messages (`publications`, `acks` and `loads`) it has those that had changed. Their JSON
     stays as it is until it is read.
     """
 
     seq: int
+    cluster: str = ""  # epochs count within one cluster's life only
     now_s: float
     time_s: float
-    cluster: str = ""  # epochs count within one cluster's life only
     epoch: int | None = None
     controls: Controls = Controls()
     drained: tuple[str, ...] = ()
@@ -83,6 +84,7 @@ class TickRecord(Struct, frozen=True, tag_field="kind", tag="tick"):
     begun: tuple[tuple[float, str, str], ...] = ()
     error: str | None = None  # what kept the cycle from looking
     unwritten: tuple[str, ...] = ()  # topologies whose plan another controller had changed
+    commands: tuple[dict[str, Any], ...] = ()  # what operators asked for, for people alone
     cycles: Raw = Raw(b"[]")  # how the cycle ended, by topology
     publications: tuple[Raw, ...] = ()
     acks: tuple[Raw, ...] = ()
@@ -111,14 +113,6 @@ def compact(value: Any) -> bytes:
     # Not by msgspec, which writes such a number as null.
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.encode()
-
-
-def joined(fields: dict[str, Any], lists: dict[str, Iterable[bytes]]) -> bytes:
-    """Put a record together of plain fields, at least one, and of lists of JSON texts."""
-    parts = [compact(fields)[:-1]]
-    for key, items in lists.items():
-        parts.append(b',"%s":[%s]' % (key.encode(), b",".join(items)))
-    return b"".join([*parts, b"}"])
 
 
 def to_line(body: bytes) -> bytes:

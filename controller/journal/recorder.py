@@ -4,22 +4,23 @@ A cycle depends on nothing else, so the same `Seen` gives the same decision when
 Messages are copied as the bytes that they came in, and only when they have changed.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import msgspec
 import structlog
+from msgspec import Raw
 
 from controller.config import Config
-from controller.core.cluster import inter_node_tps
+from controller.core.topology import TopologyView
 from controller.cycle import Memory, Seen
-from controller.journal.record import FORMAT, compact, encode, joined
+from controller.journal.cycle_record import as_json, cycle_record
+from controller.journal.record import FORMAT, Head, TickRecord, ViewRecord, compact, encode
 from controller.journal.writer import Writer
-from controller.report import Report, TopologyReport
+from controller.report import Report
 from migration import wire
-from migration.model import NodeAcks, NodeLoad, Plan, Publication
+from migration.model import NodeAcks, NodeLoad, Publication
 
 log = structlog.get_logger()
 
@@ -103,59 +104,46 @@ class Recorder:
             self._commands.append(command)
 
     def _head(self, before: Memory, time_s: float) -> bytes:
-        fields = {
-            "kind": "head",
-            "format": FORMAT,
-            "writer": self._journal.name if self._journal else "",
-            "seq": self._sequence,
-            "time_s": time_s,
-            "config": self._config.keys_in_force,
-            "memory": encode(replace(before, layouts={})),
-        }
+        head = Head(
+            FORMAT,
+            self._journal.name if self._journal else "",
+            self._sequence,
+            time_s,
+            self._config.keys_in_force,
+            encode(replace(before, layouts={})),
+        )
         self._headed = self._sequence
         self._written, self._seen = {}, {}
-        return compact(fields)
+        return compact(msgspec.to_builtins(head))
 
     def _tick(self, seen: Seen | None, report: Report, unwritten: Sequence[str]) -> bytes:
         found = seen or Seen(0.0, report.topologies[0].time_s, None)
-        fields = {
-            "kind": "tick",
-            "seq": self._sequence,
-            # The reader relies on the order of these keys.
-            "cluster": next((view.plan.cluster for view in found.topologies), ""),
-            "now_s": found.now_s,
-            "time_s": found.time_s,
-            "epoch": found.epoch,
-            "controls": msgspec.to_builtins(found.controls),
-            "drained": list(found.drained),
-            "free": sorted(map(str, found.free)),
-            "views": [
-                {
-                    "topology": view.id,
-                    "stand_back": view.stand_back,
-                    "plan": _plain(view.plan),
-                    "acks": [ack.node for ack in view.acks],
-                }
-                for view in found.topologies
-            ],
-            "load_nodes": [load.node for load in found.loads],
-            "rests": [[topology, str(executor), s] for topology, executor, s in found.rests],
-            "not_begun": [[topology, str(executor)] for topology, executor in found.not_begun],
-            "answers": [[topology, encode(answer)] for topology, answer in found.answers],
-            "begun": list(found.begun),
-            "error": repr(report.error) if seen is None else None,
-            "unwritten": list(unwritten),
-            "commands": self._commands,
-            "cycles": [cycle_record(one) for one in report.topologies],
-        }
-        changed: dict[str, Mapping[str, Message]] = {
-            "publications": {view.id: view.publication for view in found.topologies},
-            "acks": {ack.node: ack for view in found.topologies for ack in view.acks},
-            "loads": {load.node: load for load in found.loads},
-        }
-        return joined(fields, {key: self._changed(of) for key, of in changed.items()})
+        record = TickRecord(
+            seq=self._sequence,
+            cluster=next((view.plan.cluster for view in found.topologies), ""),
+            now_s=found.now_s,
+            time_s=found.time_s,
+            epoch=found.epoch,
+            controls=found.controls,
+            drained=tuple(found.drained),
+            free=tuple(sorted(map(str, found.free))),
+            views=tuple(map(_view, found.topologies)),
+            load_nodes=tuple(load.node for load in found.loads),
+            rests=tuple((topology, str(executor), s) for topology, executor, s in found.rests),
+            not_begun=tuple((topology, str(executor)) for topology, executor in found.not_begun),
+            answers=tuple((topology, encode(answer)) for topology, answer in found.answers),
+            begun=found.begun,
+            error=repr(report.error) if seen is None else None,
+            unwritten=tuple(unwritten),
+            commands=tuple(self._commands),
+            cycles=Raw(as_json(map(cycle_record, report.topologies))),
+            publications=self._changed({v.id: v.publication for v in found.topologies}),
+            acks=self._changed({ack.node: ack for v in found.topologies for ack in v.acks}),
+            loads=self._changed({load.node: load for load in found.loads}),
+        )
+        return msgspec.json.encode(record)
 
-    def _changed(self, messages: Mapping[str, Message]) -> Sequence[bytes]:
+    def _changed(self, messages: Mapping[str, Message]) -> tuple[Raw, ...]:
         """Give the bytes of messages that are not what was written last."""
         keyed = {(type(message), name): message for name, message in messages.items()}
         # What has not changed is mostly the very same object.
@@ -164,7 +152,7 @@ class Recorder:
         new = {key: one for key, one in data.items() if self._written.get(key) != one}
         self._seen |= fresh
         self._written |= new
-        return list(new.values())
+        return tuple(map(Raw, new.values()))
 
     def _guarded(self, make: Callable[[], T]) -> T | None:
         """Keep a fault of the journal away from the cycle."""
@@ -179,46 +167,10 @@ class Recorder:
         return made
 
 
-def cycle_record(report: TopologyReport) -> dict[str, Any]:
-    """Write down how a cycle ended, ready for JSON; the same report gives the same bytes."""
-    found: dict[str, Any] = {
-        "tick": report.tick,
-        "topology": report.topology,
-        "time_s": report.time_s,
-        "outcome": report.outcome.value,
-        "reason": report.reason,
-        "warnings": list(report.warnings),
-        "moves": [move.as_row() for move in report.moves],
-        "plan": _plain(report.plan),
-        "mode": report.mode.value,
-        "proposal": report.proposal,
-    }
-    if report.picture is None:
-        return found
-    cluster, snapshot = report.picture.cluster, report.picture.snapshot
-    classes = report.picture.classes
-    found["inter_node_tps"] = inter_node_tps(cluster, snapshot)
-    found["total_tps"] = snapshot.traffic.total_tps
-    found["workers"] = [
-        {
-            "slot": slot,
-            "cpu_cores": load,
-            "capacity_cores": capacity,
-            "load_frac": share,
-            "class": "high" if high else "low" if low else "normal",
-        }
-        for slot, load, capacity, share, high, low in zip(
-            cluster.workers,
-            classes.load_cores.tolist(),
-            cluster.capacity_cores.tolist(),
-            classes.load_frac.tolist(),
-            classes.high.tolist(),
-            classes.low.tolist(),
-            strict=True,
-        )
-    ]
-    return found
-
-
-def _plain(plan: Plan | None) -> Any:
-    return None if plan is None else json.loads(wire.encode(plan))
+def _view(view: TopologyView) -> ViewRecord:
+    return ViewRecord(
+        topology=view.id,
+        stand_back=view.stand_back,
+        plan=Raw(wire.encode(view.plan)),
+        acks=tuple(ack.node for ack in view.acks),
+    )

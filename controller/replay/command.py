@@ -15,6 +15,7 @@ from rich.table import Table
 from controller.config import build, keys_of
 from controller.console import Console
 from controller.core.times import utc
+from controller.journal.cycle_record import as_builtins
 from controller.journal.reader import Log
 from controller.journal.record import JournalError, compact
 from controller.output import From, Output, OutputOption, To, counted, print_list, quiet, unix_s
@@ -117,7 +118,7 @@ def _verified(log: Log, window: tuple[float, float]) -> dict[str, Any]:
 
 def _cycles(one: Replayed) -> Iterator[dict[str, Any]]:
     keys = ("time_s", "topology", "outcome", "reason", "moves")
-    found_now = {cycle["topology"]: cycle for cycle in one.cycles}
+    found_now = {cycle.topology: as_builtins(cycle) for cycle in one.cycles}
     found_then = {cycle["topology"]: cycle for cycle in msgspec.json.decode(one.tick.record.cycles)}
     for topology in found_then | found_now:
         now, was = found_now.get(topology), found_then.get(topology)

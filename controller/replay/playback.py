@@ -13,17 +13,16 @@ from controller.config import Config, build
 from controller.core.policy import Policy
 from controller.core.topology import TopologyView
 from controller.cycle import Memory, Seen, cycle, failed
+from controller.journal.cycle_record import CycleRecord, as_json, cycle_record
 from controller.journal.reader import Tick
 from controller.journal.record import (
     Head,
     JournalError,
     TickRecord,
-    compact,
     decode,
     made,
     of_another_version,
 )
-from controller.journal.recorder import cycle_record
 from controller.policies.registry import policy
 from controller.report import Report
 from migration import ConfigError, WireError, wire
@@ -100,12 +99,12 @@ class Replayed:
     tick: Tick
     seen: Seen
     report: Report
-    cycles: list[dict[str, Any]]  # the report as the journal records it, one a topology
+    cycles: tuple[CycleRecord, ...]  # the report as the journal records it, one a topology
 
     @property
     def identical(self) -> bool:
         """Whether the cycles are the recorded ones, byte for byte."""
-        return compact(self.cycles) == bytes(self.tick.record.cycles)
+        return as_json(self.cycles) == bytes(self.tick.record.cycles)
 
 
 def replay(ticks: Iterable[Tick]) -> Iterator[Replayed]:
@@ -131,7 +130,7 @@ def replay(ticks: Iterable[Tick]) -> Iterator[Replayed]:
             memory, report = cycle(memory, seen, config)
         else:
             memory, report = failed(memory, seen.time_s, _RecordedError(record.error))
-        cycles = [cycle_record(one) for one in report.topologies]
+        cycles = tuple(map(cycle_record, report.topologies))
         yield Replayed(tick, seen, report, cycles)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from controller.config import Config
 from controller.core.classify import classify
@@ -21,13 +21,22 @@ from controller.core.veto import young
 from controller.core.view.view import View
 from controller.cycle import Memory
 from controller.report import TopologyReport
+from controller.storm.answer_records import (
+    AnswerHead,
+    ExplainAnswer,
+    ExplainedExecutor,
+    ExplainedTarget,
+    ExplainedWorker,
+    PlanAnswer,
+    PlanPlace,
+    PlanStep,
+)
 from controller.storm.commands import Command, answered
 from controller.walk import walk
 from migration.model import Slot, topology_name
 
 MOST_STEPS = 100
 MOST_CANDIDATES = 50
-Rows = list[dict[str, Any]]
 
 
 def of_topology(reports: Iterable[TopologyReport], name: str) -> list[TopologyReport]:
@@ -37,7 +46,7 @@ def of_topology(reports: Iterable[TopologyReport], name: str) -> list[TopologyRe
 
 def plan_of(
     report: TopologyReport, made: Picture, memory: Memory, config: Config, now_s: float
-) -> dict[str, Any]:
+) -> PlanAnswer:
     """Follow the policy from here until nothing is left, as the mode auto would.
 
     A search that `gather` still waits for ends the way. `now_s` is that of what was seen.
@@ -75,7 +84,7 @@ def plan_of(
     ends = snapshot, walked[-1].after
     load = [classify(cluster, end, config.limits).load_cores for end in ends]
     total_tps = snapshot.traffic.total_tps or 1.0
-    found: Rows = []
+    found: list[dict[str, Any]] = []
     for names, of in ((cluster.nodes, cluster.node_of), (cluster.workers, np.arange(len(load[0])))):
         cores = np.bincount(of, cluster.capacity_cores, len(names))
         rows: dict[int, dict[str, Any]] = {
@@ -88,23 +97,24 @@ def plan_of(
                 row[f"headroom_{when}"] = cores[n] / used[n] if used[n] else None
                 row[f"tps_{when}"] = tps[n] if n < len(tps) else 0.0
         found += rows.values()
-    inter_node = [inter_node_tps(cluster, end) / total_tps for end in ends]
-    return {
+    before, after = (float(inter_node_tps(cluster, end) / total_tps) for end in ends)
+    now, then = (headroom(cluster, end, config.link_tps).factor for end in ends)
+    return PlanAnswer(
         **_head(report),
-        "steps": [
-            {
-                "outcome": step.decision.outcome.value,
-                "inter_node_frac": inter_node_tps(cluster, step.after) / total_tps,
-                "moves": [[m.executor, m.source, m.target] for m in step.decision.moves],
-                "reason": step.decision.reason,
-            }
+        steps=tuple(
+            PlanStep(
+                step.decision.outcome.value,
+                float(inter_node_tps(cluster, step.after) / total_tps),
+                tuple((m.executor, m.source, m.target) for m in step.decision.moves),
+                step.decision.reason,
+            )
             for step in walked
-        ],
-        "places": found,
-        "more": f"the plan has more than {MOST_STEPS} steps" if walked[-1].decision.moves else "",
-        "inter_node_frac": inter_node,
-        "headroom_factor": [headroom(cluster, end, config.link_tps).factor for end in ends],
-    }
+        ),
+        places=tuple(PlanPlace(**row) for row in found),
+        more=f"the plan has more than {MOST_STEPS} steps" if walked[-1].decision.moves else "",
+        inter_node_frac=(before, after),
+        headroom_factor=(now, then),
+    )
 
 
 def misfit(made: Picture, moves: tuple[Move, ...], config: Config) -> str | None:
@@ -145,16 +155,17 @@ def _crossing_tps(snapshot: LoadSnapshot, place: Ints) -> Floats:
 
 
 def _head(report: TopologyReport) -> dict[str, Any]:
-    return {
-        "topology": report.topology,
-        "cycle": report.tick,
-        "time": utc(report.time_s),
-        "mode": report.mode.value,
-        "outcome": report.outcome.value,
-        "reason": report.reason,
-        "what_to_do": what_to_do(report.outcome),
-        "hosts": dict(report.picture.view.publication.hosts) if report.picture else {},
-    }
+    head = AnswerHead(
+        report.topology,
+        report.tick,
+        utc(report.time_s),
+        report.mode.value,
+        report.outcome.value,
+        report.reason,
+        what_to_do(report.outcome),
+        dict(report.picture.view.publication.hosts) if report.picture else {},
+    )
+    return structs.asdict(head)
 
 
 def explained(reports: Iterable[TopologyReport], command: Command, config: Config) -> Command:
@@ -169,57 +180,58 @@ def explained(reports: Iterable[TopologyReport], command: Command, config: Confi
     )
 
 
-def explain(report: TopologyReport, what: str, config: Config) -> dict[str, Any] | None:
+def explain(report: TopologyReport, what: str, config: Config) -> ExplainAnswer | None:
     """Say why a topology was decided so, or of an executor, a worker or a host, why it stays.
 
     None if the topology has nothing of that name.
     """
     made, vetoes = report.picture, _vetoes(report)
     if made is None:
-        return None if what else _head(report)
+        return None if what else ExplainAnswer(**_head(report))
     cluster, snapshot, classes = made.cluster, made.snapshot, made.classes
     hosts = made.view.publication.hosts
     closed = [
         why or _reason(vetoes.workers, name)
         for why, name in zip(cluster.closed, cluster.workers, strict=True)
     ]
-    workers: Rows = [
-        {
-            "worker": name,
-            "node": cluster.nodes[cluster.node_of[w]],
-            "load_frac": float(classes.load_frac[w]),
-            "class": "high" if classes.high[w] else "low" if classes.low[w] else "normal",
-            "closed": closed[w],
-        }
+    workers = tuple(
+        ExplainedWorker(
+            name,
+            cluster.nodes[cluster.node_of[w]],
+            float(classes.load_frac[w]),
+            "high" if classes.high[w] else "low" if classes.low[w] else "normal",
+            closed[w],
+        )
         for w, name in enumerate(cluster.workers)
-    ]
-    executors: Rows = [
-        {
-            "executor": name,
-            "component": snapshot.component_of[e],
-            "worker": cluster.workers[snapshot.place[e]],
-            "cpu_cores": float(snapshot.cpu_cores[e]),
-            "queue": float(snapshot.queue[e]),
-            "stays": snapshot.pinned[e] or _reason(vetoes.executors, name),
-        }
+    )
+    executors = tuple(
+        ExplainedExecutor(
+            name,
+            snapshot.component_of[e],
+            cluster.workers[snapshot.place[e]],
+            float(snapshot.cpu_cores[e]),
+            float(snapshot.queue[e]),
+            snapshot.pinned[e] or _reason(vetoes.executors, name),
+        )
         for e, name in enumerate(snapshot.executors)
-    ]
+    )
     if what in snapshot.executors:
         e = snapshot.executors.index(what)
         candidates = _candidates(made, closed, e, config)
-        return {**_head(report), "executors": [executors[e]], "candidates": candidates}
+        return ExplainAnswer(**_head(report), executors=(executors[e],), candidates=candidates)
     if what:
-        at = [
+        workers = tuple(
             one
             for one in workers
-            for host in [hosts[one["node"]]]
-            if what in (one["worker"], one["node"], host, one["worker"].replace(one["node"], host))
-        ]
-        here = {w["worker"] for w in at}
-        executors = [e for e in executors if e["worker"] in here]
-        return {**_head(report), "workers": at, "executors": executors} if at else None
-    warnings = {"warnings": list(report.warnings)}
-    return {**_head(report), **warnings, "workers": workers, "executors": executors}
+            for host in [hosts[one.node]]
+            if what in (one.worker, one.node, host, one.worker.replace(one.node, host))
+        )
+        here = {one.worker for one in workers}
+        executors = tuple(one for one in executors if one.worker in here)
+        if not workers:
+            return None
+    warnings = UNSET if what else report.warnings
+    return ExplainAnswer(**_head(report), warnings=warnings, workers=workers, executors=executors)
 
 
 def _vetoes(report: TopologyReport) -> Vetoes:
@@ -233,12 +245,14 @@ def _reason(vetoes: Mapping[str, Veto], name: str) -> str | None:
     return vetoes[name].reason if name in vetoes else None
 
 
-def _candidates(made: Picture, closed: list[str | None], e: int, config: Config) -> Rows:
+def _candidates(
+    made: Picture, closed: list[str | None], e: int, config: Config
+) -> tuple[ExplainedTarget, ...]:
     """Score the moves of an executor, the best first, and say what is in the way of each."""
     view = View.of(made.cluster, made.snapshot, config.limits)
     moves = view.score(np.array([e]), np.arange(len(closed)))
     cores, least = float(made.snapshot.cpu_cores[e]), view.threshold_tps
-    found: Rows = []
+    found = []
     for row in np.argsort(-moves.score, kind="stable")[:MOST_CANDIDATES]:
         w, score = int(moves.workers[row]), float(moves.score[row])
         why_not = closed[w]
@@ -247,5 +261,5 @@ def _candidates(made: Picture, closed: list[str | None], e: int, config: Config)
         elif why_not is None and score <= least:
             why_not = f"its gain is not above the threshold, {least:.4g} {config.limits.gain_unit}"
         name, asc_tps = made.cluster.workers[w], float(moves.asc_tps[row])
-        found.append({"worker": name, "asc_tps": asc_tps, "score": score, "why_not": why_not})
-    return found
+        found.append(ExplainedTarget(name, asc_tps, score, why_not))
+    return tuple(found)

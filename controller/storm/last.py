@@ -1,14 +1,18 @@
 """What the last cycle decided, for all that is asked between two cycles."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import structs
 
 from controller.config import Config
 from controller.core.decision import Move
 from controller.cycle import Memory
 from controller.report import TopologyReport
+from controller.storm.answer_records import PlanAnswer
 from controller.storm.answers import misfit, of_topology, plan_of
+from controller.storm.commands import Command, answered
 from controller.storm.history import Figures
 
 
@@ -37,12 +41,24 @@ class LastCycle:
             return f"the load of {topology} is not known now: {why}"
         return misfit(reports[0].picture, moves, self.config)
 
-    def plan_of(self, report: TopologyReport, drained: Iterable[str]) -> dict[str, Any]:
+    def plan_of(self, report: TopologyReport, drained: Iterable[str]) -> PlanAnswer:
         """Follow the policy from a report that has a picture; nothing goes to `drained` hosts."""
         assert report.picture is not None
         excluded = replace(self.config.excluded, drained=frozenset(drained))
         config = replace(self.config, excluded=excluded)
         return plan_of(report, report.picture, self.memory, config, self.now_s)
+
+    def planned(
+        self, command: Command, drained: Iterable[str], missed_tuples: Mapping[str, float]
+    ) -> Command:
+        """Answer ``nstorm plan``; `missed_tuples` are those of today, by topology."""
+        ways = [
+            structs.replace(
+                self.plan_of(one, drained), missed_tuples_today=missed_tuples.get(one.topology)
+            )
+            for one in self.measured(command.topology)
+        ]
+        return answered(command, ways, "topology can be measured")
 
 
 def asked_by(report: TopologyReport, config: Config) -> dict[str, Any]:

@@ -3,40 +3,37 @@
 import math
 import threading
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import structlog
-from msgspec import structs
 
 from controller.config import Config
 from controller.core.decision import Move, Outcome
-from controller.core.topology import moves_under_way
 from controller.cycle import Seen, cycle, failed
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Writer
 from controller.report import Report, TopologyReport, not_written
 from controller.searching import SubprocessSearches
+from controller.storm.act import Act
+from controller.storm.answer_records import PlanAnswer
 from controller.storm.answers import explained
 from controller.storm.apply import Applier
 from controller.storm.collect import LiveCluster
-from controller.storm.commands import Command, CommandQueue, answered
-from controller.storm.history import HISTORY, History, MoveRecord
-from controller.storm.last import LastCycle, asked_by, figures
+from controller.storm.commands import Command, CommandQueue
+from controller.storm.history import HISTORY, History
+from controller.storm.last import LastCycle, figures
 from controller.storm.leader import Leader
 from controller.storm.look import Look
 from controller.storm.mirror import Mirror
-from controller.storm.missed import Missed
-from controller.storm.proposals import Proposals
-from controller.storm.status import document, publish, read
-from controller.storm.ways import Ways
+from controller.storm.notes import Notes
+from controller.storm.publisher import Publisher
 from kvstore.errors import StoreError
 from kvstore.pulse import Pulse
 from kvstore.surprises import Surprises
 from kvstore.zookeeper import Session
 from migration import wire
-from migration.model import MOVING, ExecutorId, Plan, Timing, topology_name
+from migration.model import Timing, topology_name
 
 if TYPE_CHECKING:  # metrics that are not asked for take no time
     from controller.storm.telemetry import Telemetry
@@ -50,8 +47,6 @@ GATHER_S = 0.01
 LOOK_S = 5.0
 # How often a new leader looks until it knows all it needs, but no longer than one cycle.
 NEW_LEADER_S = 0.5
-# How often it is tried whether all parts of the status fit again: to find out costs most of it.
-_ALL_PARTS_CYCLES = 12
 _NOT_YET = frozenset({Outcome.STALE_METRICS, Outcome.STAND_BACK})
 # How often the queue of candidates and the operators' commands are looked at.
 IDLE_S = 0.5
@@ -84,7 +79,6 @@ class LiveController:
         self._leader = Leader(session, name)
         self._view = LiveCluster(mirror, timing)
         self._history = History()
-        self._recorded: list[MoveRecord] = []  # moves that were put into the journal
         self._applier = Applier(
             session, mirror=mirror, leader=self._leader, timing=timing, history=self._history
         )
@@ -93,12 +87,15 @@ class LiveController:
             self._view, self._applier, self._history, self._searches, config.cooldown_s
         )
         self._last = LastCycle(config)
+        self._act = Act(self._applier, lambda: self._last)
         self._surprises = Surprises()
         self._recorder = Recorder(config, Writer.of(config.journal), mirror.data_of)
+        self._notes = Notes(self._recorder)
+        self._publisher = Publisher(session, config, name, self._plan_of)
         self._commands = CommandQueue(
             session,
             mirror,
-            self._begin,
+            self._act.begin,
             config.max_moves,
             cancel=self._applier.cancel,
             misfit=self._misfit,
@@ -107,12 +104,7 @@ class LiveController:
                 "explain": lambda asked: explained(self._last.reports, asked, config),
             },
         )
-        self._proposals = Proposals()
-        self._ways = Ways(self._plan_of, config.cycle_s)
-        self._left_out = 0  # parts of the status that did not fit
-        self._asked: dict[str, Command] = {}
         self._knows_too_little = False
-        self._settles = False  # whether all moves under way are beyond STOP
 
     def run(self, stop: threading.Event) -> None:
         """Work until told to stop; a move under way stays in the plan for the next leader.
@@ -142,7 +134,7 @@ class LiveController:
                 if epoch not in (None, looked_epoch):
                     self._view.led()
                     self._history.load(self._session.read(HISTORY))
-                    self._ways.missed = Missed.of(read(self._session))
+                    self._publisher.led()
                     cycle_at_s = led_s = now_s
                 # A new leader may find a plan that was lost; no plan tells of that.
                 look = moving or epoch != looked_epoch or now_s - looked_s >= LOOK_S
@@ -178,9 +170,7 @@ class LiveController:
         """
         moving = False
         if look or self._view.has_moves():
-            views = self._view.topologies()
-            moving = self._applier.step(views)
-            self._settles = moving and not moves_under_way(views, MOVING)
+            moving = self._act.drive(self._view.topologies())
         epoch = self._leader.epoch
         asked = self._commands.read().values()
         if epoch is not None and not all(command.ended for command in asked):
@@ -193,7 +183,7 @@ class LiveController:
                 free=self._view.free(views),
                 frozen=self._view.controls().frozen(time.time()),
             )
-        self._note_commands()
+        self._notes.commands(self._commands.read())
         return moving
 
     def _keep_history(self) -> None:
@@ -201,27 +191,12 @@ class LiveController:
             self._session.put(HISTORY, self._history.dump())
             self._history.changed = False
 
-    def _record_moves(self) -> None:
-        """Put moves that have ended, or were measured, into the journal, whoever leads."""
-        if self._leader.epoch is None:
-            self._history.load(self._mirror.node(HISTORY))
-        if self._history.ended != self._recorded:
-            self._recorded = self._history.ended
-            self._recorder.add_moves(map(asdict, self._recorded))
-
-    def _note_commands(self) -> None:
-        """Put what operators ask for, and what becomes of it, into the journal."""
-        asked = self._commands.read()
-        for path, command in asked.items():
-            if self._asked.get(path) != command:
-                told = structs.asdict(structs.replace(command, answer=None))
-                self._recorder.note({"path": path, **told})
-        self._asked = asked
-
     def _cycle(self) -> bool:
         """Look, decide and act; return whether moves have begun."""
         self._applier.sweep(self._view.orphans())
-        self._record_moves()
+        if self._leader.epoch is None:
+            self._history.load(self._mirror.node(HISTORY))
+        self._notes.moves(self._history.ended)
         before, time_s, began_s = self._last.memory, time.time(), time.monotonic()
         seen: Seen | None = None
         try:
@@ -234,26 +209,23 @@ class LiveController:
         self._knows_too_little = any(r.outcome in _NOT_YET for r in report.topologies)
         now_s = seen.now_s if seen else 0.0
         self._last = LastCycle(self._config, now_s, report.topologies, memory)
-        unwritten = set(report.plans)
         try:
-            for one in report.topologies:
-                if seen and one.topology in unwritten and self._write(seen, one):
-                    unwritten.discard(one.topology)
+            self._act.write(seen, report)
         finally:  # a tick that decided is in the journal, also if ZooKeeper has gone meanwhile
+            unwritten = self._act.unwritten
             self._recorder.record(before, seen, report, sorted(unwritten))
-            self._look.not_begun = tuple(
-                (one.topology, ExecutorId.parse(move.executor))
-                for one in report.topologies
-                if one.topology in unwritten
-                for move in one.moves
-            )
+            self._look.not_begun = self._act.not_begun(report)
         self._keep_history()  # before anybody is told of it
         reports = tuple(not_written(r) if r.topology in unwritten else r for r in report.topologies)
         self._last = replace(self._last, reports=reports)
-        self._proposals.show(reports, reports[0].time_s)
         self._history.measure({r.topology: figures(r) for r in reports if r.picture}, time_s)
         self._log(replace(report, topologies=reports))
-        self._publish(reports)
+        self._publisher.publish(
+            reports,
+            self._history.ended,
+            epoch=self._leader.epoch,
+            journal_problem=self._recorder.problem,
+        )
         try:
             self._searches.begin(report.questions)
         except Exception as error:  # the policy asks again in the next cycle
@@ -269,18 +241,6 @@ class LiveController:
         topologies = {topology_name(name) for name in self._mirror.children(wire.TOPOLOGIES)}
         ended, moves = self._look.take_ended(), self._history.ended
         self._telemetry.tell(topologies, ended, seen, self._last.memory, reports, took_s, moves)
-
-    def _write(self, seen: Seen, report: TopologyReport) -> bool:
-        """Write the plan that begins the moves of a report; return whether that worked."""
-        assert report.plan is not None
-        (before,) = (view.plan for view in seen.topologies if view.id == report.topology)
-        return self._begin(before, report.plan, asked_by(report, self._config))
-
-    def _begin(self, before: Plan, after: Plan, asked: Mapping[str, Any]) -> bool:
-        """Write a plan that begins moves, and remember what there was before them."""
-        self._settles = False
-        now = self._last.figures(before.topology) or {}
-        return self._applier.begin(before, after, {**asked, "before": now})
 
     def _log(self, report: Report) -> None:
         if report.error is not None:
@@ -298,42 +258,19 @@ class LiveController:
             for warning in one.warnings:
                 log.warning("placement_cannot_help", tick=one.tick, reason=warning)
 
-    def _publish(self, reports: tuple[TopologyReport, ...]) -> None:
-        if self._leader.epoch is None:
-            return
-        self._ways.update(reports)
-        left_out = self._left_out if reports[0].tick % _ALL_PARTS_CYCLES else 0
-        found = document(
-            reports,
-            self._history.ended,
-            self._config,
-            name=self._name,
-            epoch=self._leader.epoch,
-            journal_problem=self._recorder.problem,
-            left_out=left_out,
-            proposals=self._proposals.shown,
-            missed=self._ways.missed,
-            ways=self._ways.shown(reports),
-        )
-        self._left_out = publish(self._session, found, left_out)
-
+    # What is asked between two cycles is answered by the last one.
     def _misfit(self, topology: str, moves: tuple[Move, ...]) -> str | None:
         return self._last.misfit(topology, moves)
 
-    def _plan_of(self, report: TopologyReport) -> dict[str, Any]:
+    def _plan_of(self, report: TopologyReport) -> PlanAnswer:
         return self._last.plan_of(report, self._view.drained())
 
-    def _plan(self, command: Command) -> Command:
-        missed = self._ways.missed.tuples
-        ways = [
-            {**self._plan_of(one), "missed_tuples_today": missed.get(one.topology)}
-            for one in self._last.measured(command.topology)
-        ]
-        return answered(command, ways, "topology can be measured")
+    def _plan(self, asked: Command) -> Command:
+        return self._last.planned(asked, self._view.drained(), self._publisher.missed_tuples)
 
     def _sleep(self, stop: threading.Event, until_s: float, *, moving: bool) -> None:
         pause_s = min(STEP_S if moving else IDLE_S, max(until_s - time.monotonic(), 0.0))
         if self._wake.wait(pause_s):
             # Answers come in bunches: take them together, and do not spin.
-            stop.wait(STEP_S if self._settles else GATHER_S)
+            stop.wait(STEP_S if self._act.settles else GATHER_S)
             self._wake.clear()

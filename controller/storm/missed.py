@@ -1,7 +1,6 @@
 """Adds up what topologies that only advise would have kept off the network today."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
@@ -16,14 +15,6 @@ class Missed(msgspec.Struct):
 
     tuples: dict[str, float] = {}  # by topology
     last_s: float | None = None
-
-    @classmethod
-    def of(cls, status: Mapping[str, Any] | None) -> "Missed":
-        """Go on from what the last leader published; anew if that is not there, or garbage."""
-        try:
-            return msgspec.convert((status or {}).get("missed", {}), cls)
-        except msgspec.ValidationError:
-            return cls()
 
     def add(self, saved_tps: Mapping[str, float], time_s: float, longest_s: float) -> None:
         """Count the time since the last call, if that is not longer than `longest_s`.

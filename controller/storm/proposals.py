@@ -1,7 +1,8 @@
 """The proposals that operators may approve."""
 
 from collections.abc import Iterable
-from typing import Any
+
+from msgspec import Struct
 
 from controller.report import TopologyReport
 from controller.storm.history import LONGEST_REASON
@@ -11,23 +12,32 @@ SHOWN_S = 600.0
 MOST_PROPOSALS = 50
 
 
+class Proposal(Struct, frozen=True):
+    """Moves that an operator may approve."""
+
+    topology: str
+    moves: tuple[tuple[str, str, str], ...]  # executor, source, target
+    reason: str
+    shown_s: float  # Unix seconds
+
+
 class Proposals:
     """Keeps what was proposed for a while, though loads jitter."""
 
     def __init__(self) -> None:
-        self.shown: dict[str, dict[str, Any]] = {}  # by id, the newest last
+        self.shown: dict[str, Proposal] = {}  # by id, the newest last
 
     def show(self, reports: Iterable[TopologyReport], time_s: float) -> None:
         """Take in the proposals of a cycle; `time_s` are its Unix seconds."""
         for one in reports:
             if one.proposal:
                 self.shown.pop(one.proposal, None)
-                self.shown[one.proposal] = {
-                    "topology": one.topology,
-                    "moves": [(move.executor, move.source, move.target) for move in one.moves],
-                    "reason": one.reason[:LONGEST_REASON],
-                    "shown_s": one.time_s,
-                }
+                self.shown[one.proposal] = Proposal(
+                    one.topology,
+                    tuple((move.executor, move.source, move.target) for move in one.moves),
+                    one.reason[:LONGEST_REASON],
+                    one.time_s,
+                )
         oldest_s = time_s - SHOWN_S
-        kept = [pair for pair in self.shown.items() if pair[1]["shown_s"] >= oldest_s]
+        kept = [pair for pair in self.shown.items() if pair[1].shown_s >= oldest_s]
         self.shown = dict(kept[-MOST_PROPOSALS:])

@@ -1,28 +1,91 @@
-"""The leading controller's word on itself, for ``nstorm status`` and the demo."""
+"""The status of the leading controller, for ``nstorm status`` and the demo."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from types import MappingProxyType
-from typing import Any
 
 import msgspec
+from msgspec import UNSET, Struct, UnsetType, field
+from msgspec.structs import asdict, replace
 
 from controller.config import Config
+from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.headroom import headroom, node_traffic_tps
-from controller.journal.recorder import cycle_record
+from controller.journal.cycle_record import CycleRecord, cycle_record
 from controller.report import TopologyReport
 from controller.storm.history import MoveRecord
 from controller.storm.missed import Missed
+from controller.storm.proposals import Proposal
+from controller.storm.ways import WaySum
 from kvstore.zookeeper import Session
 from migration import wire
 
 STATUS = f"{wire.ROOT}/status"
 SHOWN_LINKS = 20
-# What is left out first of a document that does not fit.
+# What is left out first of a status that does not fit.
 _PARTS = ("ended_moves", "links", "plan", "executors", "workers")
 
 
-def document(
+class HeadroomRow(Struct, frozen=True):
+    """By what factor the input may grow, and what is full then; None where nothing is used."""
+
+    factor: float | None = None
+    binds: str | None = None  # cpu or network
+    where: str = ""  # the worker, or the two nodes of the link
+
+
+class LinkRow(Struct, frozen=True, rename={"source": "from", "target": "to"}):
+    """The traffic from one node to another."""
+
+    source: str
+    target: str
+    tps: float
+
+
+class ExecutorRow(Struct, frozen=True):
+    """The load of an executor."""
+
+    executor: str
+    cpu_cores: float = 0.0
+    queue: int = 0
+
+
+class CycleStatus(CycleRecord, frozen=True):
+    """How the last cycle ended for one topology; what was not measured or did not fit is unset."""
+
+    headroom: HeadroomRow | UnsetType = UNSET
+    links: tuple[LinkRow, ...] | UnsetType = UNSET
+    executors: tuple[ExecutorRow, ...] | UnsetType = UNSET
+    way: WaySum | None = None
+
+
+class LeaderStatus(Struct, frozen=True):
+    """The last cycle of the leading controller.
+
+    A reader passes over what a newer leader has added; what an older one lacks has defaults.
+    """
+
+    controller: str | None = None
+    epoch: int | None = None
+    mode: str = ""
+    policy: str = ""
+    cycle_s: float = 0.0
+    journal_problem: str | None = None  # why ticks are not written down, if they should be
+    proposals: dict[str, Proposal] = {}  # by id, those that operators may approve
+    missed: Missed = field(default_factory=Missed)
+    cycles: tuple[CycleStatus, ...] = ()
+    ended_moves: tuple[MoveRecord, ...] = ()  # the oldest first
+    left_out: tuple[str, ...] = ()  # the parts that did not fit
+
+    @property
+    def cycle_of(self) -> dict[str, CycleStatus]:
+        """The cycles by topology."""
+        return {cycle.topology: cycle for cycle in self.cycles}
+
+
+_DECODER = msgspec.json.Decoder(LeaderStatus)
+
+
+def status_of(
     reports: Iterable[TopologyReport],
     ended: Iterable[MoveRecord],
     config: Config,
@@ -31,76 +94,87 @@ def document(
     epoch: int | None,
     journal_problem: str | None = None,
     left_out: int = 0,
-    ways: Mapping[str, dict[str, Any]] = MappingProxyType({}),
-    proposals: Mapping[str, dict[str, Any]] = MappingProxyType({}),
+    ways: Mapping[str, WaySum] = MappingProxyType({}),
+    proposals: Mapping[str, Proposal] = MappingProxyType({}),
     missed: Missed | None = None,
-) -> dict[str, Any]:
-    """Put the last cycle into a document.
+) -> LeaderStatus:
+    """Put the last cycle into a status.
 
-    The moves are those that have ended lately, oldest first; `journal_problem` says why ticks are
-    not written down, if they should be; `left_out` is how many parts will not fit; `ways` say by
-    topology what all its moves would gain, `missed` what they would have gained today, `proposals`
-    by id what operators may approve.
+    `ended` are the last moves, oldest first; `left_out` is how many parts will not fit; `ways` say
+    by topology what all its moves would gain, `missed` what they would have gained today.
     """
-    return {
-        "controller": name,
-        "epoch": epoch,
-        "mode": config.mode.value,
-        "policy": config.policy,
-        "cycle_s": config.cycle_s,
-        "journal_problem": journal_problem,
-        "proposals": dict(proposals),
-        "missed": msgspec.to_builtins(missed or Missed()),
-        "cycles": [
-            {**_cycle(report, config, left_out), "way": ways.get(report.topology)}
-            for report in reports
-        ],
-        "ended_moves": [asdict(move) for move in ended],
-    }
+    return LeaderStatus(
+        name,
+        epoch,
+        config.mode.value,
+        config.policy,
+        config.cycle_s,
+        journal_problem,
+        dict(proposals),
+        missed or Missed(),
+        tuple(_cycle(one, config, _PARTS[:left_out], ways.get(one.topology)) for one in reports),
+        tuple(ended),
+    )
 
 
-def _cycle(report: TopologyReport, config: Config, left_out: int) -> dict[str, Any]:
+def _cycle(
+    report: TopologyReport, config: Config, left_out: Iterable[str], way: WaySum | None
+) -> CycleStatus:
     """Show what the journal has of a cycle, and the executors."""
-    found = cycle_record(report)
+    found = CycleStatus(**asdict(cycle_record(report)), way=way)
     if report.picture is None:
         return found
     cluster, snapshot = report.picture.cluster, report.picture.snapshot
-    found["headroom"] = asdict(headroom(cluster, snapshot, config.link_tps))
-    if "links" not in _PARTS[:left_out]:
-        found["links"] = [
-            {"from": cluster.nodes[source], "to": cluster.nodes[target], "tps": tps}
-            for tps, source, target in node_traffic_tps(cluster, snapshot, SHOWN_LINKS)
-        ]
-    if "executors" not in _PARTS[:left_out]:
-        cpu, queue = snapshot.cpu_cores.tolist(), snapshot.queue.tolist()
-        found["executors"] = [
-            {"executor": executor, "cpu_cores": cores, "queue": int(waiting)}
-            for executor, cores, waiting in zip(snapshot.executors, cpu, queue, strict=True)
-        ]
-    return found
+    room = headroom(cluster, snapshot, config.link_tps)
+    binds = None if room.binds is None else str(room.binds)
+    return replace(
+        found,
+        headroom=HeadroomRow(room.factor, binds, room.where),
+        links=UNSET if "links" in left_out else _links(cluster, snapshot),
+        executors=UNSET if "executors" in left_out else _executors(snapshot),
+    )
 
 
-def publish(session: Session, found: dict[str, Any], left_out: int = 0) -> int:
-    """Write the document without so many parts, or more if it would not fit; return how many."""
+def _links(cluster: Cluster, snapshot: LoadSnapshot) -> tuple[LinkRow, ...]:
+    return tuple(
+        LinkRow(cluster.nodes[source], cluster.nodes[target], tps)
+        for tps, source, target in node_traffic_tps(cluster, snapshot, SHOWN_LINKS)
+    )
+
+
+def _executors(snapshot: LoadSnapshot) -> tuple[ExecutorRow, ...]:
+    cpu_cores, queue = snapshot.cpu_cores.tolist(), snapshot.queue.tolist()
+    return tuple(
+        ExecutorRow(executor, cores, int(waiting))
+        for executor, cores, waiting in zip(snapshot.executors, cpu_cores, queue, strict=True)
+    )
+
+
+def publish(session: Session, status: LeaderStatus, left_out: int = 0) -> int:
+    """Write the status without the first `left_out` parts; returns how many had to go to fit."""
     for count in range(left_out, len(_PARTS) + 1):
-        left_out, parts = count, _PARTS[:count]
-        for of in (found, *found["cycles"]):
-            for part in parts:
-                of.pop(part, None)
-        data = wire.packed(msgspec.json.encode({**found, "left_out": parts}, enc_hook=float))
+        left_out = count
+        data = wire.packed(msgspec.json.encode(_without(status, _PARTS[:count])))
         if len(data) <= wire.LARGEST_NODE_BYTES:
             break
     session.put(STATUS, data)
     return left_out
 
 
-def read(session: Session) -> dict[str, Any] | None:
-    """Read what the leading controller last wrote; None if there is nothing, or garbage."""
+def _without(status: LeaderStatus, parts: tuple[str, ...]) -> LeaderStatus:
+    own = {part: None if part == "plan" else UNSET for part in parts if part != "ended_moves"}
+    return replace(
+        status,
+        cycles=tuple(replace(cycle, **own) for cycle in status.cycles),
+        ended_moves=() if "ended_moves" in parts else status.ended_moves,
+        left_out=parts,
+    )
+
+
+def read(session: Session) -> LeaderStatus:
+    """Read what the leading controller last wrote; of nobody if there is nothing, or garbage."""
     stored = session.read(STATUS)
-    if stored is None:
-        return None
     try:
-        found = msgspec.json.decode(wire.unpacked(stored.data))
+        return _DECODER.decode(wire.unpacked(stored.data)) if stored else LeaderStatus()
     except (ValueError, msgspec.DecodeError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+        return LeaderStatus()

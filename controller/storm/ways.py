@@ -1,12 +1,15 @@
 """Where the mode auto would come to, for topologies whose moves only wait or are advice."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from controller.core.decision import Move, Outcome
 from controller.report import TopologyReport
+from controller.storm.answer_records import PlanAnswer
 from controller.storm.missed import Missed
 
 # How long a way counts as known, as long as it begins with the same moves.
@@ -14,16 +17,25 @@ WAY_S = 60.0
 _LONGEST_CYCLES = 3  # beyond this, the traffic since the last cycle is not known
 
 
+class WaySum(Struct, frozen=True):
+    """What all moves of a way change."""
+
+    moves: int = 0
+    # Share of the traffic that crosses between nodes, before and after.
+    inter_node_frac: tuple[float, float] = (0.0, 0.0)
+    missed_tuples_today: float = 0.0  # that would not have crossed
+
+
 class WayAhead(NamedTuple):
     moves: tuple[Move, ...] = ()  # that it begins with
     found_s: float = -math.inf  # Unix seconds
-    summed: Mapping[str, Any] = MappingProxyType({})
+    summed: WaySum = WaySum()
 
 
 class Ways:
     """Sums up the ways of topologies, and the tuples that they would have kept off the network."""
 
-    def __init__(self, plan_of: Callable[[TopologyReport], dict[str, Any]], cycle_s: float) -> None:
+    def __init__(self, plan_of: Callable[[TopologyReport], PlanAnswer], cycle_s: float) -> None:
         self._plan_of = plan_of
         self._cycle_s = cycle_s
         self.known: dict[str, WayAhead] = {}  # by topology
@@ -45,26 +57,26 @@ class Ways:
         self.known = known
         self._miss(shown, reports[0].time_s)
 
-    def shown(self, reports: Iterable[TopologyReport]) -> dict[str, dict[str, Any]]:
+    def shown(self, reports: Iterable[TopologyReport]) -> dict[str, WaySum]:
         """Give the sums, by topology, of the ways that begin with the moves reported."""
         return {
-            one.topology: {
-                **self.known[one.topology].summed,
-                "missed_tuples_today": self.missed.tuples[one.topology],
-            }
+            one.topology: replace(
+                self.known[one.topology].summed,
+                missed_tuples_today=self.missed.tuples[one.topology],
+            )
             for one in reports
             if one.topology in self.known and self.known[one.topology].moves == one.moves
         }
 
-    def _summed(self, report: TopologyReport) -> dict[str, Any]:
+    def _summed(self, report: TopologyReport) -> WaySum:
         found = self._plan_of(report)
-        count = sum(len(step["moves"]) for step in found["steps"])
-        return {"moves": count, "inter_node_frac": found["inter_node_frac"]}
+        return WaySum(sum(len(step.moves) for step in found.steps), found.inter_node_frac)
 
     def _miss(self, shown: Iterable[TopologyReport], time_s: float) -> None:
         saved_tps = {}
         for one in shown:
-            before, after = self.known[one.topology].summed.get("inter_node_frac", (0.0, 0.0))
+            before, after = self.known[one.topology].summed.inter_node_frac
             assert one.picture is not None
-            saved_tps[one.topology] = (before - after) * one.picture.snapshot.traffic.total_tps
+            total_tps = one.picture.snapshot.traffic.total_tps
+            saved_tps[one.topology] = float((before - after) * total_tps)
         self.missed.add(saved_tps, time_s, _LONGEST_CYCLES * self._cycle_s)

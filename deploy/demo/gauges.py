@@ -2,11 +2,11 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 from controller.core.layout import settled_placement
 from controller.core.metrics import Rates
 from controller.core.topology import TopologyView
+from controller.journal.cycle_record import rows_of
 from controller.storm import status
 from controller.storm.history import MoveRecord
 from deploy.lab.figures import Tuples
@@ -75,22 +75,17 @@ class Gauges:
         """Look now."""
         view = self._tuples.found()
         self._since_look = self._tuples.mark(self._since_look)
-        told = status.read(self._session) or {}
-        cycle = _cycle(told, view.publication.topology)
+        found = status.read(self._session)
+        cycle = found.cycle_of.get(view.publication.topology) or status.CycleStatus(tick=-1)
         return Look(
             workers=_workers(view, cycle),
             inter_node_frac=self._tuples.inter_node_frac(self._since_look),
-            tick=cycle.get("tick", -1),
-            outcome=cycle.get("outcome", ""),
-            reason=_short(cycle.get("reason", ""), view),
+            tick=cycle.tick,
+            outcome=cycle.outcome,
+            reason=_short(cycle.reason, view),
             entries=len(view.plan.entries),
-            ended=tuple(MoveRecord(**row) for row in told.get("ended_moves", [])),
+            ended=found.ended_moves,
         )
-
-
-def _cycle(told: dict[str, Any], topology: str) -> dict[str, Any]:
-    cycles: list[dict[str, Any]] = told.get("cycles", [])
-    return next((cycle for cycle in cycles if cycle["topology"] == topology), {})
 
 
 def _short(reason: str, view: TopologyView) -> str:
@@ -100,13 +95,11 @@ def _short(reason: str, view: TopologyView) -> str:
     return reason
 
 
-def _workers(view: TopologyView, cycle: dict[str, Any]) -> tuple[WorkerLook, ...]:
+def _workers(view: TopologyView, cycle: status.CycleStatus) -> tuple[WorkerLook, ...]:
     publication = view.publication
     hosts = publication.hosts
     component = {placed.executor: placed.component for placed in publication.executors}
-    cpu_frac = {
-        row["slot"]: row["cpu_cores"] / row["capacity_cores"] for row in cycle.get("workers", [])
-    }
+    cpu_frac = {row.slot: row.cpu_cores / row.capacity_cores for row in rows_of(cycle.workers)}
     held: dict[Slot, Counter[str]] = {slot: Counter() for slot in sorted(publication.slots)}
     for executor, slot in settled_placement(publication, view.plan).items():
         held.setdefault(slot, Counter())[component[executor].strip("_")] += 1

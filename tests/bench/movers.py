@@ -185,8 +185,8 @@ class ByItself:
         shake_at_s = since_s + SHAKE_AFTER_S
         while self.begun == before:
             if time.monotonic() > since_s + IDLE_LIMIT_S:
-                cycles = (status.read(self._session) or {}).get("cycles", [])
-                reasons = "; ".join(f"{cycle['outcome']}: {cycle['reason']}" for cycle in cycles)
+                cycles = status.read(self._session).cycles
+                reasons = "; ".join(f"{cycle.outcome}: {cycle.reason}" for cycle in cycles)
                 raise LabError(f"nothing has moved for {IDLE_LIMIT_S:.0f} s: {reasons}")
             if time.monotonic() > shake_at_s:
                 shake_at_s = time.monotonic() + SHAKE_AFTER_S
@@ -225,8 +225,7 @@ class ByItself:
         ]
 
     def _look(self) -> None:
-        for row in (status.read(self._session) or {}).get("ended_moves", []):
-            move = MoveRecord(**row)
+        for move in status.read(self._session).ended_moves:
             self._ended[move.id, move.ended_s] = move
 
 

@@ -108,8 +108,7 @@ def _renew(lab: Lab, node: LabNode, wait_secs: int) -> None:
 
 
 def _knows_load(session: Session) -> bool:
-    cycles = (read(session) or {}).get("cycles", ())
-    return any(cycle.get("executors") for cycle in cycles)
+    return any(cycle.executors for cycle in read(session).cycles)
 
 
 def _pids(lab: Lab) -> set[int]:

@@ -203,9 +203,9 @@ class Stand:
             told = self.told(move)
             if told is not None and told.ended:
                 return told.state
-            for row in (status.read(self.session) or {}).get("ended_moves", []):
-                if row["executor"] == str(move.executor) and row["ended_s"] > move.asked_s:
-                    return str(row["outcome"])
+            for row in status.read(self.session).ended_moves:
+                if row.executor == str(move.executor) and row.ended_s > move.asked_s:
+                    return row.outcome
             if told is None or time.monotonic() > deadline:
                 return self._by_place(move)
             time.sleep(LOOK_EVERY_S)

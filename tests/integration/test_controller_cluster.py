@@ -6,10 +6,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from controller.storm.history import MoveRecord
 from controller.storm.status import read
 from deploy.lab import LabError
 from deploy.lab.cluster import Lab
@@ -117,14 +117,12 @@ def test_it_moves_by_itself_and_nothing_is_lost(
 ) -> None:
     pids = lab.worker_pids()
 
-    def ended() -> list[dict[str, Any]]:
-        told = read(session) or {}
-        moves: list[dict[str, Any]] = told.get("ended_moves", [])
-        return [move for move in moves if move["topology"].startswith(NAME)]
+    def ended() -> list[MoveRecord]:
+        return [move for move in read(session).ended_moves if move.topology.startswith(NAME)]
 
     first = controllers.start("auto")
     lab.wait_until("three moves have ended", lambda: len(ended()) >= 3, limit_s=300)
-    assert {move["outcome"] for move in ended()} == {"MOVED"}
+    assert {move.outcome for move in ended()} == {"MOVED"}
     status = json.loads(controllers.ask("status", "-o", "json").stdout)
     (topology,) = [t for t in status["topologies"] if t["name"] == NAME]
     assert all(worker["hooks"] for worker in topology["workers"])
@@ -138,7 +136,7 @@ def test_it_moves_by_itself_and_nothing_is_lost(
     controllers.start("advise")
     lab.wait_until(
         "the next leader",
-        lambda: (read(session) or {}).get("epoch") == epoch + 1,
+        lambda: read(session).epoch == epoch + 1,
         limit_s=240,
     )
     # It knows who moved what under the one before, and answers from its own pictures.

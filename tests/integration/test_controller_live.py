@@ -23,9 +23,8 @@ from controller.config import Config, Mode
 from controller.errors import ControllerError
 from controller.output import quiet, unix_s
 from controller.storm.commands import COMMANDS, Command, decode, encode
-from controller.storm.history import MoveRecord
 from controller.storm.live import LiveController
-from controller.storm.status import read
+from controller.storm.status import CycleStatus, read
 from kvstore.errors import StoreError
 from kvstore.service import serve
 from kvstore.zookeeper import Session
@@ -277,15 +276,18 @@ def nstorm(*arguments: str, limit_s: float = 300.0) -> subprocess.CompletedProce
     )
 
 
+def last_cycle(session: Session) -> CycleStatus:
+    return next(iter(read(session).cycles), CycleStatus())
+
+
 def test_it_makes_the_best_moves_by_itself(storm: str, puppets: Puppets, conf: Path) -> None:
     with leading(storm, "one", cooldown_s=600.0) as session:
 
         def ended() -> Any:
-            found = read(session)
-            return found and len(found["ended_moves"]) >= 3 and found
+            found = read(session).ended_moves
+            return len(found) >= 3 and found
 
-        told = wait_for(ended)
-        first = MoveRecord(**told["ended_moves"][0])
+        first, *_ = wait_for(ended)
         assert (first.executor, first.source, first.target) == ("2-2", "b:6700", "a:6700")
         assert first.outcome == "MOVED"
         assert set(first.phase_s) == {"PREPARE", "SWITCH", "DRAIN", "STOP", "SETTLE"}
@@ -332,10 +334,10 @@ def test_a_target_that_is_never_ready_ends_in_an_undo(
     monkeypatch.setattr("controller.storm.live.Timing", lambda: Timing(prepare_limit_s=0.3))
     puppets.never_ready = True
     with leading(storm, "one") as session:
-        told = wait_for(lambda: (read(session) or {}).get("ended_moves"))
-        assert told[0]["outcome"] == "UNDONE"
-        assert told[0]["stopped_after_s"] is None
-        assert "ready in time: the copy of " in told[0]["reason"]
+        told = wait_for(lambda: read(session).ended_moves)
+        assert told[0].outcome == "UNDONE"
+        assert told[0].stopped_after_s is None
+        assert "ready in time: the copy of " in told[0].reason
     assert puppets.places == PLACES
 
 
@@ -347,8 +349,8 @@ def test_another_leader_finishes_the_move(storm: str, puppets: Puppets) -> None:
     assert puppets.plan() == plan
     puppets.never_ready = False
     with leading(storm, "two", mode=Mode.ADVISE) as session:
-        told = wait_for(lambda: (read(session) or {}).get("ended_moves"))
-        assert told[0]["outcome"] == "MOVED"
+        told = wait_for(lambda: read(session).ended_moves)
+        assert told[0].outcome == "MOVED"
         after = puppets.plan()
         assert after is not None
         assert after.epoch == 2
@@ -374,8 +376,8 @@ def test_a_leader_whose_session_expires_finishes_the_move_in_another(
         assert sessions[0].lost
         assert (held := puppets.plan()) and held.entries == plan.entries
         puppets.never_ready = False
-        told = wait_for(lambda: (read(puppets.session) or {}).get("ended_moves"))
-        assert (told[0]["executor"], told[0]["outcome"]) == (str(plan.entries[0].executor), "MOVED")
+        told = wait_for(lambda: read(puppets.session).ended_moves)
+        assert (told[0].executor, told[0].outcome) == (str(plan.entries[0].executor), "MOVED")
         after = puppets.plan()
         assert after is not None
         assert (plan.epoch, after.epoch) == (1, 2)
@@ -386,10 +388,10 @@ def test_a_leader_whose_session_expires_finishes_the_move_in_another(
 
 def test_the_second_controller_waits(storm: str, puppets: Puppets) -> None:
     with leading(storm, "one", mode=Mode.ADVISE) as session:
-        wait_for(lambda: read(session))
+        wait_for(lambda: read(session).controller)
         with leading(storm, "two", mode=Mode.ADVISE):
             time.sleep(1.5)
-            assert (read(session) or {})["controller"] == "one"
+            assert read(session).controller == "one"
             stored = session.read(wire.EPOCH)
             assert stored is not None
             assert stored.version == 1
@@ -397,9 +399,7 @@ def test_the_second_controller_waits(storm: str, puppets: Puppets) -> None:
 
 def test_move_of_an_operator(storm: str, puppets: Puppets, conf: Path) -> None:
     with leading(storm, "one", mode=Mode.ADVISE) as session:
-        wait_for(
-            lambda: (read(session) or {}).get("cycles", [{}])[0].get("outcome") == "WOULD_MOVE"
-        )
+        wait_for(lambda: last_cycle(session).outcome == "WOULD_MOVE")
         where = ["--conf", str(conf)]
         done = nstorm("move", "wc", "7-7", "host-a:6701", "--wait", "-o", "json", *where)
         assert done.returncode == 0, done.stderr
@@ -464,8 +464,7 @@ def test_pause_and_resume(storm: str, puppets: Puppets, conf: Path) -> None:
     assert nstorm("pause", "--reason", "upgrade", "--conf", str(conf)).returncode == 0
 
     def outcome() -> str:
-        cycles = (read(session) or {}).get("cycles") or [{}]
-        return str(cycles[0].get("outcome"))
+        return last_cycle(session).outcome
 
     with leading(storm, "one", mode=Mode.ADVISE) as session:
         wait_for(lambda: outcome() == "PAUSED")
@@ -485,14 +484,14 @@ def typed(conf: Path, *words: str, code: int = 0) -> str:
 
 
 def test_modes_proposals_plans_and_history(storm: str, puppets: Puppets, conf: Path) -> None:
-    def cycle() -> dict[str, Any]:
-        return next(iter((read(puppets.session) or {}).get("cycles") or [{}]))
+    def cycle() -> CycleStatus:
+        return last_cycle(puppets.session)
 
     def look(*words: str) -> Any:
         return json.loads(typed(conf, *words, "-o", "json"))
 
     with leading(storm, "one", mode=Mode.ADVISE, cooldown_s=600.0):
-        wait_for(lambda: cycle().get("outcome") == "WOULD_MOVE")
+        wait_for(lambda: cycle().outcome == "WOULD_MOVE")
         (plan,) = look("plan", "wc")
         moves = [tuple(move) for step in plan["steps"] for move in step["moves"]]
         assert moves[0] == ("2-2", "b:6700", "a:6700")
@@ -505,26 +504,26 @@ def test_modes_proposals_plans_and_history(storm: str, puppets: Puppets, conf: P
         assert typed(conf, "mode", "wc", "approve") == (
             "wc: approve\nwc is in mode approve by nstorm mode\n"
         )
-        first = wait_for(lambda: cycle().get("outcome") == "AWAITING_APPROVAL" and cycle())
+        first = wait_for(lambda: cycle().outcome == "AWAITING_APPROVAL" and cycle())
         assert "no proposal p-000000" in typed(conf, "approve", "p-000000", code=2)
-        assert "2-2" in look("reject", first["proposal"])["executors"]
-        wait_for(lambda: cycle().get("proposal") not in ("", None, first["proposal"]))
+        assert "2-2" in look("reject", first.proposal)["executors"]
+        wait_for(lambda: cycle().proposal not in ("", first.proposal))
         # What was rejected may be approved all the same, while it is still possible.
         assert puppets.plan() is None
-        approval = ["approve", first["proposal"], "--conf", str(conf)]
+        approval = ["approve", first.proposal, "--conf", str(conf)]
         # Refused for as long as a late report or publication lets nothing be decided.
         wait_for(lambda: CliRunner().invoke(app, approval).exit_code == 0)
         wait_for(lambda: puppets.places[2] == A1)
         (move, *_) = wait_for(lambda: [m for m in look("history") if m["outcome"] == "MOVED"])
         assert move["executor"] == "2-2"
-        assert move["asked_by"] == f"{operator()}, who approved {first['proposal']}"
+        assert move["asked_by"] == f"{operator()}, who approved {first.proposal}"
         assert 0 < move["before"]["inter_node_frac"] <= 1
         stale = "2-2 is at host-a:6700 now"
-        wait_for(lambda: stale in typed(conf, "approve", first["proposal"], code=2))
+        wait_for(lambda: stale in typed(conf, "approve", first.proposal, code=2))
     # Another leader knows all of it.
     puppets.never_ready = True
     with leading(storm, "two", mode=Mode.ADVISE, cooldown_s=600.0):
-        wait_for(lambda: cycle().get("mode") == "approve")
+        wait_for(lambda: cycle().mode == "approve")
         assert look("show", move["id"])[0]["reason"] == move["reason"]
         assert "settle" in typed(conf, "show", move["id"]).lower()
         for words, said in (
@@ -544,7 +543,7 @@ def test_modes_proposals_plans_and_history(storm: str, puppets: Puppets, conf: P
         assert "PREPARE" in typed(conf, "cancel", look("history")[-1]["id"])
         assert puppets.places[7] == B2
         puppets.never_ready = False
-        wait_for(lambda: cycle().get("outcome") == "PAUSED")
+        wait_for(lambda: cycle().outcome == "PAUSED")
         assert typed(conf, "resume", "--topology", "wc") == "resumed wc\n"
         typed(conf, "undo")
         wait_for(lambda: puppets.places[2] == B1)
@@ -566,7 +565,7 @@ def test_what_operators_set_is_told_to_programs_too(
         return json.loads(typed(conf, *words, "-o", "json"))
 
     with leading(storm, "one", mode=Mode.ADVISE):
-        wait_for(lambda: (read(puppets.session) or {}).get("cycles"))
+        wait_for(lambda: read(puppets.session).cycles)
         now = {"topology": "wc", "mode": "observe", "by": "nstorm mode"}
         assert said("mode", "observe") == {"topology": "", "mode": "observe", "now": [now]}
         paused = {"reason": "release", "until_s": None}
@@ -583,7 +582,7 @@ def test_what_operators_set_is_told_to_programs_too(
         still = said("resume", "--topology", "wc")["still_paused"]
         assert still == [{"topology": "", **paused}]
         assert said("resume") == {"topology": "", "still_paused": []}
-        wait_for(lambda: (read(puppets.session) or {})["cycles"][0].get("executors"))
+        wait_for(lambda: last_cycle(puppets.session).executors)
         there = sum(slot.supervisor == "b" for slot in puppets.places.values())
         drained = said("drain", "host-b")
         assert (drained["host"], drained["of"]) == ("host-b", there)
@@ -595,7 +594,7 @@ def test_a_leader_that_finds_garbage_for_a_plan_writes_it_anew(
 ) -> None:
     puppets.session.put(wire.plan_path(WC), b"not a plan")
     with leading(storm, "one") as session:
-        wait_for(lambda: (read(session) or {}).get("ended_moves"))
+        wait_for(lambda: read(session).ended_moves)
 
 
 @pytest.mark.parametrize("lost", [b"garbage", None], ids=["garbled", "deleted"])
@@ -616,8 +615,8 @@ def test_a_plan_that_is_lost_in_mid_move_is_written_anew(
         assert anew.entries == held.entries
         assert anew.stamp > held.stamp
         puppets.never_ready = False
-        ended = wait_for(lambda: (read(session) or {}).get("ended_moves"))
-        assert ended[0]["outcome"] == "MOVED"
+        ended = wait_for(lambda: read(session).ended_moves)
+        assert ended[0].outcome == "MOVED"
 
 
 def test_zookeeper_away_counts_down_and_says_where(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_a_live_run_is_decided_again_byte_for_byte(
         for thread in threads:
             thread.start()
         try:
-            wait_for(lambda: len((read(session) or {}).get("ended_moves", ())) >= 2, 60.0)
+            wait_for(lambda: len(read(session).ended_moves) >= 2, 60.0)
             time.sleep(1.0)
         finally:
             stop.set()

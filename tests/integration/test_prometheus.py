@@ -114,7 +114,7 @@ def test_a_standby_shows_0_of_what_it_would_count_as_leader(zookeeper: str, tmp_
         return subprocess.Popen([NSTORM, "controller", "--conf", str(conf)])
 
     with played(storm) as puppets, controller(first) as leads:
-        wait_for(lambda: read(puppets.session))
+        wait_for(lambda: read(puppets.session).controller)
         with controller(second) as waits:
             try:
                 wait_for(lambda: MOVED_0 in shown(), 60)

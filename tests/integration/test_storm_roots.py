@@ -64,9 +64,8 @@ def test_two_clusters_on_one_zookeeper_do_not_meet(zookeeper: str, tmp_path: Pat
         leading(one, "one", mode=Mode.OBSERVE) as first,
         leading(other, "other", mode=Mode.OBSERVE) as second,
     ):
-        wait_for(lambda: read(first) and read(second))
-        told = [read(session) or {} for session in (first, second)]
-        assert [found["controller"] for found in told] == ["one", "other"]
+        wait_for(lambda: read(first).controller and read(second).controller)
+        assert [read(session).controller for session in (first, second)] == ["one", "other"]
         clusters = [session.read(wire.CLUSTER) for session in (first, second)]
         uuids = [stored.data.decode() if stored else "" for stored in clusters]
         assert len({"", *uuids}) == 3
@@ -87,7 +86,7 @@ def test_two_clusters_on_one_zookeeper_do_not_meet(zookeeper: str, tmp_path: Pat
 
 
 def _tick(session: Session) -> int:
-    return max(int(cycle["tick"]) for cycle in (read(session) or {})["cycles"])
+    return max(cycle.tick for cycle in read(session).cycles)
 
 
 def _followed(session: Session) -> str:

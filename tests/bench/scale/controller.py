@@ -26,7 +26,7 @@ from kvstore.zookeeper import Session
 
 _MIB = 1024 * 1024
 # What a cycle consists of, and what goes on between two of them.
-_PARTS = {"_drive": "steps", "_publish": "status", "_log": "log"}
+_PARTS = {"_drive": "steps", "_log": "log"}
 
 
 class Meter:
@@ -89,13 +89,14 @@ def run(hosts: str, journal: Path | None) -> None:
         controller = LiveController(session, config, name="scale")
         for method, name in _PARTS.items():
             setattr(controller, method, meter.metered(name, getattr(controller, method)))
-        publish = controller._publish
+        publisher: Any = controller._publisher
+        publish = meter.metered("status", publisher.publish)
 
-        def publish_and_tell(reports: tuple[TopologyReport, ...]) -> None:
-            publish(reports)
+        def publish_and_tell(reports: tuple[TopologyReport, ...], *of: Any, **more: Any) -> None:
+            publish(reports, *of, **more)
             tell(reports)
 
-        setattr(controller, "_publish", publish_and_tell)  # noqa: B010
+        publisher.publish = publish_and_tell
         look: Any = controller._look
         look.seen = meter.metered("look", look.seen)
         recorder: Any = controller._recorder

@@ -198,5 +198,5 @@ def test_a_slot_that_waits_for_approval_is_looked_at_when_it_is_approved_and_pla
         misfit(made, report.moves, replace(FULL, limits=Limits(high_frac=0.04, low_frac=0.01)))
     )
     found = plan_of(report, made, memory, config, 101.0)
-    (move,) = found["steps"][0]["moves"]
+    (move,) = found.steps[0].moves
     assert move[-1] == "c:1"

@@ -6,12 +6,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.journal.reader import Log
-from controller.journal.record import FORMAT, compact, joined, to_line
+from controller.journal.record import FORMAT, TickRecord, compact, to_line
 from controller.journal.writer import Bounds
 from controller.replay.playback import replay
 from tests.recorded_world import record
@@ -103,15 +104,8 @@ def test_a_damaged_byte_costs_one_record(recorded: bytes, share: float, bit: int
 
 
 def tick(seq: int, *, epoch: int | None = 0, time_s: float = 0.0) -> bytes:
-    fields = {
-        "kind": "tick",
-        "seq": seq,
-        "cluster": "uuid",
-        "now_s": float(seq),
-        "time_s": time_s,
-        "epoch": epoch,
-    }
-    return joined(fields, {"loads": []})
+    record = TickRecord(seq=seq, cluster="uuid", now_s=float(seq), time_s=time_s, epoch=epoch)
+    return msgspec.json.encode(record)
 
 
 @given(data=st.data())

@@ -71,7 +71,8 @@ def read_history(data: bytes) -> None:
 
 
 def read_status(data: bytes) -> None:
-    assert isinstance(status.read(cast(Session, OneNode(data))), dict | None)
+    found = status.read(cast(Session, OneNode(data)))
+    assert {cycle.topology: cycle for cycle in found.cycles} == found.cycle_of
 
 
 READERS: list[tuple[bytes, Callable[[bytes], None]]] = [

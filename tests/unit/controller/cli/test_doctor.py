@@ -16,9 +16,11 @@ from typer.testing import CliRunner
 
 from controller.cli import doctor
 from controller.cli.main import app
-from controller.cli.status_view import as_document
+from controller.cli.status_document import StatusDocument, as_document
 from controller.core.controls import Controls
 from controller.core.topology import TopologyView
+from controller.storm.answer_records import PlanAnswer, PlanStep
+from controller.storm.status import LeaderStatus
 from kvstore.writer import PlanWriter
 from migration.model import Candidacy, Counters, Node, Plan, Slot
 from migration.wire import SPEAKS
@@ -32,7 +34,7 @@ def status_of(
     clocks: dict[str, float] | None = None,
     silent: dict[str, float] | None = None,
     **changes: Any,
-) -> Any:
+) -> StatusDocument:
     """Show a cluster of two nodes in which all is well but for the changes."""
     version = changes.pop("version", metadata.version("nstorm"))
     acks = [
@@ -47,17 +49,17 @@ def status_of(
     document = as_document(
         [view],
         acks,
-        None,
+        LeaderStatus(),
         Controls(),
         controllers=leads,
         left_out={},
         clocks_ahead_s=clocks or {"a": 0.01, "b": -0.01},
         silent_s=silent or {"a": 0.0, "b": 5.0},
     )
-    return {**document, **changes}
+    return replace(document, **changes)
 
 
-def found(status: Any) -> list[str]:
+def found(status: StatusDocument) -> list[str]:
     return [what for what, _ in doctor.of_status(status)]
 
 
@@ -68,13 +70,13 @@ def test_where_all_is_well_nothing_is_found() -> None:
 @pytest.mark.parametrize(
     ("status", "what"),
     [
-        (status_of(controllers=[]), "no controller leads"),
+        (status_of(controllers=()), "no controller leads"),
         (status_of(journal_problem="disk full"), "the journal is not written: disk full"),
         (
             status_of(silent={"a": 2.0, "b": 70.4}),
             "no agent has spoken on host-b for 70 s",
         ),
-        (status_of(topologies=[]), "the hooks in Nimbus publish no topology"),
+        (status_of(topologies=()), "the hooks in Nimbus publish no topology"),
         (
             status_of(clocks={"a": 0.0, "b": 3.25}),
             "the clock of host-b is +3.2 s from ZooKeeper's",
@@ -94,7 +96,7 @@ def test_where_all_is_well_nothing_is_found() -> None:
         ),
     ],
 )
-def test_each_fault_is_found(status: Any, what: str) -> None:
+def test_each_fault_is_found(status: StatusDocument, what: str) -> None:
     assert found(status) == [what]
 
 
@@ -104,7 +106,8 @@ def test_a_node_without_agent_and_a_jvm_without_hooks_are_found() -> None:
         "no agent has spoken on host-b",
         "worker host-b:1 of wc has no hooks",
     ]
-    status["agents"][0]["supervisor_hooks"] = None
+    agents = [replace(agent, supervisor_hooks=None) for agent in status.agents[:1]]
+    status = replace(status, agents=tuple(agents))
     assert "the supervisor of host-a has no hooks" in found(status)
 
 
@@ -196,7 +199,8 @@ def test_every_key_that_cannot_be_is_found_not_only_the_first() -> None:
 
 def test_a_heap_that_the_plan_would_overfill_is_found() -> None:
     status, here = status_of(), {"storm.local.hostname": "host-a"}
-    plans = [{"topology": "wc-1", "steps": [{"moves": [["2-2", "b:1", "a:1"]]}, {"moves": []}]}]
+    steps = PlanStep(moves=(("2-2", "b:1", "a:1"),)), PlanStep()
+    plans = [PlanAnswer("wc-1", steps=steps)]
 
     def heaps(conf: Any, heap_mb: float, plans: Any = plans) -> list[Any]:
         return list(doctor.of_heaps(conf, status, plans, lambda pid: heap_mb))
@@ -225,9 +229,16 @@ def test_the_heap_of_a_jvm_is_its_last_option() -> None:
     assert doctor._heap_mb(process.pid) == doctor._heap_mb(os.getpid()) == math.inf
 
 
-@pytest.mark.parametrize(("silent_s", "code"), [({}, 0), ({"a": None}, 1)])
+@pytest.mark.parametrize(
+    ("silent_s", "answer", "said"),
+    [
+        ({}, None, "nothing found"),
+        ({"a": None}, None, "- no agent has spoken on host-a"),
+        ({}, [7], "- the leader's plan cannot be read: Expected `object`, got `int`"),
+    ],
+)
 def test_the_exit_code_tells_whether_something_was_found(
-    silent_s: Any, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    silent_s: Any, answer: Any, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     status = status_of(silent_s=silent_s)
 
@@ -244,10 +255,10 @@ def test_the_exit_code_tells_whether_something_was_found(
     monkeypatch.setattr(doctor, "LiveCluster", View)
     monkeypatch.setattr(doctor, "_latency_s", lambda session: 0.002)
     monkeypatch.setattr(doctor, "look", lambda session, view: status)
-    monkeypatch.setattr(doctor, "ask", lambda session, wish, output: wish)
+    monkeypatch.setattr(doctor, "ask", lambda session, wish, output: replace(wish, answer=answer))
     conf = tmp_path / "storm.yaml"
     conf.write_text("storm.local.dir: /var/storm\n")
     done = CliRunner().invoke(app, ["doctor", "--conf", str(conf)])
-    assert done.exit_code == code
-    assert ("nothing found" in done.output) is not bool(code)
-    assert ("- no agent has spoken on host-a" in done.output) is bool(code)
+    assert done.exit_code == (said != "nothing found")
+    assert said in done.output
+    assert ("nothing found" in done.output) == (said == "nothing found")

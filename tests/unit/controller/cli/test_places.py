@@ -1,14 +1,21 @@
 """Hosts for supervisor ids: what is typed, and what a status leaves out."""
 
-from typing import Any
+import json
+from pathlib import Path
 
 import pytest
+from msgspec import convert
+from msgspec.structs import replace
 
 from controller.cli.places import only, shown, slot_of
+from controller.cli.status_document import StatusDocument, TopologyStatus
 from controller.errors import CommandError
+from controller.storm.history import MoveRecord
+from controller.storm.status import LinkRow
 from migration import ModelError
 from migration.model import Node, Slot
 
+GOLDEN = Path(__file__).parents[3] / "golden" / "status" / "measured.json"
 NODES = [
     Node("id-1", "alpha", 400.0, (6700, 6701), 1),
     Node("id-2", "beta", 400.0, (6700,), 1),
@@ -56,28 +63,36 @@ def test_an_id_with_an_address_of_ipv6_is_shown_by_its_host() -> None:
     assert shown("worker:id-1:6701", hosts) == "worker:beta:6701"
 
 
-def topology(name: str, *slots: str) -> dict[str, Any]:
-    return {
-        "topology": f"{name}-1-1",
-        "name": name,
-        "workers": [{"slot": slot} for slot in slots],
-        "executors": [*({"slot": slot} for slot in slots), {"slot": None}],
-        "moves": [{"from": "id-1:1", "to": "id-2:1"}, {"from": "id-2:1", "to": "id-2:2"}],
-        "links": [{"from": "id-1", "to": "id-2", "tps": 1.0}],
-    }
+def topology(name: str, *slots: str) -> TopologyStatus:
+    some = convert(json.loads(GOLDEN.read_text())["topologies"][0], TopologyStatus)
+    executor, move = some.executors[0], some.moves[0]
+    return replace(
+        some,
+        topology=f"{name}-1-1",
+        name=name,
+        workers=tuple(replace(some.workers[0], slot=slot) for slot in slots),
+        executors=tuple(replace(executor, slot=slot) for slot in (*slots, None)),
+        moves=(
+            replace(move, source="id-1:1", target="id-2:1"),
+            replace(move, source="id-2:1", target="id-2:2"),
+        ),
+        links=(LinkRow("id-1", "id-2", 1.0),),
+    )
 
 
-def status() -> dict[str, Any]:
-    return {
-        "hosts": {"id-1": "alpha", "id-2": "beta", "id-3": "gamma"},
-        "silent_s": {"id-1": 20.0, "id-3": None},
-        "agents": [{"node": "id-1"}, {"node": "id-2"}],
-        "topologies": [topology("one", "id-1:1", "id-2:1"), topology("two", "id-2:2")],
-        "ended_moves": [
-            {"topology": "one-1-1", "source": "id-1:1", "target": "id-2:1"},
-            {"topology": "two-1-1", "source": "id-2:1", "target": "id-2:2"},
-        ],
-    }
+def status() -> StatusDocument:
+    some = convert(json.loads(GOLDEN.read_text()), StatusDocument)
+    return replace(
+        some,
+        hosts={"id-1": "alpha", "id-2": "beta", "id-3": "gamma"},
+        silent_s={"id-1": 20.0, "id-3": None},
+        agents=tuple(replace(some.agents[0], node=node) for node in ("id-1", "id-2")),
+        topologies=(topology("one", "id-1:1", "id-2:1"), topology("two", "id-2:2")),
+        ended_moves=(
+            MoveRecord("one-1-1", "m1", "7-7", "id-1:1", "id-2:1"),
+            MoveRecord("two-1-1", "m1", "7-7", "id-2:1", "id-2:2"),
+        ),
+    )
 
 
 def test_without_a_filter_all_is_shown() -> None:
@@ -87,22 +102,23 @@ def test_without_a_filter_all_is_shown() -> None:
 @pytest.mark.parametrize("typed", ["one", "one-1-1"])
 def test_one_topology(typed: str) -> None:
     left = only(status(), typed, "")
-    assert [one["name"] for one in left["topologies"]] == ["one"]
-    assert [move["topology"] for move in left["ended_moves"]] == ["one-1-1"]
-    assert left["agents"] == status()["agents"]
+    assert [one.name for one in left.topologies] == ["one"]
+    assert [move.topology for move in left.ended_moves] == ["one-1-1"]
+    assert left.agents == status().agents
 
 
 @pytest.mark.parametrize("typed", ["alpha", "id-1"])
 def test_one_host(typed: str) -> None:
     left = only(status(), "", typed)
-    (one,) = left["topologies"]
-    assert left["silent_s"] == {"id-1": 20.0}
-    assert left["agents"] == [{"node": "id-1"}]
-    assert one["workers"] == one["executors"] == [{"slot": "id-1:1"}]
-    assert one["moves"] == [{"from": "id-1:1", "to": "id-2:1"}]
-    assert len(one["links"]) == 1
-    assert len(left["ended_moves"]) == 1
-    assert only(status(), "two", typed)["topologies"] == []
+    (one,) = left.topologies
+    assert left.silent_s == {"id-1": 20.0}
+    assert [agent.node for agent in left.agents] == ["id-1"]
+    assert [worker.slot for worker in one.workers] == ["id-1:1"]
+    assert [executor.slot for executor in one.executors] == ["id-1:1"]
+    assert [(move.source, move.target) for move in one.moves] == [("id-1:1", "id-2:1")]
+    assert len(one.links) == 1
+    assert len(left.ended_moves) == 1
+    assert only(status(), "two", typed).topologies == ()
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from controller.cli import operate, roll
+from controller.cli.status_document import DrainStatus, StaysStatus
 from controller.config import Config
 from controller.console import Console
 from controller.core.controls import Controls, Pause
@@ -68,7 +69,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made = Cluster()
     monkeypatch.setattr(roll, "LOOK_S", 0.0)
     monkeypatch.setattr(roll, "LiveCluster", SimpleNamespace(of_session=lambda session: session))
-    monkeypatch.setattr(roll, "drain_progress", lambda *_: {"stay": []})
+    monkeypatch.setattr(roll, "drain_progress", lambda *_: DrainStatus("", 0, 0, ()))
     for module in (roll, operate):
         monkeypatch.setattr(module, "cannot_drain_now", lambda *_: None)
     return made
@@ -162,7 +163,7 @@ def test_a_topology_that_no_drain_moves_is_named_before_anything_is_done(cluster
         (
             {"outcome": "NO_LOW_WORKER", "reason": "2-2 needs 0.5 cores"},
             Controls(),
-            [{"executor": "1-1", "reason": "keeps state"}],
+            [StaysStatus("wc-1", "1-1", "keeps state")],
             "; 1-1 stays: keeps state",
         ),
     ],
@@ -173,14 +174,16 @@ def test_a_host_that_is_not_empty_says_by_topology_why_and_what_to_do(
     *,
     decided: dict[str, str],
     controls: Controls,
-    stays: list[dict[str, str]],
+    stays: list[StaysStatus],
     said: str,
 ) -> None:
     cluster.put(
         STATUS, wire.packed(json.dumps({"cycles": [{"topology": "wc-1", **decided}]}).encode())
     )
     monkeypatch.setattr(cluster, "controls", lambda: controls)
-    monkeypatch.setattr(roll, "drain_progress", lambda *_: {"stay": stays})
+    monkeypatch.setattr(
+        roll, "drain_progress", lambda *_: DrainStatus("host-a", 1, 1, tuple(stays))
+    )
     rolling = roll._Rolling(cast(Any, cluster), Config(), "true", Console())
     assert rolling._not_empty("host-a") == f"1 executor of wc left{said}"
     assert rolling._not_empty("host-b") is None

@@ -4,9 +4,12 @@ import io
 
 from rich.console import Console
 
-from controller.cli.status_view import as_document, as_tables
+from controller.cli.status_document import SpeaksStatus, as_document
+from controller.cli.status_view import as_tables
 from controller.core.controls import Controls
 from controller.core.topology import TopologyView
+from controller.storm.history import MoveRecord
+from controller.storm.status import CycleStatus, LeaderStatus
 from migration.model import (
     AppliedPlan,
     Base,
@@ -24,13 +27,11 @@ from migration.model import (
 from migration.wire import SPEAKS
 from tests.messages import executor, node_acks, publication, replace, worker_ack
 
-CYCLE = {"tick": 1, "outcome": "MOVED", "reason": "", "warnings": [], "proposal": ""}
-
 
 def test_a_node_says_how_much_of_its_load_found_no_room() -> None:
     acks = [node_acks(node, [], "c") for node in ("s1", "s2")]
-    document = as_document((), acks, None, Controls(), left_out={"s1": 0, "s2": 19_000})
-    assert [row["traffic_rows_left_out"] for row in document["agents"]] == [0, 19_000]
+    document = as_document((), acks, LeaderStatus(), Controls(), left_out={"s1": 0, "s2": 19_000})
+    assert [row.traffic_rows_left_out for row in document.agents] == [0, 19_000]
     whole, cut = [str(line) for line in as_tables(document) if str(line).startswith("agent")]
     assert whole.endswith("supervisor with hooks")
     assert cut.endswith("load without its 19000 smallest rows of traffic")
@@ -43,8 +44,8 @@ def test_controllers_that_stand_by_or_speak_another_version_are_shown() -> None:
         ([leads, waits], ["nimbus-2:8 stands by: 0.3.0, speaks version 9"]),
         ([waits], ["nimbus-2:8 leads: 0.3.0, speaks version 9"]),
     ):
-        document = as_document((), (), None, Controls(), controllers=said, left_out={})
-        assert [row["name"] for row in document["controllers"]] == [one.name for one in said]
+        document = as_document((), (), LeaderStatus(), Controls(), controllers=said, left_out={})
+        assert [row.name for row in document.controllers] == [one.name for one in said]
         lines = [str(line) for line in as_tables(document)]
         assert [line for line in lines if line.startswith("nimbus-")] == shown
 
@@ -59,10 +60,10 @@ def test_what_hooks_carry_is_shown() -> None:
     read = replace(acks[0].supervisor, plans=(AppliedPlan("wc-1", 2, 7),))
     acks = (replace(acks[0], supervisor=read), acks[1])
     view = TopologyView(publication({1: a, 2: b}), Plan("c", 2, 7, "wc-1"), acks)
-    document = as_document([view], acks, None, Controls(), left_out={})
-    (topology,) = document["topologies"]
-    assert topology["supervisors_behind"] == ["b"]
-    assert [row["dropped"] for row in topology["workers"]] == [1, 0]
+    document = as_document([view], acks, LeaderStatus(), Controls(), left_out={})
+    (topology,) = document.topologies
+    assert topology.supervisors_behind == ("b",)
+    assert [row.dropped for row in topology.workers] == [1, 0]
     lines = [str(line) for line in as_tables(document)]
     assert "hosts whose supervisor has not read the newest plan yet: b" in lines
     assert (
@@ -76,7 +77,7 @@ def test_a_worker_without_trouble_takes_no_line() -> None:
     a = Slot("a", 1)
     acks = (node_acks("a", [worker_ack(a, [1])], "c"),)
     view = TopologyView(publication({1: a}), Plan("c", 2, -1, "wc-1"), acks)
-    document = as_document([view], acks, None, Controls(), left_out={})
+    document = as_document([view], acks, LeaderStatus(), Controls(), left_out={})
     lines = [str(line) for line in as_tables(document)]
     assert not any(line.startswith(("worker", "supervisors")) for line in lines)
 
@@ -88,8 +89,8 @@ def test_who_speaks_an_older_version_is_named() -> None:
         node_acks("b", [worker_ack(b, [2], speaks=0)], "c"),
     )
     view = TopologyView(publication({1: a, 2: b}), Plan("c", 2, 7, "wc-1"), acks)
-    document = as_document([view], acks, None, Controls(), left_out={})
-    assert document["topologies"][0]["speaks"] == {"lowest": 0, "who": "the worker at b:1"}
+    document = as_document([view], acks, LeaderStatus(), Controls(), left_out={})
+    assert document.topologies[0].speaks == SpeaksStatus(0, "the worker at b:1")
     lines = [str(line) for line in as_tables(document)]
     assert f"the worker at b:1 speaks version 0 of the protocol, this nstorm {SPEAKS}" in lines
 
@@ -106,21 +107,23 @@ def test_health_sums_up_what_is_wrong() -> None:
     document = as_document(
         [view],
         acks,
-        None,
+        LeaderStatus(),
         Controls(),
         left_out={},
         clocks_ahead_s={"a": 0.25, "b": -0.5},
         silent_s={"a": 1.0, "b": 3.0},
     )
-    assert document["hosts"] == {"a": "host-a", "b": "host-b", "c": "host-c"}
-    assert [agent["clock_ahead_s"] for agent in document["agents"]] == [0.25, -0.5]
+    assert document.hosts == {"a": "host-a", "b": "host-b", "c": "host-c"}
+    assert [agent.clock_ahead_s for agent in document.agents] == [0.25, -0.5]
     lines = [str(line) for line in as_tables(document)]
     assert (
         "health: 2 agents, silent at host-c; 1 workers without hooks; 2 errors in hooks; "
         "1,000 tuples dropped; oldest answer 3.0 s ago; clocks within 0.75 s of each other"
     ) in lines
     assert "node host-a (supervisor a)" in lines
-    later = as_document([view], acks, None, Controls(), left_out={}, silent_s={"a": 1.0, "b": 65.0})
+    later = as_document(
+        [view], acks, LeaderStatus(), Controls(), left_out={}, silent_s={"a": 1.0, "b": 65.0}
+    )
     lines = [str(line) for line in as_tables(later)]
     assert lines[1].startswith("health: 2 agents, silent at host-b, host-c;")
     assert "agent of host-b SILENT for 65 s: see `nstorm doctor`" in lines
@@ -130,13 +133,13 @@ def test_health_sums_up_what_is_wrong() -> None:
 def test_the_mode_is_shown_with_who_has_set_it() -> None:
     published = replace(publication({1: Slot("a", 1)}), mode="auto")
     view = TopologyView(published, Plan("c", 2, -1, "wc-1"), ())
-    told = {"mode": "advise", "cycles": [{"topology": "wc-1", "mode": "auto", **CYCLE}]}
+    told = LeaderStatus(mode="advise", cycles=(CycleStatus(topology="wc-1", mode="auto"),))
     for controls, by in (
         (Controls(), "topology.nstorm.mode"),
         (Controls(modes={"wc": "auto"}), "nstorm mode"),
     ):
         document = as_document([view], (), told, controls, left_out={})
-        assert document["topologies"][0]["mode_by"] == by
+        assert document.topologies[0].mode_by == by
         assert f"\nwc-1 ACTIVE, mode auto by {by}" in map(str, as_tables(document))
 
 
@@ -145,11 +148,9 @@ def test_moves_are_shown_by_host_and_port() -> None:
     nodes = [Node(n, f"host-{n}", 200.0, (1,), 1) for n in "ab"]
     move = Entry("m1", executor(1), a, b, Phase.DRAIN, Base(a, 50))
     view = TopologyView(publication({1: a, 2: b}, nodes), Plan("c", 2, 7, "wc-1", (move,)), ())
-    ended = {
-        "topology": "wc-1", "id": "m0", "executor": "2-2", "source": "b:1", "target": "a:1",
-        "outcome": "MOVED", "reason": "because", "stopped_after_s": 0.5,
-    }  # fmt: skip
-    document = as_document([view], (), {"ended_moves": [ended]}, Controls(), left_out={})
+    ended = MoveRecord("wc-1", "m0", "2-2", "b:1", "a:1", "MOVED", "because", stopped_after_s=0.5)
+    leader = LeaderStatus(ended_moves=(ended,))
+    document = as_document([view], (), leader, Controls(), left_out={})
     lines = [str(line) for line in as_tables(document)]
     assert "move m1: 1-1 host-a:1 to host-b:1, DRAIN" in lines
     assert "ended m0: 2-2 host-b:1 to host-a:1, MOVED after 0.500 s: because" in lines
@@ -171,11 +172,11 @@ def test_how_an_executor_moves_is_shown_where_that_takes_something() -> None:
     )
     acks = (node_acks("a", [said], "c"),)
     view = TopologyView(publication(dict.fromkeys(range(1, 6), a)), Plan("c", 2, -1, "wc-1"), acks)
-    document = as_document([view], acks, None, Controls(), left_out={})
-    rows = document["topologies"][0]["executors"]
-    assert [row["way"] for row in rows] == ["carry", "spout", None, "live", "renew"]
+    document = as_document([view], acks, LeaderStatus(), Controls(), left_out={})
+    rows = document.topologies[0].executors
+    assert [row.way for row in rows] == ["carry", "spout", None, "live", "renew"]
     reasons = [pin.reason for pin in said.pinned]
-    assert [row["why"] for row in rows] == [*reasons[:3], None, reasons[3]]
+    assert [row.why for row in rows] == [*reasons[:3], None, reasons[3]]
     console = Console(width=200, record=True, file=io.StringIO())
     for part in as_tables(document):
         console.print(part)

@@ -5,12 +5,12 @@ import io
 from rich.console import Console
 
 from controller.cli.places import only
-from controller.cli.status_view import as_document
+from controller.cli.status_document import as_document
 from controller.cli.top import as_screen
 from controller.config import build
 from controller.core.controls import Controls
 from controller.cycle import Memory, cycle
-from controller.storm.status import document
+from controller.storm.status import status_of
 from deploy.ingest.world import WindowWorld
 from tests.recorded_world import publication, windows
 
@@ -22,7 +22,7 @@ def screen(host: str = "") -> list[str]:
         world.advance(window(tick))
         seen = world.seen()
         memory, report = cycle(memory, seen, config)
-    told = document(report.topologies, (), config, name="ctl-1:7", epoch=1)
+    told = status_of(report.topologies, (), config, name="ctl-1:7", epoch=1)
     acks = seen.topologies[0].acks
     status = as_document(seen.topologies, acks, told, Controls(), left_out={})
     console = Console(width=120, record=True, file=io.StringIO())

@@ -3,7 +3,8 @@
 from collections.abc import Collection
 from functools import partial
 
-from controller.cli.status_view import drain_lines, drain_progress
+from controller.cli.status_document import drain_progress
+from controller.cli.status_view import drain_lines
 from controller.core.cluster import Spare
 from controller.core.drain import cannot_drain, on_hosts
 from controller.core.slots import slots_to_open

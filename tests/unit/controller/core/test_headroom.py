@@ -6,10 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controller.cli.status_view import _topology_tables
+from controller.cli.status_document import as_document
+from controller.cli.status_view import as_tables
 from controller.config import Config
 from controller.core.classify import Limits, classify
 from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.controls import Controls
 from controller.core.decision import Outcome
 from controller.core.headroom import Headroom, Resource, headroom, node_traffic_tps
 from controller.core.layout import layout_of
@@ -77,24 +79,12 @@ def test_status_shows_the_factor_and_what_binds(world: tuple[Cluster, LoadSnapsh
     view = TopologyView(publication({}), Plan("", 0, -1, "t"), ())
     layout = replace(layout_of(view, None, None, {}), cluster=cluster)
     picture = Picture(view, layout, snapshot, classify(cluster, snapshot, Limits()))
-    report = TopologyReport(1, "t", 0.0, Outcome.NOTHING_TO_GAIN, "calm", picture=picture)
-    told = status.document([report], (), Config(link_tps=38.0), name="c", epoch=1)
-    (cycle,) = told["cycles"]
-    assert cycle["headroom"] == {"factor": 2.0, "binds": "network", "where": "n0 to n1"}
-    topology = {
-        "topology": "t",
-        "status": "ACTIVE",
-        "mode": None,
-        "way": None,
-        "inter_node_frac": None,
-        "supervisors_behind": [],
-        "speaks": {"lowest": 1, "who": "this controller"},
-        "headroom": cycle["headroom"],
-        "decision": None,
-        "moves": [],
-        "workers": [],
-    }
-    shown = list(_topology_tables(topology, {}))
+    report = TopologyReport(1, "wc-1", 0.0, Outcome.NOTHING_TO_GAIN, "calm", picture=picture)
+    told = status.status_of([report], (), Config(link_tps=38.0), name="c", epoch=1)
+    (cycle,) = told.cycles
+    assert cycle.headroom == status.HeadroomRow(2.0, "network", "n0 to n1")
+    document = as_document([view], (), told, Controls(), left_out={})
+    shown = list(as_tables(document))
     assert "head-room: 2 times the input, then network of n0 to n1" in shown
 
 

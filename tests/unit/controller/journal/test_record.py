@@ -5,13 +5,13 @@ import json
 import msgspec
 import pytest
 
-from controller.journal.record import Head, JournalError, compact, from_line, joined, to_line
+from controller.journal.record import Head, JournalError, compact, from_line, to_line
 
 ANY = msgspec.json.Decoder()
 
 
 def test_a_line_is_plain_json_with_its_checksum() -> None:
-    line = to_line(joined({"kind": "tick", "seq": 7}, {"loads": [b'{"node":"a"}', b"{}"]}))
+    line = to_line(compact({"kind": "tick", "seq": 7, "loads": [{"node": "a"}, {}]}))
     document = json.loads(line)
     assert document["crc"] == line[8:16].decode()
     assert document == {

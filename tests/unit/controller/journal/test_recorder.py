@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from controller.cli.status_view import as_document, as_tables
+from controller.cli.status_document import as_document
+from controller.cli.status_view import as_tables
 from controller.config import Config
 from controller.core.controls import Controls
 from controller.core.decision import Outcome
 from controller.journal import recorder
-from controller.storm.status import document
+from controller.storm.status import status_of
 from tests.recorded_world import Recorded, record
 
 
@@ -23,7 +24,7 @@ def test_a_disk_that_refuses_is_told_by_status(tmp_path: Path) -> None:
     reports = record(tmp_path / "file" / "journal", ticks=range(4), each=each)
     assert problems == [None, *["Not a directory"] * 3]
     assert Outcome.MOVED in [report.outcome for report in reports]
-    told = document(
+    told = status_of(
         reports,
         (),
         Config(),
@@ -33,7 +34,7 @@ def test_a_disk_that_refuses_is_told_by_status(tmp_path: Path) -> None:
     )
     shown = list(as_tables(as_document((), (), told, Controls(), left_out={})))
     assert "journal not written: Not a directory" in shown
-    whole = document(reports, (), Config(), name="c", epoch=1, journal_problem=problems[0])
+    whole = status_of(reports, (), Config(), name="c", epoch=1, journal_problem=problems[0])
     shown = list(as_tables(as_document((), (), whole, Controls(), left_out={})))
     assert not any("journal" in str(line) for line in shown)
 

@@ -11,7 +11,9 @@ from controller.core.classify import Limits
 from controller.core.controls import Controls, Rejected
 from controller.core.decision import Move, Outcome
 from controller.cycle import Memory
+from controller.journal.cycle_record import rows_of
 from controller.report import TopologyReport
+from controller.storm.answer_records import PlanAnswer, PlanStep
 from controller.storm.answers import explain, misfit, of_topology, plan_of
 from migration.model import ExecutorId, Slot
 from tests.unit.controller.test_cycle import AUTO, PLACES, Controller, World
@@ -25,7 +27,7 @@ def decided(world: World, config: Config = ADVISE) -> tuple[TopologyReport, Cont
     return controller.cycle(), controller
 
 
-def planned(world: World, config: Config = ADVISE) -> dict[str, Any]:
+def planned(world: World, config: Config = ADVISE) -> PlanAnswer:
     report, controller = decided(world, config)
     assert report.picture is not None
     return plan_of(report, report.picture, controller.memory, config, world.now - 1)
@@ -51,17 +53,17 @@ def way_of_auto() -> list[dict[str, Any]]:
 
 def test_the_plan_is_the_way_that_auto_then_goes() -> None:
     found = planned(World())
-    moves = [move for step in found["steps"] for move in step["moves"]]
+    moves = [move for step in found.steps for move in step.moves]
     assert len(moves) > 1
-    assert moves[0] == ["2-2", "b:1", "a:1"]
-    told = [{key: step[key] for key in ("moves", "reason")} for step in found["steps"][:-1]]
+    assert moves[0] == ("2-2", "b:1", "a:1")
+    told = [{"moves": step.moves, "reason": step.reason} for step in found.steps[:-1]]
     assert msgspec.json.encode(way_of_auto()) == msgspec.json.encode(told)
-    before, after = found["inter_node_frac"]
+    before, after = found.inter_node_frac
     assert after < before == pytest.approx(160 / 185)
-    last = found["steps"][-1]
-    assert last["moves"] == []
-    assert last["inter_node_frac"] == after
-    places = {row["place"]: row for row in found["places"]}
+    last = found.steps[-1]
+    assert last.moves == ()
+    assert last.inter_node_frac == after
+    places = {one.place: msgspec.to_builtins(one, enc_hook=float) for one in found.places}
     assert [*places] == ["a", "b", "a:1", "a:2", "b:1", "b:2"]
     # All that crosses between the two nodes comes to one and leaves the other.
     for when, share in (("now", before), ("then", after)):
@@ -77,12 +79,12 @@ def test_the_plan_is_the_way_that_auto_then_goes() -> None:
 
 def test_an_executor_that_is_too_young_takes_its_part_in_the_plan_later() -> None:
     moves = [
-        [step["moves"] for step in planned(World(), config)["steps"]]
+        [step.moves for step in planned(World(), config).steps]
         for config in (ADVISE, replace(ADVISE, min_age_s=1.7e9 + 101 - 50 + 7))
     ]
-    assert moves[0][0] == [["2-2", "b:1", "a:1"]]
+    assert moves[0][0] == (("2-2", "b:1", "a:1"),)
     # All are young for two cycles of 5 s; a way ends where nothing may move.
-    assert moves[1] == [[]]
+    assert moves[1] == [()]
 
 
 def test_a_proposal_fits_as_long_as_no_worker_that_it_fills_is_over_the_limit() -> None:
@@ -104,44 +106,44 @@ def test_a_proposal_fits_as_long_as_no_worker_that_it_fills_is_over_the_limit() 
 def test_the_plan_keeps_what_lasts_out_of_the_way() -> None:
     controls = Controls(rejected={"p-1": Rejected("wc-1", ("2-2",), 1.8e9)})
     found = planned(World(controls=controls))
-    moves = [move for step in found["steps"] for move in step["moves"]]
+    moves = [move for step in found.steps for move in step.moves]
     assert moves
     assert "2-2" not in [move[0] for move in moves]
 
 
 def test_a_topology_that_is_paused_has_a_plan_too() -> None:
     found = planned(World(pause="release"))
-    assert (found["outcome"], found["reason"]) == ("PAUSED", "paused: release")
-    assert found["steps"][0]["moves"] == [["2-2", "b:1", "a:1"]]
+    assert (found.outcome, found.reason) == ("PAUSED", "paused: release")
+    assert found.steps[0].moves == (("2-2", "b:1", "a:1"),)
 
 
 def test_an_executor_is_explained_by_its_candidates() -> None:
     report, _ = decided(World())
     found = explain(report, "2-2", ADVISE)
     assert found is not None
-    (own,) = found["executors"]
-    assert (own["worker"], own["component"], own["stays"]) == ("b:1", "bolt", None)
-    best, *others = found["candidates"]
-    assert (best["worker"], best["asc_tps"], best["why_not"]) == ("a:1", 160, None)
-    assert {row["worker"] for row in others} == {"a:2", "b:2"}
-    assert [row["why_not"] for row in others if row["worker"] == "b:2"] != [None]
-    assert "gain is not above the threshold" in others[-1]["why_not"]
+    (own,) = rows_of(found.executors)
+    assert (own.worker, own.component, own.stays) == ("b:1", "bolt", None)
+    best, *others = rows_of(found.candidates)
+    assert (best.worker, best.asc_tps, best.why_not) == ("a:1", 160, None)
+    assert {row.worker for row in others} == {"a:2", "b:2"}
+    assert [row.why_not for row in others if row.worker == "b:2"] != [None]
+    assert "gain is not above the threshold" in str(others[-1].why_not)
 
 
 def test_why_an_executor_stays_and_why_a_worker_takes_nothing() -> None:
     report, _ = decided(World(deaf=frozenset({Slot("a", 1)})))
     found = explain(report, "2-2", ADVISE)
     assert found is not None
-    why_not = {row["worker"]: row["why_not"] for row in found["candidates"]}
-    assert "cannot follow plans" in why_not["a:1"]
+    why_not = {row.worker: row.why_not for row in rows_of(found.candidates)}
+    assert "cannot follow plans" in str(why_not["a:1"])
     spout = explain(report, "1-1", ADVISE)
     assert spout is not None
-    assert spout["executors"][0]["stays"] == "spout"
+    assert rows_of(spout.executors)[0].stays == "spout"
     tight = replace(ADVISE, limits=replace(ADVISE.limits, high_frac=0.21))
     report, _ = decided(World(), tight)
     found = explain(report, "2-2", tight)
     assert found is not None
-    assert "it does not fit: 0.1 cores" in str(found["candidates"])
+    assert "it does not fit: 0.1 cores" in str(found.candidates)
 
 
 def test_a_pause_hides_nothing_that_is_in_the_way_besides() -> None:
@@ -149,8 +151,8 @@ def test_a_pause_hides_nothing_that_is_in_the_way_besides() -> None:
     assert report.vetoes is None
     found = explain(report, "", ADVISE)
     assert found is not None
-    stays = {row["executor"]: row["stays"] for row in found["executors"]}
-    assert "the worker at b:1 cannot follow plans" in stays["2-2"]
+    stays = {row.executor: row.stays for row in rows_of(found.executors)}
+    assert "the worker at b:1 cannot follow plans" in str(stays["2-2"])
     assert stays["3-3"] is None
 
 
@@ -159,23 +161,40 @@ def test_workers_and_hosts_are_explained_and_the_unknown_is_not() -> None:
     worker = explain(report, "b:1", ADVISE)
     assert worker == explain(report, "host-b:1", ADVISE)
     assert worker is not None
-    assert [row["executor"] for row in worker["executors"]] == ["2-2", "5-5"]
+    assert [row.executor for row in rows_of(worker.executors)] == ["2-2", "5-5"]
     for name in ("b", "host-b"):
         host = explain(report, name, ADVISE)
         assert host is not None
-        assert [row["worker"] for row in host["workers"]] == ["b:1", "b:2"]
+        assert [row.worker for row in rows_of(host.workers)] == ["b:1", "b:2"]
     assert explain(report, "c", ADVISE) is None
     whole = explain(report, "", ADVISE)
     assert whole is not None
-    assert whole["what_to_do"].startswith("Look at the whole way")
-    assert len(whole["executors"]) == 7
+    assert whole.what_to_do.startswith("Look at the whole way")
+    assert len(rows_of(whole.executors)) == 7
 
 
 def test_a_topology_without_a_picture_still_says_what_to_do() -> None:
     report, _ = decided(World(status="REBALANCING"))
     found = explain(report, "", ADVISE)
     assert found is not None
-    assert found["outcome"] == "STAND_BACK"
+    assert found.outcome == "STAND_BACK"
     assert explain(report, "2-2", ADVISE) is None
     assert of_topology([report], "") == of_topology([report], "wc-1") == [report]
     assert of_topology([report], "other") == []
+
+
+def test_what_was_not_asked_for_has_no_key() -> None:
+    report, _ = decided(World())
+    head = ["topology", "cycle", "time", "mode", "outcome", "reason", "what_to_do", "hosts"]
+    for what, parts in (
+        ("", ["warnings", "workers", "executors"]),
+        ("b:1", ["workers", "executors"]),
+        ("2-2", ["executors", "candidates"]),
+    ):
+        assert [*msgspec.to_builtins(explain(report, what, ADVISE))] == [*head, *parts]
+
+
+def test_an_answer_of_another_version_is_read() -> None:
+    told = {"topology": "wc-1", "later": 1, "steps": [{"moves": [["7-7", "a:1", "b:1"]]}]}
+    found = msgspec.convert(told, PlanAnswer)
+    assert found == PlanAnswer("wc-1", steps=(PlanStep(moves=(("7-7", "a:1", "b:1"),)),))

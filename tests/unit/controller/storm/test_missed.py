@@ -1,11 +1,10 @@
 """What topologies that only advise would have kept off the network today."""
 
 import msgspec
-import pytest
 
 from controller.config import build
 from controller.storm.missed import DAY_S, Missed
-from controller.storm.status import document
+from controller.storm.status import LeaderStatus, status_of
 
 
 def test_tuples_add_up_by_topology_until_midnight() -> None:
@@ -34,14 +33,14 @@ def test_a_new_leader_goes_on_where_the_last_one_was() -> None:
     missed = Missed()
     missed.add({"a": 100.0}, 1000.0, 15.0)
     missed.add({"a": 100.0}, 1005.0, 15.0)
-    told = document((), (), build({}), name="one", epoch=1, missed=missed)
-    found = Missed.of(msgspec.json.decode(msgspec.json.encode(told)))
+    told = status_of((), (), build({}), name="one", epoch=1, missed=missed)
+    found = msgspec.json.decode(msgspec.json.encode(told), type=LeaderStatus).missed
     found.add({"a": 100.0}, 1015.0, 15.0)
     assert found.tuples == {"a": 1500.0}
 
 
-@pytest.mark.parametrize("status", [None, {}, {"missed": 7}, {"missed": {"tuples": {"a": "b"}}}])
-def test_without_a_word_of_the_last_leader_it_begins_anew(status: dict[str, object] | None) -> None:
-    found = Missed.of(status)
+def test_without_the_status_of_a_last_leader_it_begins_with_nothing() -> None:
+    found = LeaderStatus().missed
     found.add({"a": 1.0}, 1000.0, 15.0)
     assert found.tuples == {"a": 0.0}
+    assert LeaderStatus().missed.tuples == {}

@@ -3,8 +3,19 @@
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
-from controller.storm.status import STATUS, publish, read
+from controller.journal.cycle_record import WorkerRow
+from controller.storm.history import MoveRecord
+from controller.storm.status import (
+    STATUS,
+    CycleStatus,
+    ExecutorRow,
+    LeaderStatus,
+    LinkRow,
+    publish,
+    read,
+)
 from kvstore.zookeeper import Session, Stored
 from migration.wire import LARGEST_NODE_BYTES
 
@@ -28,40 +39,59 @@ def session(data: bytes | None = None) -> Session:
     return cast(Session, cast(Any, OneNode(data)))
 
 
-@pytest.mark.parametrize("data", [None, b"", b"garbage", b"\x1f\x8bgarbage", b"[1]", b"[" * 9999])
+@pytest.mark.parametrize(
+    "data", [None, b"", b"garbage", b"\x1f\x8bgarbage", b"[1]", b"[" * 9999, b'{"missed":7}']
+)
 def test_garbage_is_nothing(data: bytes | None) -> None:
-    assert read(session(data)) is None
+    assert read(session(data)) == LeaderStatus()
 
 
-def rows(count: int) -> list[dict[str, Any]]:
-    return [{"executor": f"{i * 7919}-{i}", "cpu_cores": i / 7} for i in range(count)]
+def test_a_key_of_a_newer_leader_is_passed_over_and_of_an_older_one_missing() -> None:
+    data = b'{"controller":"c","later":[1],"cycles":[{"topology":"t","later":{},"tick":7}]}'
+    assert read(session(data)) == LeaderStatus("c", cycles=(CycleStatus(7, "t"),))
 
 
-def told(**parts: Any) -> Any:
+def executors(count: int) -> tuple[ExecutorRow, ...]:
+    return tuple(ExecutorRow(f"{i * 7919}-{i}", i / 7) for i in range(count))
+
+
+def links(count: int) -> tuple[LinkRow, ...]:
+    return tuple(LinkRow(f"s{i * 7919}", f"s{i}", i / 7) for i in range(count))
+
+
+def moves(count: int) -> tuple[MoveRecord, ...]:
+    return tuple(MoveRecord("t", f"m{i * 7919}", f"{i}-{i}", "a:1", "b:1") for i in range(count))
+
+
+LINKS = links(1)
+PLAN = {"later": 7}  # of any version
+WORKERS = (WorkerRow("s1:6700", 0.5, 1.0, 0.5, "normal"),)
+
+
+def told(cycle: CycleStatus, ended_moves: tuple[MoveRecord, ...] = ()) -> LeaderStatus:
     there = session()
-    cycle = {"tick": 1, "links": [1], "plan": {}, "workers": [{"slot": "s1:6700"}], **parts}
-    publish(there, {"cycles": [cycle], "ended_moves": parts.get("ended_moves", [])})
+    publish(there, LeaderStatus("c", cycles=(cycle,), ended_moves=ended_moves))
     assert len(cast(Any, there).data) <= LARGEST_NODE_BYTES
     return read(there)
 
 
 def test_a_large_cluster_is_told_without_what_does_not_fit() -> None:
-    assert told(executors=rows(9))["left_out"] == []
-    without_moves = told(executors=rows(9), ended_moves=rows(40_000))
-    assert without_moves["left_out"] == ["ended_moves"]
-    assert without_moves["cycles"][0]["executors"] == rows(9)
-    assert told(links=rows(40_000), executors=rows(9))["left_out"] == ["ended_moves", "links"]
-    found = told(executors=rows(40_000))
-    assert found["left_out"] == ["ended_moves", "links", "plan", "executors"]
-    assert found["cycles"] == [{"tick": 1, "workers": [{"slot": "s1:6700"}]}]
+    small = CycleStatus(1, plan=PLAN, workers=WORKERS, links=LINKS, executors=executors(9))
+    assert told(small, moves(9)) == LeaderStatus("c", cycles=(small,), ended_moves=moves(9))
+    without_moves = told(small, moves(40_000))
+    assert without_moves == LeaderStatus("c", cycles=(small,), left_out=("ended_moves",))
+    assert told(replace(small, links=links(40_000))).left_out == ("ended_moves", "links")
+    found = told(replace(small, executors=executors(40_000)))
+    assert found.left_out == ("ended_moves", "links", "plan", "executors")
+    assert found.cycles == (CycleStatus(1, workers=WORKERS),)
 
 
 def test_what_did_not_fit_is_left_out_from_the_start_until_all_is_tried_again() -> None:
-    there, found = session(), {"cycles": [{"links": rows(40_000)}], "ended_moves": [1]}
-    count = publish(there, found)
-    small = {"cycles": [{"links": [1]}], "ended_moves": [1]}
-    assert publish(there, dict(small), count) == count == 2
-    assert read(there) == {"cycles": [{}], "left_out": ["ended_moves", "links"]}
-    again = {"cycles": [{"links": [1]}], "ended_moves": [1]}
-    assert publish(there, again) == 0
-    assert read(there) == {**again, "left_out": []}
+    there = session()
+    large = LeaderStatus(cycles=(CycleStatus(links=links(40_000)),), ended_moves=moves(1))
+    count = publish(there, large)
+    small = replace(large, cycles=(CycleStatus(links=LINKS),))
+    assert publish(there, small, count) == count == 2
+    assert read(there) == LeaderStatus(cycles=(CycleStatus(),), left_out=("ended_moves", "links"))
+    assert publish(there, small) == 0
+    assert read(there) == small

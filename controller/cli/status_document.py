@@ -1,0 +1,340 @@
+"""The document of ``nstorm status``: one record, which every command that shows it reads."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+from msgspec import UNSET, Struct, to_builtins
+
+from controller.core.controls import EVERYWHERE, Controls
+from controller.core.drain import left_on
+from controller.core.layout import settled_placement
+from controller.core.topology import TopologyView
+from controller.journal.cycle_record import rows_of
+from controller.storm.history import MoveRecord
+from controller.storm.status import (
+    CycleStatus,
+    HeadroomRow,
+    LeaderStatus,
+    LinkRow,
+)
+from controller.storm.ways import WaySum
+from migration.model import Candidacy, Entry, NodeAcks, Timing, Way
+
+
+class ControllerStatus(Struct, frozen=True):
+    """A controller; the first of them leads."""
+
+    name: str
+    version: str
+    speaks: int  # the version of the protocol
+
+
+class StaysStatus(Struct, frozen=True):
+    """An executor that no drain can move."""
+
+    topology: str
+    executor: str
+    reason: str
+
+
+class DrainStatus(Struct, frozen=True):
+    """How far a drain is: `left` of the `of` executors that the host had are still there."""
+
+    host: str
+    of: int
+    left: int
+    stay: tuple[StaysStatus, ...]
+
+
+class AgentStatus(Struct, frozen=True):
+    """The agent of a node."""
+
+    node: str  # the id of its supervisor
+    version: str
+    said_s_ago: float
+    workers: int
+    supervisor_hooks: str | None  # their version; None without hooks
+    traffic_rows_left_out: int  # for which its report had no room
+    clock_ahead_s: float | None  # of ZooKeeper's
+
+
+class DecisionStatus(Struct, frozen=True):
+    """The last decision about a topology."""
+
+    tick: int
+    outcome: str
+    reason: str
+    warnings: tuple[str, ...]
+    proposal: str  # its id; empty if nothing waits for approval
+
+
+class SpeaksStatus(Struct, frozen=True):
+    """The lowest version of the protocol that a topology's parts speak."""
+
+    lowest: int
+    who: str
+
+
+class WorkerStatus(Struct, frozen=True):
+    """A worker; what its hooks report is None where it has none."""
+
+    slot: str
+    host: str | None
+    cpu_cores: float | None  # None until it was measured
+    capacity_cores: float | None
+    hooks: str | None  # their version
+    speaks: int | None
+    pid: int | None
+    plan: tuple[int, int] | None  # epoch and version of the one that it has applied
+    forwarded: int | None  # tuples
+    parked: int | None
+    dropped: int | None
+    hook_errors: int | None
+    fault: str | None  # the last error
+    error: str | None  # why it cannot follow plans
+
+
+class ExecutorStatus(Struct, frozen=True):
+    """An executor, where it is, and how it may move."""
+
+    executor: str
+    component: str
+    slot: str | None
+    cpu_cores: float | None  # None until it was measured
+    queue: int | None  # tuples
+    pinned: str | None  # why it cannot move
+    way: str | None  # None if it cannot move
+    why: str | None  # why that way, or why it cannot move
+
+
+class MoveStatus(Struct, frozen=True, rename={"source": "from", "target": "to"}):
+    """A move under way."""
+
+    id: str
+    executor: str
+    source: str
+    target: str
+    phase: str
+    way: str
+    void: str | None  # why Storm's own assignment goes first
+
+
+class TopologyStatus(Struct, frozen=True):
+    """A topology; what its last cycle says is None, or empty, where there was none."""
+
+    topology: str  # its id
+    name: str
+    status: str
+    mode: str | None
+    way: WaySum | None  # what all moves of `nstorm plan` change
+    decision: DecisionStatus | None
+    inter_node_frac: float | None  # share of the traffic that crosses between nodes
+    headroom: HeadroomRow | None
+    nimbus_hooks: str | None  # their version
+    scheduler: str | None
+    plan: tuple[int, int] | None  # epoch and version
+    supervisors_behind: tuple[str, ...]  # those that have not read the plan yet
+    speaks: SpeaksStatus
+    workers: tuple[WorkerStatus, ...]
+    executors: tuple[ExecutorStatus, ...]
+    links: tuple[LinkRow, ...]
+    moves: tuple[MoveStatus, ...]
+    mode_by: str  # what has set the mode
+
+
+class StatusDocument(Struct, frozen=True):
+    """The cluster as ZooKeeper, the agents and the leading controller show it."""
+
+    controller: str | None  # that wrote last
+    controllers: tuple[ControllerStatus, ...]
+    epoch: int | None
+    mode: str | None
+    controls: Controls  # that operators have set
+    drained: tuple[DrainStatus, ...]
+    journal_problem: str | None
+    agents: tuple[AgentStatus, ...]
+    hosts: dict[str, str]  # by id of the supervisor
+    # For how long those agents have not reported that the controller does without; None where one
+    # was never there.
+    silent_s: dict[str, float | None]
+    last_cycle: CycleStatus | None  # one that looked at no topology
+    topologies: tuple[TopologyStatus, ...]
+    ended_moves: tuple[MoveRecord, ...]  # the oldest first
+
+
+def as_document(
+    views: Sequence[TopologyView],
+    acks: Sequence[NodeAcks],
+    leader: LeaderStatus,
+    controls: Controls,
+    *,
+    controllers: Sequence[Candidacy] = (),
+    drained: Mapping[str, int] = {},
+    left_out: Mapping[str, int],
+    clocks_ahead_s: Mapping[str, float] | None = None,
+    silent_s: Mapping[str, float] | None = None,
+) -> StatusDocument:
+    """Put together what ZooKeeper, the agents and the leading controller say.
+
+    `leader` is what the leading controller last wrote. The first of the `controllers` leads.
+    `drained` has how many executors each drained host had, `left_out` the rows of traffic that each
+    node's report had no room for; `clocks_ahead_s` are the nodes', `silent_s` is for how long
+    their agents have not written.
+    """
+    clocks, silent, cycles = clocks_ahead_s or {}, silent_s or {}, leader.cycle_of
+    hosts = {node.id: node.host for view in views for node in view.publication.nodes}
+    speak = [node.node for node in acks if silent.get(node.node, 0.0) <= Timing().ack_fresh_s]
+    return StatusDocument(
+        controller=leader.controller,
+        controllers=tuple(ControllerStatus(c.name, c.version, c.speaks) for c in controllers),
+        epoch=leader.epoch,
+        mode=controls.mode_of(EVERYWHERE, None, leader.mode)[0] or None,
+        controls=controls,
+        drained=tuple(drain_progress(views, host, of) for host, of in drained.items()),
+        journal_problem=leader.journal_problem,
+        agents=tuple(
+            AgentStatus(
+                node.node,
+                node.agent,
+                round(silent.get(node.node, 0.0), 1),
+                len(node.workers),
+                node.supervisor.hooks if node.supervisor else None,
+                left_out.get(node.node, 0),
+                clocks.get(node.node),
+            )
+            for node in acks
+        ),
+        hosts=hosts,
+        silent_s={node: silent.get(node) for node in sorted({*hosts} - {*speak})},
+        last_cycle=cycles.get(""),
+        topologies=tuple(
+            _topology(view, cycles.get(view.publication.topology), controls) for view in views
+        ),
+        ended_moves=leader.ended_moves,
+    )
+
+
+def as_json(document: StatusDocument) -> str:
+    """Write what ``nstorm status -o json`` prints."""
+    return json.dumps(to_builtins(document), indent=1)
+
+
+def schema() -> str:
+    """Write the JSON Schema of what `as_json` writes."""
+    return json.dumps(msgspec.json.schema(StatusDocument), indent=1)
+
+
+def drain_progress(views: Sequence[TopologyView], host: str, of: int) -> DrainStatus:
+    """Count what is left on a drained host that had `of` executors, and name what of it stays."""
+    left = [(view, left_on(view, (host,))) for view in views]
+    return DrainStatus(
+        host,
+        of,
+        sum(len(one.executors) for _, one in left),
+        tuple(
+            StaysStatus(view.id, str(executor), reason)
+            for view, one in left
+            for executor, reason in one.stays.items()
+        ),
+    )
+
+
+def _topology(view: TopologyView, found: CycleStatus | None, controls: Controls) -> TopologyStatus:
+    publication, cycle = view.publication, found or CycleStatus()
+    return TopologyStatus(
+        topology=publication.topology,
+        name=publication.name,
+        status=publication.status,
+        mode=cycle.mode or None,
+        way=cycle.way,
+        decision=DecisionStatus(
+            cycle.tick, cycle.outcome, cycle.reason, cycle.warnings, cycle.proposal
+        )
+        if found
+        else None,
+        inter_node_frac=_inter_node_frac(cycle),
+        headroom=None if cycle.headroom is UNSET else cycle.headroom,
+        nimbus_hooks=view.nimbus.hooks if view.nimbus else None,
+        scheduler=view.nimbus.scheduler if view.nimbus else None,
+        plan=(view.plan.epoch, view.plan.version) if view.plan.version >= 0 else None,
+        supervisors_behind=_supervisors_behind(view),
+        speaks=SpeaksStatus(*view.observation.speaks),
+        workers=tuple(_workers(view, cycle)),
+        executors=tuple(_executors(view, cycle)),
+        links=rows_of(cycle.links),
+        moves=tuple(map(_move, view.plan.entries)),
+        mode_by=controls.mode_of(publication.name, publication.mode, "")[1],
+    )
+
+
+def _inter_node_frac(cycle: CycleStatus) -> float | None:
+    if cycle.inter_node_tps is UNSET or cycle.total_tps is UNSET or not cycle.total_tps:
+        return None
+    return cycle.inter_node_tps / cycle.total_tps
+
+
+def _move(entry: Entry) -> MoveStatus:
+    return MoveStatus(
+        entry.id,
+        str(entry.executor),
+        str(entry.source),
+        str(entry.target),
+        str(entry.phase),
+        str(entry.way),
+        entry.void,
+    )
+
+
+def _workers(view: TopologyView, cycle: CycleStatus) -> Iterator[WorkerStatus]:
+    observation, hosts = view.observation, view.publication.hosts
+    measured = {row.slot: row for row in rows_of(cycle.workers)}
+    live = set(observation.live)
+    for slot in sorted(view.publication.slots):
+        load = measured.get(str(slot))
+        ack = observation.workers[slot] if slot in live else None
+        counters = ack.counters if ack else None
+        yield WorkerStatus(
+            slot=str(slot),
+            host=hosts.get(slot.supervisor),
+            cpu_cores=load.cpu_cores if load else None,
+            capacity_cores=load.capacity_cores if load else None,
+            hooks=ack.hooks if ack else None,
+            speaks=ack.speaks if ack else None,
+            pid=ack.pid if ack else None,
+            plan=(ack.epoch, ack.version) if ack and ack.version >= 0 else None,
+            forwarded=counters.forwarded if counters else None,
+            parked=counters.parked if counters else None,
+            dropped=counters.dropped if counters else None,
+            hook_errors=counters.errors if counters else None,
+            fault=ack.fault if ack else None,
+            error=ack.error if ack else None,
+        )
+
+
+def _supervisors_behind(view: TopologyView) -> tuple[str, ...]:
+    """List the supervisors that have not read the plan as it is: moves wait for them in DRAIN."""
+    nodes = {slot.supervisor for slot in view.publication.slots} if view.plan.version >= 0 else ()
+    behind = (n for n in sorted(nodes) if not view.observation.has_read(n, view.plan.stamp))
+    return tuple(behind)
+
+
+def _executors(view: TopologyView, cycle: CycleStatus) -> Iterator[ExecutorStatus]:
+    placement = settled_placement(view.publication, view.plan)
+    pinned, workers = view.allowed.pinned, view.observation.workers.values()
+    why = {one.executor: one.reason for ack in workers for one in ack.pinned}
+    ways = {one.executor: one.way for ack in workers for one in ack.ways}
+    measured = {row.executor: row for row in rows_of(cycle.executors)}
+    for placed in sorted(view.publication.executors, key=lambda p: p.executor):
+        load = measured.get(str(placed.executor))
+        stays = pinned.get(placed.executor)
+        yield ExecutorStatus(
+            executor=str(placed.executor),
+            component=placed.component,
+            slot=str(placement.get(placed.executor, "")) or None,
+            cpu_cores=load.cpu_cores if load else None,
+            queue=load.queue if load else None,
+            pinned=stays,
+            way=None if placed.executor in pinned else str(ways.get(placed.executor, Way.LIVE)),
+            why=stays or why.get(placed.executor),
+        )

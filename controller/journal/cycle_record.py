@@ -1,0 +1,108 @@
+"""How a cycle ended, as the journal and the status of the leading controller have it."""
+
+import json
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from controller.core.cluster import inter_node_tps
+from controller.core.picture import Picture
+from controller.journal.record import compact
+from controller.report import TopologyReport
+from migration import wire
+
+T = TypeVar("T")
+
+
+class MoveRow(Struct, frozen=True, rename={"source": "from", "target": "to", "asc_tps": "asc"}):
+    """A move that begins, or would, as `Move` has it."""
+
+    executor: str
+    source: str
+    target: str
+    asc_tps: float
+
+
+class WorkerRow(Struct, frozen=True, rename={"class_": "class"}):
+    """The CPU of a worker."""
+
+    slot: str
+    cpu_cores: float
+    capacity_cores: float
+    load_frac: float
+    class_: str  # high, low or normal
+
+
+class CycleRecord(Struct, frozen=True):
+    """How a cycle ended for one topology; the last three are there where it was measured."""
+
+    tick: int = 0
+    topology: str = ""  # its id; empty if the cycle did not get as far
+    time_s: float = 0.0  # Unix seconds
+    outcome: str = ""
+    reason: str = ""
+    warnings: tuple[str, ...] = ()
+    moves: tuple[MoveRow, ...] = ()
+    # As on the wire, for people: a plan of another version must not make the rest unreadable.
+    plan: dict[str, Any] | None = None
+    mode: str = ""
+    proposal: str = ""
+    inter_node_tps: float | UnsetType = UNSET
+    total_tps: float | UnsetType = UNSET
+    workers: tuple[WorkerRow, ...] | UnsetType = UNSET
+
+
+def rows_of(part: tuple[T, ...] | UnsetType) -> tuple[T, ...]:
+    """Give the rows of a part; none where it is not there."""
+    return () if part is UNSET else part
+
+
+def cycle_record(report: TopologyReport) -> CycleRecord:
+    """Write down how a cycle ended; the same report gives the same record."""
+    found = CycleRecord(
+        report.tick,
+        report.topology,
+        report.time_s,
+        report.outcome.value,
+        report.reason,
+        report.warnings,
+        tuple(MoveRow(m.executor, m.source, m.target, float(m.asc_tps)) for m in report.moves),
+        None if report.plan is None else json.loads(wire.encode(report.plan)),
+        report.mode.value,
+        report.proposal,
+    )
+    return found if report.picture is None else _measured(found, report.picture)
+
+
+def as_builtins(record: CycleRecord) -> dict[str, Any]:
+    """Make what `json` writes."""
+    found: dict[str, Any] = msgspec.to_builtins(record)
+    return found
+
+
+def as_json(records: Iterable[CycleRecord]) -> bytes:
+    """Write records as the journal has them; raises `ValueError` where a number is not finite."""
+    return compact([as_builtins(record) for record in records])
+
+
+def _measured(found: CycleRecord, picture: Picture) -> CycleRecord:
+    cluster, snapshot, classes = picture.cluster, picture.snapshot, picture.classes
+    return msgspec.structs.replace(
+        found,
+        inter_node_tps=float(inter_node_tps(cluster, snapshot)),
+        total_tps=float(snapshot.traffic.total_tps),
+        workers=tuple(
+            WorkerRow(slot, load, capacity, share, "high" if high else "low" if low else "normal")
+            for slot, load, capacity, share, high, low in zip(
+                cluster.workers,
+                classes.load_cores.tolist(),
+                cluster.capacity_cores.tolist(),
+                classes.load_frac.tolist(),
+                classes.high.tolist(),
+                classes.low.tolist(),
+                strict=True,
+            )
+        ),
+    )
