@@ -11,7 +11,12 @@ MOST_WORDS = 25
 LEFT_OUT = ("docs/measurements/",)
 PAGES = sorted(
     name
-    for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "controller/OUTCOMES.md")
+    for path in (
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        ROOT / "controller/OUTCOMES.md",
+        ROOT / "migration/PROTOCOL.md",
+    )
     if not (name := path.relative_to(ROOT).as_posix()).startswith(LEFT_OUT)
 )
 # What people do, said of a machine; and what says nothing.
