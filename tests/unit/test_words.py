@@ -16,6 +16,7 @@ PAGES = sorted(
         *ROOT.glob("docs/**/*.md"),
         ROOT / "controller/OUTCOMES.md",
         ROOT / "migration/PROTOCOL.md",
+        ROOT / "migration/jvm/HOOKS.md",
     )
     if not (name := path.relative_to(ROOT).as_posix()).startswith(LEFT_OUT)
 )
