@@ -142,12 +142,12 @@ SETTINGS: tuple[Setting, ...] = (
         "The same threshold as an absolute number. Where it is set, `asc.threshold` has no effect.",
         unit=_TPS, unset="`asc.threshold` counts", tunable=True),
     Setting("target.gain", Kind.NUMBER, 0.025,
-        "A placement is adopted only if it gains more than this share of today's traffic between "
-        "nodes, and more than twice this share while the loads jitter.",
+        "A placement is adopted only if it gains more than this share of today's weighted traffic "
+        "between workers, and more than twice this share while the loads jitter.",
         most=1.0, only_for="gather"),
     Setting("target.move.price", Kind.NUMBER, 0.01,
-        "The price of moving every executor, as a share of today's traffic between nodes. It is "
-        "twice this share while the loads jitter.",
+        "The price of moving every executor, as a share of today's weighted traffic between "
+        "workers. It is twice this share while the loads jitter.",
         most=1.0, only_for="gather"),
     Setting("target.fill", Kind.NUMBER, 0.95,
         "The part of `load.high` that a placement may use of a worker.",
@@ -249,7 +249,8 @@ SETTINGS: tuple[Setting, ...] = (
         "Where the LMDB files of agent and hooks are; the hooks also read it.",
         Reader.AGENT, unset="`storm.local.dir`/nstorm"),
     Setting("supervisor.id", Kind.TEXT, None,
-        "The id of this node's supervisor.", Reader.AGENT, unset="the id that the node's JVMs report"),
+        "The id of this node's supervisor.", Reader.AGENT,
+        unset="the id that the node's JVMs report"),
     Setting("worker.poll.ms", Kind.COUNT, 50,
         "How often a worker reads the plan.", Reader.HOOKS, unit="ms", least=1, most=60_000),
     Setting("cleanup", Kind.NAMES, (),

@@ -81,13 +81,13 @@ def heeded(session: Session, what: str) -> None:
     for leader in LiveCluster.of_session(session).controllers()[:1]:
         if leader.speaks < CONTROLS_SINCE:
             raise CommandError(
-                f"{what} would do nothing: {leader.name} leads, which speaks version "
-                f"{leader.speaks} of the protocol, and that needs {CONTROLS_SINCE}; upgrade it, or "
-                "stop it so that a newer one leads"
+                f"{what} would do nothing: the leader {leader.name} speaks version {leader.speaks} "
+                f"of the protocol, and that needs {CONTROLS_SINCE}; upgrade it, or stop it so that "
+                "a newer controller leads"
             )
 
 
-Topology = Annotated[str, typer.Option("--topology", help="Only this one, by name or id.")]
+Topology = Annotated[str, typer.Option("--topology", help="Only this topology, by name or id.")]
 Host = Annotated[str, typer.Option("--host", help="Only this host, by name or supervisor id.")]
 
 
@@ -129,7 +129,7 @@ def status(
 ) -> None:
     """Show where executors run, the load, and the last decision.
 
-    Moves under way and moves that have ended lately are shown, too.
+    Also show moves under way and moves that ended recently.
     """
     with connected(conf) as session:
         document = only(look(session, LiveCluster.of_session(session)), topology, host)
@@ -145,7 +145,8 @@ def move(
     topology: Annotated[str, typer.Argument(help="Id or name of the topology.")],
     executor: Annotated[str, typer.Argument(help="Its first and last task, such as 7-7.")],
     slot: Annotated[
-        str, typer.Argument(help="Where to: HOST:PORT or SUPERVISOR-ID:PORT, as `status` shows it.")
+        str,
+        typer.Argument(help="The target: HOST:PORT or SUPERVISOR-ID:PORT, as `status` shows it."),
     ],
     *,
     conf: Conf,
@@ -156,9 +157,9 @@ def move(
 ) -> None:
     """Ask the leading controller to move one executor.
 
-    Returns once the move has begun; with --wait, once Storm's own assignment shows it, too. Exit
-    code 1: the move was undone or Storm decided otherwise. Exit code 2: refused, or ZooKeeper was
-    away for too long to know, with the reason.
+    The command returns once the move has begun. With --wait it returns once Storm's own assignment
+    shows the move. Exit code 1: the move was undone or Storm decided otherwise. Exit code 2: the
+    move was refused, or ZooKeeper was away for too long to know. The reason is printed.
     """
     try:
         ExecutorId.parse(executor), Slot.parse(slot)
@@ -237,7 +238,7 @@ def _look(
     stored = patient(lambda: session.read(path, changed.set), console)
     command = None if stored is None else decode(stored.data)
     if command is None:
-        raise CommandError("the command has vanished from ZooKeeper; see `nstorm status`")
+        raise CommandError("the command is gone from ZooKeeper; see `nstorm status`")
     return command, time.monotonic() - began_s
 
 
@@ -264,14 +265,15 @@ def drain(
     *,
     conf: Conf,
     within: Annotated[
-        str | None, typer.Option(help="Wait so long, such as 30s, and say what is left.")
+        str | None,
+        typer.Option(help="Wait for this time, such as 30s, and list the executors that are left."),
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Move every executor away from a host.
 
-    No executor moves to the host until `nstorm undrain`. The leading controller does it, in every
-    mode, also one that is started later; `nstorm status` shows how far it is. Exit code 1: --within
+    No executor moves to the host until `nstorm undrain`. The leading controller drains the host in
+    every mode, also if it starts later. `nstorm status` shows the progress. Exit code 1: --within
     was too short, or some executors stay. Exit code 2: refused, with the reason.
     """
     limit_s = seconds("--within", within) if within else None
@@ -357,7 +359,7 @@ def undrain(
     conf: Conf,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Let executors move to a drained host again."""
+    """Allow moves to a drained host again."""
     with connected(conf) as session:
         if not session.delete(f"{DRAINED}/{host}"):
             raise CommandError(f"host {host} is not drained")

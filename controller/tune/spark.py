@@ -145,7 +145,7 @@ def _why(log: Path) -> str:
     lines = log.read_text(errors="replace").splitlines()
     said = [line.strip() for line in lines if line.strip() and not line.startswith("WARNING")]
     errors = (line for line in said if "Exception" in line or "Error" in line)
-    return next(errors, said[0] if said else "it said nothing")[:300]
+    return next(errors, said[0] if said else "it printed nothing")[:300]
 
 
 def _stop(context: Any, gateway: Any) -> None:

@@ -53,8 +53,8 @@ def test_what_an_old_leader_would_pass_over_is_refused(
     }
     result = CliRunner().invoke(app, [verb, *words.get(verb, []), "--conf", str(conf)])
     assert str(result.exception) == (
-        f"nstorm {verb} would do nothing: old-1:7 leads, which speaks version 1 of the protocol, "
-        "and that needs 2; upgrade it, or stop it so that a newer one leads"
+        f"nstorm {verb} would do nothing: the leader old-1:7 speaks version 1 of the protocol, "
+        "and that needs 2; upgrade it, or stop it so that a newer controller leads"
     )
     assert written == []
     leads.pop(0)
