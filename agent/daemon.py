@@ -131,7 +131,7 @@ class Agent:
 
 
 def run(config: AgentConfig, stop: threading.Event) -> int:
-    """Run the agent of this node until it is told to stop; return the exit code.
+    """Run the agent of this node until `stop` is set; return the exit code.
 
     It is 0 if the agent was stopped, and 1 if the store cannot be opened: the service manager then
     starts it again.

@@ -40,7 +40,7 @@ class Pusher:
         self._said: set[str] = set()
 
     def load_is_due(self, now_s: float) -> bool:
-        """Tell whether the next `push` publishes the load."""
+        """Return whether the next `push` publishes the load."""
         return now_s >= self._load_due_s
 
     def led_by(self, epoch: int | None) -> None:
@@ -127,8 +127,8 @@ def fitted(load: NodeLoad, limit_bytes: int) -> tuple[NodeLoad, bytes]:
     """Leave out the traffic rows of the fewest tuples, as many as it takes to fit.
 
     Returns the load, and its bytes as ZooKeeper is to hold them; they are longer than the limit
-    only if the load is too large without any row, too. Totals only grow, so what is large stays so,
-    and the same rows are left out again and again.
+    only if the load is too large even without rows. Totals only grow, so a large row stays large,
+    and each report leaves out the same rows.
     """
     found, data = load, packed(encode(load))
     if len(data) <= limit_bytes:

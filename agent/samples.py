@@ -22,8 +22,8 @@ from migration import WireError
 from migration.model import Slot, SupervisorAck, WorkerAck, WorkerLoad
 from migration.wire import ACK_KEY, LOAD_KEY, decode
 
-# JVMs refresh their ack every 2 s. What says nothing for so long stands still, is stopped for good,
-# or its process id is another's by now. By this process's own clock: a node's may be set.
+# JVMs refresh their ack every 2 s. One without a report for this time stands still or has ended, or
+# another process has its id. The clock of this process counts: that of the node may be set.
 SILENT_AFTER_S = 60.0
 # An environment in the making is no news; files are whole from the first.
 _YOUNG_S = 2.0
@@ -52,7 +52,7 @@ class Samples:
 
     @property
     def topologies(self) -> frozenset[str] | None:
-        """The topologies of this node's slots; None while no supervisor tells."""
+        """The topologies of this node's slots; None while no supervisor reports them."""
         if self.supervisor is None:
             return None
         slots = {slot.topology for slot in self.supervisor.slots}
@@ -62,7 +62,7 @@ class Samples:
 class SampleStores:
     """The open sample stores of a node, below ``nstorm.store.dir``.
 
-    Process ids tell the dead from the living, so agent and JVMs have to share a namespace of them.
+    A process id shows whether a JVM runs, so agent and JVMs have to share a namespace of them.
     """
 
     def __init__(self, store_dir: Path, now_s: Callable[[], float] = time.monotonic) -> None:
@@ -137,7 +137,7 @@ class SampleStores:
         )
 
     def _precedes(self, path: Path, ack: WorkerAck, other: Path, held: WorkerAck) -> bool:
-        """Tell whether a JVM was there before another one of its slot.
+        """Return whether a JVM was there before another one of its slot.
 
         Only of two that were met together, as at a start, their own clock has to say it.
         """
@@ -159,7 +159,7 @@ class SampleStores:
             return None
         if key == ACK_KEY and self._changed.get(path, (-1, 0.0))[0] != reading.envelope.version:
             self._changed[path] = reading.envelope.version, self._now_s()
-        # Most looks find nothing new, and JSON is dear beside a look.
+        # Most reads find nothing new, and JSON costs much more than a read.
         version, held = self._decoded.get((path, key), (None, None))
         if version != reading.envelope.version:
             try:

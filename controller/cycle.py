@@ -32,7 +32,7 @@ from migration.model import ExecutorId, NodeLoad, Slot
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """All that a cycle may depend on besides its memory and the settings."""
+    """All that a cycle may depend on, apart from its memory and the settings."""
 
     now_s: float  # monotonic
     time_s: float  # Unix seconds

@@ -91,7 +91,7 @@ def _outcome(case: TopologyCase, mode: Mode) -> Outcome:
 
 def not_written(report: TopologyReport) -> TopologyReport:
     """Say that the plan of a report was not written, because another one came first."""
-    reason = "the plan was changed by another controller meanwhile"
+    reason = "another controller changed the plan in the meantime"
     return replace(report, outcome=Outcome.STAND_BACK, reason=reason, moves=(), plan=None)
 
 

@@ -1,4 +1,4 @@
-"""Makes the searches of a policy in processes of their own, beside the cycle.
+"""Makes the searches of a policy in processes of their own, parallel to the cycle.
 
 A thread would not do: a search keeps the interpreter's lock for as long as it runs. As a program it
 makes one: the question comes on standard input, the answer goes out.

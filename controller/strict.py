@@ -45,7 +45,7 @@ def joined(path: str, key: str | int) -> str:
 
 
 def meant(word: str, known: Collection[str]) -> str:
-    """Name what is most like a word that is not known, else all that is."""
+    """Name the known value that is most like an unknown one, else all known values."""
     near = difflib.get_close_matches(word, known, n=1)
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
 
@@ -101,7 +101,7 @@ def _kinds(kind: inspect.Type) -> Iterable[inspect.Type]:
 
 
 def _fields(kind: inspect.Type, value: Any) -> dict[str, inspect.Type]:
-    """List the keys of an object; of several kinds its tag tells which it is."""
+    """List the keys of an object; of several kinds its tag shows which it is."""
     structs = [one for one in _kinds(kind) if isinstance(one, inspect.StructType)]
     tag = structs[0].tag_field
     given = value.get(tag) if tag else None

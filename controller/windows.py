@@ -12,7 +12,7 @@ MINUTE_S = 60
 
 
 def _opens(window: str, time_s: float) -> datetime:
-    """Tell the first minute from this one on in which a window is open."""
+    """Return the first minute from this one on in which a window is open."""
     *fields, zone = window.split()
     if len(fields) != 5:
         raise CronSimError("it has to be five fields of cron and a zone, such as UTC")

@@ -10,9 +10,9 @@ from kvstore.zookeeper import Session
 class Candidate:
     """A candidate for the lead, as long as the session lives; whoever has waited longest leads.
 
-    kazoo's own Lock and Election wait inside calls without a deadline, and do not tell when the
-    connection drops. Neither do they fence: a leader has to take an epoch besides. What it
-    says of itself is for those who look.
+    kazoo's own Lock and Election wait inside calls without a deadline, and do not report when the
+    connection drops. Nor do they fence: a leader also has to take an epoch. Its own description is
+    for readers alone.
     """
 
     def __init__(self, session: Session, path: str, says: bytes) -> None:
@@ -23,7 +23,7 @@ class Candidate:
         self._prefix = f"{uuid.uuid4().hex}-"
 
     def leads(self) -> bool:
-        """Join the queue if need be, and tell whether this candidate is its head."""
+        """Join the queue if need be, and return whether this candidate is its head."""
         queue = self._queue()
         if not any(node.startswith(self._prefix) for node in queue):
             node = f"{self._path}/{self._prefix}"

@@ -186,7 +186,7 @@ class Files:
     def get(self, key: bytes) -> bytes | None:
         with _translated(self._path, "read"):
             try:
-                # Asked for twenty times a second, and mostly not there.
+                # Asked for twenty times a second, and usually absent.
                 with open(f"{self._path}/{key.decode()}.bin", "rb") as file:  # noqa: PTH123
                     return file.read()
             except FileNotFoundError:

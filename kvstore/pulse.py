@@ -1,4 +1,4 @@
-"""A daemon's sign of life: systemd hears it, and ``/healthz`` and ``/readyz`` tell it."""
+"""Whether a daemon still works: for systemd, and for ``/healthz`` and ``/readyz``."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Pulse:
     def hangs(self) -> str | None:
         """Say so if the loop no longer turns."""
         still_s = self._now_s() - self._beat_s
-        return f"the loop has not turned for {still_s:.0f} s" if still_s > HANGS_AFTER_S else None
+        return f"the loop has not run for {still_s:.0f} s" if still_s > HANGS_AFTER_S else None
 
     @property
     def idles(self) -> str | None:

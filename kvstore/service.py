@@ -70,7 +70,7 @@ def ended_by_signals() -> Iterator[threading.Event]:
 
 
 def say_waiting(waiting: Waiting) -> None:
-    """Tell where ZooKeeper was sought and when it is tried again, once a second."""
+    """Print where ZooKeeper was sought and when it is tried again, once a second."""
     log.warning(
         "zookeeper_away",
         zookeeper=waiting.hosts,
@@ -116,7 +116,7 @@ def serve(
     on_state: Callable[[str], None] = lambda state: None,
     pulse: Pulse | None = None,
 ) -> None:
-    """Do a daemon's work, and do it anew in another session whenever one is lost.
+    """Do a daemon's work, and do it again in another session whenever one is lost.
 
     `work` goes on until `stop` is set. What it has built on a session ends with it. Its
     `StoreError` is raised unless the session was lost. While there is none to work in, the pulse

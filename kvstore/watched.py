@@ -44,7 +44,7 @@ class Watched:
         return self._keep("stat", path, self._session.exists)
 
     def has_version(self, path: str, version: int) -> bool:
-        """Tell whether a node is at this version or above; looks again before it says no."""
+        """Return whether a node is at this version or above; looks again before it says no."""
         for again in (False, True):
             if again:
                 self.invalidate(path)

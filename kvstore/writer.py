@@ -57,7 +57,7 @@ class PlanWriter:
             (path / "data.mdb").rename(aside)
         for old in sorted(path.glob("data.mdb.bad-*"))[:-_KEPT_BAD]:
             old.unlink(missing_ok=True)
-        self.problem = f"{error}; moved what there was to {aside.name} and began anew"
+        self.problem = f"{error}; moved the old store to {aside.name} and began an empty one"
         return Env(path, writable=True)
 
     def _load(self) -> Envelope | None:

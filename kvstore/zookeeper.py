@@ -1,8 +1,8 @@
 """A ZooKeeper session with typed calls, each with a deadline; the only user of kazoo.
 
 kazoo queues calls while the connection is away and reports a lost session only once it is back, so
-a caller could wait for ever. Here nothing is queued: a call without a connection fails at once.
-A call that failed by its deadline may still have happened; versions tell.
+a caller could wait for ever. Here nothing is queued: a call without a connection fails at once. A
+call that failed by its deadline may still have happened; versions show it.
 """
 
 from __future__ import annotations
@@ -42,8 +42,10 @@ _MULTI_HEADER, _INT = Struct("!i?i"), Struct("!i")
 
 
 class PollHandler(SequentialThreadingHandler):  # type: ignore[misc]
-    """Handles kazoo's calls as its own handler, which makes an epoll for each wait: some five for
-    one read of a node. A poll takes half the CPU and a third of the time.
+    """Handles kazoo's calls by polls.
+
+    kazoo's own handler makes an epoll for each wait, some five for one read of a node. A poll takes
+    half the CPU and a third of the time.
     """
 
     def select(
@@ -59,7 +61,7 @@ class PollHandler(SequentialThreadingHandler):  # type: ignore[misc]
             poll.register(socket, select.POLLIN)
         for socket in wlist:
             poll.register(socket, select.POLLOUT)
-        # What is broken counts as ready: the call that follows tells.
+        # A broken socket counts as ready: the next call fails on it.
         ready = {fd for fd, _ in poll.poll(None if timeout is None else max(1000 * timeout, 0))}
         found = [[s for s in sockets if s.fileno() in ready] for sockets in (rlist, wlist)]
         return found[0], found[1], []
@@ -265,7 +267,7 @@ class Session:
         try:
             return make()
         except NoNodeError:
-            # kazoo's own makepath would make the root, too.
+            # kazoo's own makepath would also make the root.
             parent = path.rpartition("/")[0]
             if not parent:
                 raise
@@ -304,7 +306,7 @@ class Session:
     def put_checked(
         self, path: str, data: bytes, expected: int | None, fence: tuple[str, int]
     ) -> int:
-        """Write a node in one transaction if nothing has changed meanwhile; return its new version.
+        """Write a node in one transaction if nothing has changed since; return its new version.
 
         The node must be at the version `expected`; None creates it, its parent being there. The
         fence is another node and the version which that must be at: the epoch. A `ConflictError` if
@@ -357,7 +359,7 @@ class Session:
         except kazoo_errors.NodeExistsError as error:
             raise NodeExistsError(f"{said}: it is there already") from error
         except kazoo_errors.BadVersionError as error:
-            raise ConflictError(f"{said}: it has changed meanwhile") from error
+            raise ConflictError(f"{said}: it has changed since") from error
         except kazoo_errors.SessionExpiredError as error:
             raise SessionLostError(f"{said}: the session is lost") from error
         except (

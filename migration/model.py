@@ -41,7 +41,7 @@ _is_name = re.compile(NAME).match
 
 
 def names_a_node(name: str) -> bool:
-    """Tell whether a name may be the last one of a path in ZooKeeper, as ids of Storm are."""
+    """Return whether a name may be the last one of a path in ZooKeeper, as ids of Storm are."""
     return _is_name(name) is not None and "/" not in name and name not in (".", "..")
 
 
@@ -234,7 +234,7 @@ class Entry(Struct, frozen=True, gc=False, rename={"source": "from", "target": "
         return self.source if self.phase in SOURCE_OWNS else self.target
 
     def counts(self, assigned_slot: Slot | None, assigned_start_secs: int | None) -> bool:
-        """Tell whether the entry still has a meaning beside Storm's own assignment.
+        """Return whether the entry still changes anything in Storm's own assignment.
 
         Storm assigns the executor to this slot since this time; None if there is no such executor
         or no slot. If false, Storm wins: the entry is then void for everyone.
@@ -410,10 +410,10 @@ class SupervisorAck(Struct, frozen=True, gc=False):
 
 
 class NodeAcks(Struct, frozen=True, gc=False):
-    """The word of the JVMs of one node, as its agent publishes it.
+    """The acks of all JVMs on one node, as its agent publishes them.
 
-    `held` are plans of this node that ZooKeeper has lost; the leader writes them there anew. At the
-    slots `silent` a worker's process is there and has said nothing for long.
+    `held` are plans of this node that ZooKeeper has lost; the leader writes them there again. At
+    the slots `silent` a worker's process is there and has not reported for long.
     """
 
     node: Name
@@ -446,9 +446,9 @@ class ExecutorLoad(Struct, frozen=True, gc=False):
 class WorkerLoad(Struct, frozen=True, gc=False):
     """The load that one worker measured; a total never falls while an incarnation reports it.
 
-    `traffic` has a `TrafficRow` for each pair of tasks, as JSON: it is most of all that nstorm
-    reads, and only the controller wants it as numbers. `folded` has what the worker sent beside
-    these pairs. A row that was not in the report before was 0 then.
+    `traffic` has a `TrafficRow` for each pair of tasks, as JSON: these rows are most of all that
+    nstorm reads, and only the controller wants them as numbers. `folded` has what the worker sent
+    to other pairs. A row that was not in the report before was 0 then.
     """
 
     topology: Name
@@ -531,9 +531,9 @@ class PlacedExecutor(Struct, frozen=True, gc=False):
 class Publication(Struct, frozen=True, omit_defaults=True, dict=True):
     """A topology as Storm knows it; the hook in Nimbus publishes it when it changes.
 
-    `nodes` is a message of its own in ZooKeeper, one for all topologies. `speaks` is the word
-    of Nimbus, and in a view the lowest of it and the controllers. `mode` is as the topology's own
-    configuration has it, whatever the word.
+    `nodes` is a message of its own in ZooKeeper, one for all topologies. `speaks` is the version of
+    Nimbus, and in a view the lowest of it and the controllers. `mode` is as the topology's own
+    configuration has it, a known mode or not.
     """
 
     topology: Name
@@ -574,7 +574,7 @@ class Nodes(Struct, frozen=True, gc=False):
 
 
 class PublishedTopology(Struct, frozen=True, gc=False):
-    """The word of the hook in Nimbus on an active topology, each time.
+    """The report of the hook in Nimbus on an active topology, each time.
 
     `plan` is the newest one that it has read; `problem` says why it publishes the topology no more.
     """
@@ -585,7 +585,7 @@ class PublishedTopology(Struct, frozen=True, gc=False):
 
 
 class NimbusReport(Struct, frozen=True, gc=False):
-    """The sign of life of the hook in Nimbus, written after what it publishes."""
+    """The report of the hook in Nimbus on itself, written after what it publishes."""
 
     time_ms: Long
     hooks: Line

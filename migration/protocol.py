@@ -94,7 +94,7 @@ def following(plan: Plan, entries: tuple[Entry, ...], epoch: int) -> Plan:
 
 
 def resume(plan: Plan, epoch: int, now_s: float) -> HeldPlan:
-    """Take a plan over, from the store or from an earlier leader; all limits start anew.
+    """Take a plan over, from the store or from an earlier leader; all limits restart.
 
     The epoch is that of this leader; `now_s` are monotonic seconds.
     """

@@ -24,7 +24,7 @@ class Kind(StrEnum):
     COUNT = "whole number"
     CHOICE = "one of a few words"
     NAMES = "list of names"
-    WORDS = "a word for each component"
+    WORDS = "a value for each component"
     LISTS = "a list of names for each component"
     SWITCH = "true or false"
     FOLDER = "directory, or off"
@@ -56,7 +56,7 @@ class Setting:
     # Of a `CHOICE` or of `WORDS`; empty where only the reader knows them, as it knows its policies.
     choices: tuple[str, ...] = ()
     tunable: bool = False  # whether a sweep may vary it
-    tried: tuple[Any, ...] = ()  # the values of a sweep that is not told which
+    tried: tuple[Any, ...] = ()  # the values of a sweep by default
     only_for: str = ""  # the only policy that reads it
 
     def read(self, value: Any, choices: Sequence[str] = ()) -> Any:
@@ -289,7 +289,7 @@ DEFAULT: Mapping[str, Any] = MappingProxyType({row.key: row.default for row in S
 TRIED: Mapping[str, tuple[Any, ...]] = MappingProxyType(
     {row.key: row.tried for row in SETTINGS if row.tried}
 )
-# Those that a sweep varies without being told come first, also where changes are listed.
+# Those that a sweep varies by default come first, also where changes are listed.
 TUNABLE = (*TRIED, *(row.key for row in SETTINGS if row.tunable and not row.tried))
 
 

@@ -13,7 +13,7 @@ from migration.settings import PREFIX, SETTINGS, Reader, nested, refuse_unknown
 
 T = TypeVar("T")
 
-# Where Storm keeps its own nodes in ZooKeeper unless told otherwise.
+# Where Storm keeps its own nodes in ZooKeeper by default.
 STORM_ROOT = "/storm"
 
 

@@ -20,7 +20,7 @@ from controller.output import Output, OutputOption
 from migration import jar as hooks
 
 MAIN = "nstorm.check.CheckTopology"
-# It judges for 5 s of CPU a component at most, prepares for 10 s, and ends by itself.
+# The JVM judges for 5 s of CPU a component at most, prepares for 10 s, and ends.
 LIMIT_S = 1800
 LAST_LINES = 20
 

@@ -77,7 +77,7 @@ def connected(conf: Path) -> Iterator[Session]:
 
 
 def heeded(session: Session, what: str) -> None:
-    """Refuse what a leader of an older version would pass over without a word."""
+    """Refuse what a leader of an older version would silently ignore."""
     for leader in LiveCluster.of_session(session).controllers()[:1]:
         if leader.speaks < CONTROLS_SINCE:
             raise CommandError(
@@ -233,7 +233,7 @@ def _follow(
 def _look(
     session: Session, path: str, changed: threading.Event, console: Console
 ) -> tuple[Command, float]:
-    """Read a command; while ZooKeeper is away wait for it, and tell for how long that was."""
+    """Read a command; while ZooKeeper is away wait for it, and return for how long."""
     began_s = time.monotonic()
     stored = patient(lambda: session.read(path, changed.set), console)
     command = None if stored is None else decode(stored.data)
@@ -243,7 +243,7 @@ def _look(
 
 
 def patient(look: Callable[[], T], console: Console) -> T:
-    """Look, and again while ZooKeeper is away: what was asked for goes on meanwhile."""
+    """Look, and again while ZooKeeper is away: the leader works on during that time."""
     began_s = time.monotonic()
     said = False
     while True:

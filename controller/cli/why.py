@@ -193,7 +193,7 @@ def show(
         named = ", ".join(one.topology for one in found)
         raise CommandError(f"{move} is a move of {named}: name one with --topology")
     *others, one = found
-    if others:  # each submission of a topology counts anew
+    if others:  # each submission of a topology counts from 1
         named = ", ".join(other.topology for other in others)
         typer.echo(f"this is the newest move of that id; others: {named}", err=True)
     told = {"begun": utc(one.begun_s), "ended": utc(one.ended_s), **asdict(one)}

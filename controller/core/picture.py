@@ -89,7 +89,7 @@ def _unplaced(view: TopologyView) -> Veto | None:
         named = ", ".join(map(str, lost))
         return Veto(Outcome.STAND_BACK, f"Storm has no supervisor for {named}")
     if not view.observation.hooked:
-        return Veto(Outcome.STALE_METRICS, "no worker has said that it has the hooks")
+        return Veto(Outcome.STALE_METRICS, "no worker has reported that it has the hooks")
     return None
 
 

@@ -108,7 +108,7 @@ class Log:
         )
 
     def begins_s(self, writer: int) -> float:
-        """Tell when a controller first led, in Unix seconds; infinite if it never did."""
+        """Return when a controller first led, in Unix seconds; infinite if it never did."""
         return next((at_s for one in self.writers[writer] for _, at_s in _led(one)), float("inf"))
 
     def ticks(self, writer: int, since_s: float = 0.0) -> Iterator[Tick]:
@@ -148,7 +148,7 @@ class Log:
         return missing != 0
 
     def _is_superseded(self, record: TickRecord) -> bool:
-        """Tell whether a higher epoch had begun: nothing this controller wrote then counted."""
+        """Return whether a higher epoch had begun: nothing this controller wrote then counted."""
         if record.epoch is None:
             return False
         own = (record.cluster, record.epoch)

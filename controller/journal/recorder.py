@@ -28,7 +28,7 @@ Message = Publication | NodeAcks | NodeLoad
 DataOf = Callable[[Sequence[Message]], Sequence[bytes]]
 NOTES_LIMIT = 1000
 T = TypeVar("T")
-# An explanation decides so many ticks again at most; a head takes the room of two or three.
+# The most ticks that an explanation decides again; a head takes the room of two or three.
 HEAD_TICKS = 24
 
 
@@ -67,7 +67,7 @@ class Recorder:
         """Write down one cycle, with what it remembered before.
 
         It saw nothing if an error kept it from looking. `unwritten` are the topologies whose plan
-        another controller had changed meanwhile.
+        another controller had changed in the meantime.
         """
         journal = self._journal
         if journal is None:
@@ -94,7 +94,9 @@ class Recorder:
             self._journal.close()
 
     def add_moves(self, moves: Iterable[dict[str, Any]]) -> None:
-        """Put moves that have ended beside the next record; what is there is not written again."""
+        """Write moves that have ended with the next record; those that are there are not written
+        again.
+        """
         if self._journal is not None:
             self._moves = self._guarded(lambda: list(map(compact, moves))) or []
 
@@ -146,7 +148,7 @@ class Recorder:
     def _changed(self, messages: Mapping[str, Message]) -> tuple[Raw, ...]:
         """Give the bytes of messages that are not what was written last."""
         keyed = {(type(message), name): message for name, message in messages.items()}
-        # What has not changed is mostly the very same object.
+        # An unchanged value is usually the same object.
         fresh = {key: one for key, one in keyed.items() if self._seen.get(key) is not one}
         data = dict(zip(fresh, self._data_of(list(fresh.values())), strict=True))
         new = {key: one for key, one in data.items() if self._written.get(key) != one}

@@ -31,8 +31,8 @@ from migration.model import (
 )
 from migration.recovery import KnownPlan
 
-# Loads say that a node is alive, too; between two cycles they are read for that alone.
-# More than a cycle's 5 s, also of a late one: else every report would be read twice.
+# Loads also show that a node is alive; between two cycles they are read for that alone. More than a
+# cycle's 5 s, also of a late one: else every report would be read twice.
 _LOADS_OLD_S = 10.0
 # After this silence the reports of a node that Storm has not got are deleted.
 _NODE_GONE_S = 3600.0
@@ -108,7 +108,7 @@ class LiveCluster:
         return views
 
     def _news(self) -> tuple[set[str], set[str]]:
-        """Take the fresh answers; tell whose have changed, and of which topologies these speak."""
+        """Take the fresh answers; return which have changed, and the topologies in these."""
         before, self._acks = self._acks, {acks.node: acks for acks in self.acks()}
         both = {**before, **self._acks}
         changed = {name for name in both if before.get(name) is not self._acks.get(name)}
@@ -153,7 +153,7 @@ class LiveCluster:
         return nodes.nodes if nodes else ()
 
     def has_moves(self) -> bool:
-        """Tell whether any plan has moves."""
+        """Return whether any plan has moves."""
         topologies = self._mirror.children(wire.PLANS)
         return any(self.plan(topology).entries for topology in topologies)
 
@@ -163,7 +163,7 @@ class LiveCluster:
         there = self._mirror.node(path) is not None
         known = known_of(view, self.cluster(), self._mirror.epoch)
         lost = known.lost(self._mirror.plan(view.id), there)
-        return None if lost is None else f"the plan {path} {lost}: the leader writes it anew"
+        return None if lost is None else f"the plan {path} {lost}: the leader writes it again"
 
     def orphans(self) -> list[tuple[str, int]]:
         """List what is left of topologies and nodes that Storm no longer has."""
@@ -199,7 +199,7 @@ class LiveCluster:
         return [one for one in said if one is not None] if said and said[0] is not None else []
 
     def acks(self) -> tuple[NodeAcks, ...]:
-        """Return the answers of the nodes whose agents have spoken lately."""
+        """Return the answers of the nodes whose agents have recently reported."""
         if self._mirror.now_s() - self._loads_read_s > _LOADS_OLD_S:
             self.loads()
         names = self._mirror.children(wire.ACKS)
@@ -208,7 +208,7 @@ class LiveCluster:
         return tuple(acks for acks, lately in found if lately and acks is not None)
 
     def silent_s(self) -> dict[str, float]:
-        """Tell for how long each node's agent has written neither acks nor a load report.
+        """Return for how long each node's agent has written neither acks nor a load report.
 
         By ZooKeeper's clock, until an agent or Nimbus has last written: who looks once has not seen
         them come.
@@ -223,7 +223,7 @@ class LiveCluster:
         return {name: (now_ms - ms) / 1000 for name, ms in last_ms.items()}
 
     def clocks_ahead_s(self) -> dict[str, float]:
-        """Tell by how much the clock of each node is ahead of ZooKeeper's, by its newest acks.
+        """Return by how much the clock of each node is ahead of ZooKeeper's, by its newest acks.
 
         It is less by what the way of the acks took, some milliseconds.
         """
@@ -240,7 +240,7 @@ class LiveCluster:
         return self._mirror.messages(NodeLoad, paths)
 
     def _spoke(self, nodes: Sequence[str], within_s: float) -> list[bool]:
-        """Tell which agents were seen to write lately; clocks of nodes are not compared."""
+        """Return which agents were recently seen to write; clocks of nodes are not compared."""
         acks = self._mirror.came_within(map(wire.acks_path, nodes), within_s)
         loads = self._mirror.came_within(map(wire.load_path, nodes), within_s)
         return list(map(operator.or_, acks, loads))

@@ -33,7 +33,7 @@ ENDS = frozenset({REFUSED, DONE, "MOVED", "UNDONE", "VOID"})
 
 
 class Command(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A wish, mostly to move an executor to a slot, and its state.
+    """The request of an operator, such as to move an executor to a slot, and its state.
 
     A default is not written: a controller of the last version knows no other keys.
     """
@@ -86,7 +86,7 @@ class CommandQueue:
 
     `begin` writes the plan that follows another, False if it could not; `cancel` takes a move back,
     by topology and id; `misfit` says why the moves of a proposal do not fit any more; `others`
-    answer the verbs besides. The cluster may have `max_moves` moves under way at a time.
+    answer all other verbs. The cluster may have `max_moves` moves under way at a time.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class CommandQueue:
         free: Collection[Slot] = (),
         frozen: str | None = None,
     ) -> None:
-        """Begin waiting moves under this epoch, and answer for those that have ended lately.
+        """Begin waiting moves under this epoch, and answer for those that have just ended.
 
         Nothing moves to the hosts `drained`; a move may open a slot that is `free`. `frozen` says
         why operators may not move anything.
@@ -190,7 +190,7 @@ class CommandQueue:
             wait = f"{flying} move{'s' * (flying > 1)} under way"
         asked = {"asked_by": command.by, "why": command.why}
         if wait is None and not self._begin(view.plan, after, asked):
-            wait = "another controller changed the plan meanwhile"
+            wait = "another controller changed the plan in the meantime"
         if wait is not None:
             return replace(command, reason=wait)
         return _begun(command, after.entries[-len(moves)])

@@ -54,8 +54,8 @@ class Leader:
     def renew(self, above: int) -> int | None:
         """Take a higher epoch while leading, because JVMs have read plans of higher ones.
 
-        None if another controller has taken one meanwhile. It may be lower than asked for: so that
-        nothing else waits for long, the next call goes on.
+        None if another controller has taken one in the meantime. It may be lower than requested: so
+        that nothing else waits for long, the next call goes on.
         """
         epoch = self.epoch
         for _ in range(RENEWED_AT_ONCE):

@@ -107,9 +107,9 @@ class LiveController:
         self._knows_too_little = False
 
     def run(self, stop: threading.Event) -> None:
-        """Work until told to stop; a move under way stays in the plan for the next leader.
+        """Work until `stop` is set; a move under way stays in the plan for the next leader.
 
-        A `SessionLostError` if ZooKeeper ended the session: begin anew in another one.
+        A `SessionLostError` if ZooKeeper ended the session: begin again in another one.
         """
         if self._config.journal.dir is None:
             log.info(
@@ -136,7 +136,7 @@ class LiveController:
                     self._history.load(self._session.read(HISTORY))
                     self._publisher.led()
                     cycle_at_s = led_s = now_s
-                # A new leader may find a plan that was lost; no plan tells of that.
+                # A new leader may find a plan that was lost; no plan shows that.
                 look = moving or epoch != looked_epoch or now_s - looked_s >= LOOK_S
                 moving = epoch is not None and self._drive(look=look)
                 self._keep_history()

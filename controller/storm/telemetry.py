@@ -60,7 +60,7 @@ _GAUGES = {
 
 
 class Telemetry(Collector):
-    """Takes in each cycle, and tells when it is asked, which may be in another thread."""
+    """Takes in each cycle, and answers requests, which may come in another thread."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -114,7 +114,7 @@ class Telemetry(Collector):
             for move in ended:
                 self.ended(move)
             self.cycle(*cycle)
-        except Exception:  # the cycle is over and done, whatever can be told of it
+        except Exception:  # the cycle is over, whether it can be shown or not
             log.exception("metrics_failed")
 
     def ended(self, move: MoveRecord) -> None:

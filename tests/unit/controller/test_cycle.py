@@ -183,7 +183,7 @@ def test_advise_says_the_plan_that_auto_writes() -> None:
             World(hookless=frozenset({A1, A2, B1, B2})),
             AUTO,
             Outcome.STALE_METRICS,
-            "no worker has said",
+            "no worker has reported",
         ),
         (
             World(),
@@ -337,7 +337,7 @@ def test_a_worker_that_is_not_heard_of_is_waited_for_then_it_has_no_hooks() -> N
     world = World(hookless=frozenset({A1}))
     early = last(world)
     assert early.outcome is Outcome.STALE_METRICS
-    assert "a:1 has not said that it has the hooks" in early.reason
+    assert "a:1 has not reported that it has the hooks" in early.reason
     # Then it takes nothing...
     report = last(world, cycles=31)
     assert report.outcome is Outcome.MOVED
