@@ -1,4 +1,4 @@
-"""Publishes what the JVMs of this node say: acks when they change, load at its own pace."""
+"""Publishes the reports of this node's JVMs: acks when they change, load at its own pace."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Pusher:
             samples.silent,
         )
         timeless = acks.timeless()
-        # At rest a load report says that the node is alive, and the acks need not.
+        # At rest a load report shows that the node is alive, so the acks need not.
         old = now_s - self._acked_s >= ACKS_AT_LEAST_EVERY_S
         if timeless != self._acked or old or now_s - self._heard_s >= SIGN_OF_LIFE_S:
             if not self._put_acks(acks):

@@ -1,4 +1,4 @@
-"""Finds the stores of this node's JVMs and reads what they say of themselves."""
+"""Finds the stores of this node's JVMs and reads their reports."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Samples:
     workers: tuple[WorkerAck, ...] = ()
     loads: tuple[WorkerLoad, ...] = ()
     supervisor: SupervisorAck | None = None
-    # Where a worker's process is there and has said nothing for long, and none came after it.
+    # Where a worker's process is there and has not reported for long, and none came after it.
     silent: tuple[Slot, ...] = ()
 
     @property
@@ -139,7 +139,7 @@ class SampleStores:
     def _precedes(self, path: Path, ack: WorkerAck, other: Path, held: WorkerAck) -> bool:
         """Return whether a JVM was there before another one of its slot.
 
-        Only of two that were met together, as at a start, their own clock has to say it.
+        Only for two that were met together, as at a start, their own clock decides.
         """
         return self._opened_s[path] == self._opened_s[other] and ack.time_ms < held.time_ms
 
@@ -170,7 +170,7 @@ class SampleStores:
         return held if isinstance(held, kind) else None
 
     def _report(self, path: Path, problem: str) -> None:
-        """Say it once, not twenty times a second."""
+        """Log it once, not twenty times a second."""
         said = self._said.setdefault(path, set())
         if problem not in said:
             said.add(problem)

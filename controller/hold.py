@@ -35,7 +35,7 @@ def hold_each(
     *,
     time_s: float,
 ) -> Holds:
-    """Say of each topology, executor and node what keeps it from being moved."""
+    """Return for each topology, executor and node what keeps it from being moved."""
     capped, busy_nodes = _caps(begun, settings)
     outside = closed(settings.windows, time_s)
     hosts = {id: host for view in views for id, host in view.publication.hosts.items()}
@@ -72,7 +72,7 @@ def hold_each(
 def _caps(
     begun: Sequence[tuple[float, str, str]], settings: Config
 ) -> tuple[Veto | None, dict[str, Veto]]:
-    """Say whether the cluster, and which nodes, have had all their moves of an hour."""
+    """Return whether the cluster, and which nodes, have had all their moves of an hour."""
     most, most_of_host = settings.max_moves_hour, settings.max_moves_host_hour
     capped, busy_nodes = None, {}
     if most is not None and len(begun) >= most:

@@ -68,7 +68,7 @@ def _half_characters(value: Any, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _told(said: str, document: Any, kind: inspect.Type, path: str) -> str:
-    """Say in our words what msgspec says in its own."""
+    """Write a message of msgspec in our words."""
     parts = _SAID.fullmatch(said)
     assert parts is not None  # it matches everything
     problem, of_key, where = parts.groups()

@@ -33,7 +33,7 @@ def checked(windows: list[str]) -> tuple[str, ...]:
 
 
 def closed(windows: tuple[str, ...], time_s: float) -> str | None:
-    """Say when the next window opens; None while one is open, or if there is none."""
+    """Return when the next window opens; None while one is open, or if there is none."""
     return _closed(windows, time_s // MINUTE_S * MINUTE_S) if windows else None
 
 

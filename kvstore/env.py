@@ -1,7 +1,7 @@
 """Opens LMDB environments in the one way that all processes of a node can share.
 
 LMDB's file format changed with 1.0, and no Java library reads the new one; the Python module holds
-both and lets an environment variable choose. So the format is always said here.
+both and lets an environment variable choose. So the format is always given here.
 """
 
 from __future__ import annotations

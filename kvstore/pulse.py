@@ -30,7 +30,7 @@ class Pulse:
         self.worked_at_s = 0.0  # Unix seconds, when ZooKeeper last answered; 0 if it never did
 
     def beat(self, waits_for: str | None = None) -> None:
-        """Say that the loop turns, and what it waits for; None if it does its work."""
+        """Note that the loop runs, and what it waits for; None if it does its work."""
         self._beat_s = self._now_s()
         if waits_for is None:
             self.worked_at_s = time.time()
@@ -42,13 +42,13 @@ class Pulse:
 
     @property
     def hangs(self) -> str | None:
-        """Say so if the loop no longer turns."""
+        """Return for how long the loop has not run, if that is too long."""
         still_s = self._now_s() - self._beat_s
         return f"the loop has not run for {still_s:.0f} s" if still_s > HANGS_AFTER_S else None
 
     @property
     def idles(self) -> str | None:
-        """Say why the daemon does not do its work now."""
+        """Return why the daemon does not do its work now."""
         return self.hangs or (f"waits for {self._waits_for}" if self._waits_for else None)
 
     def _tell(self, news: str) -> None:

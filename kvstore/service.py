@@ -81,7 +81,7 @@ def say_waiting(waiting: Waiting) -> None:
 
 
 def without_storm(session: Session) -> str | None:
-    """Say so if there is no Storm under the session's root; None if there is one."""
+    """Return that there is no Storm under the session's root; None if there is one."""
     if session.exists(_STORMS_OWN) is not None:
         return None
     hosts, _, root = session.hosts.partition("/")

@@ -334,7 +334,7 @@ class Session:
 
     def _commit(self, transaction: Any) -> list[Any]:
         results: list[Any] = self._wait(transaction.commit_async())
-        # The one that failed says why; the others only say that they were rolled back.
+        # The one that failed has the reason; the others only report that they were rolled back.
         vague = (kazoo_errors.RolledBackError, kazoo_errors.RuntimeInconsistency)
         failed = [result for result in results if isinstance(result, Exception)]
         for result in sorted(failed, key=lambda found: isinstance(found, vague)):
@@ -372,10 +372,10 @@ class Session:
             raise ZooKeeperError(f"{said}: {error!r}") from error
 
     def _let_expire(self) -> None:
-        """Let a rebuilt ZooKeeper say that it does not know the session, and so end it.
+        """Let a rebuilt ZooKeeper answer that it does not know the session, and so end it.
 
-        A server refuses whoever has seen more than it has itself, and says nothing. One that was
-        rebuilt has seen nothing: kazoo would knock for ever. After the session's own timeout no
+        A server refuses a client that has seen more than it has itself, without an answer. One that
+        was rebuilt has seen nothing: kazoo would knock for ever. After the session's own timeout no
         promise is broken by forgetting how much was seen.
         """
         if time.monotonic() - self._away_since_s > self._session_timeout_s:

@@ -178,7 +178,7 @@ def _end_dead(observed: ObservedEntry) -> bool:
 
 
 def _target_dead(observed: ObservedEntry) -> bool:
-    # A source that was restarted says STOPPED: there is nothing left to go back to.
+    # A source that was restarted answers STOPPED: there is nothing left to go back to.
     return (
         observed.dead(observed.entry.target) and observed.state(observed.entry.source) in _HAS_COPY
     )
@@ -240,7 +240,7 @@ def _unready(observed: ObservedEntry) -> tuple[str, ...]:
 
 
 def who(observed: ObservedEntry, event: str) -> tuple[str, ...]:
-    """Name who was missing when a move had to go back; none where the reason says it."""
+    """Name who was missing when a move had to go back; none where the reason has the name."""
     if event == "limit" and observed.entry.phase is Phase.PREPARE:
         return _unready(observed)
     if event == "unsupervised":

@@ -202,7 +202,7 @@ class Base(Struct, frozen=True, gc=False, array_like=True):
 class Entry(Struct, frozen=True, gc=False, rename={"source": "from", "target": "to"}):
     """One move in a plan.
 
-    `opens` is the host of the target if the topology had no worker there; `ordered` says that the
+    `opens` is the host of the target if the topology had no worker there; `ordered` means that the
     workers keep the order of what each task sends the executor.
     """
 
@@ -340,7 +340,7 @@ class Counters(Struct, frozen=True, gc=False):
 class WorkerAck(Struct, frozen=True, gc=False):
     """The state of one hooked worker; `cluster` to `version` are of the plan it has applied.
 
-    `fault` is the last error that the hooks contained; `error` says why the worker cannot follow
+    `fault` is the last error that the hooks contained; `error` is why the worker cannot follow
     plans, and is None if it can.
     """
 
@@ -427,7 +427,7 @@ class NodeAcks(Struct, frozen=True, gc=False):
     silent: tuple[Slot, ...] = ()
 
     def timeless(self) -> NodeAcks:
-        """Leave the times out: a JVM that only says that it is alive is no news."""
+        """Leave the times out: a JVM that only reports that it is alive is no news."""
         workers = tuple(replace(worker, time_ms=0) for worker in self.workers)
         supervisor = self.supervisor and replace(self.supervisor, time_ms=0)
         return replace(self, time_ms=0, workers=workers, supervisor=supervisor)
@@ -576,7 +576,7 @@ class Nodes(Struct, frozen=True, gc=False):
 class PublishedTopology(Struct, frozen=True, gc=False):
     """The report of the hook in Nimbus on an active topology, each time.
 
-    `plan` is the newest one that it has read; `problem` says why it publishes the topology no more.
+    `plan` is the newest one that it has read; `problem` is why it publishes the topology no more.
     """
 
     topology: Name

@@ -1,4 +1,4 @@
-"""One moment of a topology: what Storm, its plan and the answers of its JVMs say together."""
+"""One moment of a topology: Storm, its plan and the answers of its JVMs, put together."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ class SlotStatus(Enum):
     ABSENT = "absent"
     """Storm assigns the slot, and its node's agent sees no hooked worker there."""
     SILENT = "silent"
-    """Storm assigns the slot, and its agent, or a worker whose process is there, says nothing."""
+    """Storm assigns the slot, and its agent, or a worker whose process is there, does not report.
+    """
     UNASSIGNED = "unassigned"
     """Storm has no worker of the topology there."""
 
@@ -45,7 +46,7 @@ class SlotStatus(Enum):
 class Observation:
     """One moment's view of a topology, and what follows from it, worked out once.
 
-    Only what the cluster says whose plans count: `nodes` by supervisor, and `workers`, the
+    Only answers of the cluster whose plans count: `nodes` by supervisor, and `workers`, the
     topology's hooked ones.
     """
 
@@ -73,7 +74,7 @@ class Observation:
 
     @classmethod
     def of(cls, publication: Publication, plan: Plan, fresh: Iterable[NodeAcks]) -> Observation:
-        """Sort what the nodes say; `fresh` answers are at most `Timing.ack_fresh_s` old.
+        """Sort the answers of the nodes; `fresh` ones are at most `Timing.ack_fresh_s` old.
 
         Nodes that still follow another cluster do not count, nor what a JVM has read of it.
         """

@@ -122,7 +122,7 @@ def step(
     now_s: float,
     timing: Timing,
 ) -> Step:
-    """Look once at everything and say what to write; `now_s` are monotonic seconds.
+    """Look once at everything and return what to write; `now_s` are monotonic seconds.
 
     `fresh_acks` are of all nodes and at most `timing.ack_fresh_s` old. In an inactive topology only
     what stands still goes on; nothing does while an entry is of a later version: who wrote it has
@@ -143,7 +143,7 @@ def step(
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """One entry after a look: None as the next entry says that it leaves."""
+    """One entry after a look: None as the next entry means that it leaves."""
 
     before: Entry
     after: Entry | None

@@ -67,7 +67,7 @@ class KnownPlan:
         )
 
     def lost(self, stored: Plan | None, there: bool) -> str | None:
-        """Say what is wrong with the plan in ZooKeeper, None if it is the newest.
+        """Return what is wrong with the plan in ZooKeeper, None if it is the newest.
 
         `stored` is None if it cannot be read; `there` is whether its node exists.
         """

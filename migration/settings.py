@@ -371,7 +371,7 @@ def unknown(given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def wrong(given: Mapping[str, Any], choices: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Say what is wrong with each value that cannot be; `choices` as in `values`."""
+    """Return what is wrong with each value that cannot be; `choices` as in `values`."""
     for row in SETTINGS:
         try:
             values({row.key: given[row.key]} if row.key in given else {}, (row.reader,), choices)
@@ -384,7 +384,7 @@ def _shown(key: str) -> str:
 
 
 def nested(key: str, value: Any) -> str:
-    """Say how to write a key that holds others."""
+    """Return how to write a key that holds others."""
     flat, inmost = key, value
     while isinstance(inmost, dict) and inmost:
         name, inmost = next(iter(inmost.items()))

@@ -46,7 +46,7 @@ def load(text: str) -> Any:
 
 
 def problem(error: OSError | UnicodeDecodeError | yaml.YAMLError) -> str:
-    """Say in one line why a file cannot be read, and in which of its lines that shows."""
+    """Return in one line why a file cannot be read, and in which of its lines that shows."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         said = f"line {error.problem_mark.line + 1}: {error.problem}"
         if error.context and error.context_mark is not None:

@@ -31,7 +31,7 @@ from migration.model import (
     WorkerLoad,
 )
 
-# The version of the protocol that is understood here; PROTOCOL.md says what came when.
+# The version of the protocol that is understood here; PROTOCOL.md has the changes of each version.
 SPEAKS = 2
 
 ROOT = "/nstorm"

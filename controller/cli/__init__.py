@@ -41,7 +41,7 @@ VERBS: Mapping[str, Callable[[Sequence[str]], int]] = {
 
 
 def main() -> None:
-    """Run the command line, and say what to install where a package is missing."""
+    """Run the command line, and print what to install where a package is missing."""
     verb = "".join(sys.argv[1:2])
     try:
         if verb in VERBS:

@@ -215,7 +215,7 @@ def _follow(
         command = replace(told, reason=shown(told.reason, hosts))
         asked_s += away_s
         news = command != before and (command.state != WAITING or command.reason)
-        if news and command.state != REFUSED:  # which `end` says
+        if news and command.state != REFUSED:  # which `end` prints
             before = command
             reason = f": {command.reason}" if command.reason else ""
             took = f" ({command.stopped_after_s:.3f} s)" if command.stopped_after_s else ""
@@ -333,7 +333,9 @@ def seconds(option: str, text: str) -> float:
 def _loads(
     status: LeaderStatus, high_frac: float
 ) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
-    """Take the CPU of executors, and the room of workers, from what the leading controller says."""
+    """Take the CPU of executors, and the room of workers, from the status of the leading
+    controller.
+    """
     cpu_cores, room_cores = {}, {}
     for cycle in status.cycles:
         for executor in rows_of(cycle.executors):

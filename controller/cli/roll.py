@@ -93,7 +93,7 @@ def roll(
 
 class _Rolling:
     def __init__(self, session: Session, config: Config, run: str, console: Console) -> None:
-        if "{host}" in run:  # what is a name to a shell is for its quotes to say
+        if "{host}" in run:  # only quotes make it one name to a shell
             raise CommandError('--run: write "$NSTORM_HOST" in place of {host}')
         self._session, self._config, self._run = session, config, run
         self._view = LiveCluster.of_session(session)
@@ -220,7 +220,7 @@ class _Rolling:
         return {a.node: (a.time_ms, a.supervisor.time_ms) for a in acks if a.supervisor}
 
     def _not_empty(self, host: str) -> str | None:
-        """Say by topology what is left, what stands in its way, and what to do."""
+        """Return by topology what is left, what stands in its way, and what to do."""
         frozen = self._view.controls().frozen(time.time())
         cycles = read(self._session).cycle_of
         left = []
@@ -246,7 +246,7 @@ class _Rolling:
         return "its agent, or its supervisor with the hooks, has not reported again"
 
     def _wait(self, host: str, why_not: Callable[[], str | None]) -> None:
-        """Wait for a host, and say what for each time that changes."""
+        """Wait for a host, and print the reason each time it changes."""
         said = None
         while (waits := patient(why_not, self._console)) is not None:
             if _LOAD.sub("", waits) != said:

@@ -61,14 +61,14 @@ class Rates:
     total_ns: Ints = field(default_factory=_ints)  # (X,), CPU until the newest report
     queue: Ints = field(default_factory=_ints)  # (X,), tuples that waited then; -1 if it has left
     cpu_cores: Floats = field(default_factory=_floats)  # (X,), of the executors' own threads
-    cpu_var: Floats = field(default_factory=_floats)  # (X,), variance of what `cpu_cores` says
+    cpu_var: Floats = field(default_factory=_floats)  # (X,), variance of `cpu_cores`
     # (P,), keys: worker, source task, target task, which may be a component as of
     # `component_targets`
     pairs: Ints = field(default_factory=_ints)
     # (P,), tuples until the newest report; NaN if that is not known
     tuples: Floats = field(default_factory=_floats)
     tps: Floats = field(default_factory=_floats)  # (P,); some may be 0
-    tps_var: Floats = field(default_factory=_floats)  # (P,), variance of what `tps` says
+    tps_var: Floats = field(default_factory=_floats)  # (P,), variance of `tps`
 
 
 def by_topology(loads: Iterable[NodeLoad]) -> dict[str, list[tuple[WorkerLoad, bool]]]:
@@ -114,8 +114,8 @@ def observe(
     are forgotten.
 
     A JVM whose CPU total fell is another one. A row that was not in the report before was 0 then,
-    unless rows were left out of either. A total of tuples that fell was given up by the worker and
-    counted anew: it tells nothing this time.
+    unless rows were left out of either. A total of tuples that fell was reset by the worker: ignore
+    it for this interval.
     """
     newest = {report.slot: (report, cut) for report, cut in reports}
     slots = tuple(sorted(newest, key=lambda slot: (slot.supervisor, slot.port)))
@@ -256,7 +256,7 @@ def _sent(
 
 
 def _joined(old: Ints, new: Ints) -> tuple[Ints, slice | Ints, slice | Ints]:
-    """Put the keys of both in order, and tell where those of each are."""
+    """Put the keys of both in order, and return where those of each are."""
     if np.array_equal(old, new):
         return old, _ALL, _ALL
     at = np.searchsorted(old, new)

@@ -1,4 +1,4 @@
-"""Makes the picture that a decision about one topology looks at, or says why there is none."""
+"""Makes the picture that a decision about one topology looks at, or finds why there is none."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -96,7 +96,7 @@ def _unplaced(view: TopologyView) -> Veto | None:
 def stale_workers(
     rates: Rates, slots: Iterable[Slot], *, now_s: float, limit_s: float
 ) -> tuple[str, ...]:
-    """Say of which of these workers the load is not known well enough to decide, a text each.
+    """Name the workers whose load is not known well enough to decide, a text each.
 
     `now_s` is by the clock of `observe`; no report older than `limit_s` counts.
     """

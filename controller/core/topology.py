@@ -27,7 +27,7 @@ class TopologyView:
     plan: Plan  # as it is written; version -1 if there is none yet
     acks: tuple[NodeAcks, ...]  # the fresh answers of all nodes
     stand_back: str | None = None  # why nothing may be moved now
-    # The newest sign of life of the hook in Nimbus; no decision depends on it.
+    # The newest report of the hook in Nimbus on itself; no decision depends on it.
     nimbus: NimbusReport | None = None
 
     @property

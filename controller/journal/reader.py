@@ -1,4 +1,4 @@
-"""Reads journals back: whole records only, each leader's ticks once, and says what was skipped.
+"""Reads journals back: whole records only, each leader's ticks once, and lists what was skipped.
 
 Nothing is held but one record, so a log may be as long as it likes.
 """
@@ -168,7 +168,7 @@ class Log:
                 self.skipped["records cut off at the end"] += 1
 
     def said(self) -> list[str]:
-        """Say what was skipped, one line a kind; nothing if all is whole."""
+        """Return what was skipped, one line a kind; nothing if all is whole."""
         return [f"{count} {what}" for what, count in sorted(self.skipped.items()) if count]
 
 

@@ -101,7 +101,7 @@ def other_format(found: object) -> str:
 
 
 def of_another_version(error: Exception) -> JournalError:
-    """Say that something whole cannot be read, and what of it."""
+    """Return that something whole cannot be read, and what of it."""
     return JournalError(f"the journal is of another version of nstorm: {error}")
 
 

@@ -209,7 +209,7 @@ class Writer:
             self._file = -1
 
     def _fail(self, reason: str) -> None:
-        """Say it once; after a pause a new segment is tried."""
+        """Log it once; after a pause a new segment is tried."""
         if not self.failed:
             log.warning("journal_not_written", folder=str(self.folder), reason=reason)
         self.failed = reason

@@ -39,7 +39,7 @@ class PlacementChange:
     row: int  # the first tick with it
     executor: int
     worker: int
-    own: bool  # the recorded controller made it; a replay decides these anew
+    own: bool  # the recorded controller made it; a replay decides these again
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -266,7 +266,7 @@ class _Topology:
 
 
 def _same_places(one: Layout, other: Layout) -> bool:
-    """Tell whether places of both mean the same: they have the same workers and executors."""
+    """Return whether places of both mean the same: they have the same workers and executors."""
     same = one.cluster.workers == other.cluster.workers
     return same and one.executors == other.executors
 

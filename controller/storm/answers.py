@@ -118,7 +118,7 @@ def plan_of(
 
 
 def misfit(made: Picture, moves: tuple[Move, ...], config: Config) -> str | None:
-    """Say which worker these moves would fill beyond the limit; None if all fit.
+    """Name the worker that these moves would fill beyond the limit; None if all fit.
 
     One that has more than that already, and gets none, may stay so.
     """

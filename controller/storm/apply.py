@@ -167,7 +167,7 @@ class Applier:
             return True  # only that version can write again what it wrote
         waits = now_s - since_s < self._timing.ack_fresh_s
         if last.stamp < known.read and waits:
-            return True  # a node whose JVM has read the newest one may still say what it holds
+            return True  # a node whose JVM has read the newest one may still report it
         version = -1 if node is None else node.version
         if PlanVersion(epoch, version + 1) > known.read or self._renew(known.read.epoch):
             self._write_anew(structs.replace(last, version=version), lost)

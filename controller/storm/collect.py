@@ -41,7 +41,7 @@ DRAINED = f"{wire.ROOT}/drained"
 
 
 class LiveCluster:
-    """The cluster as ZooKeeper shows it; `timing` says how old an answer may be."""
+    """The cluster as ZooKeeper shows it; `timing` limits the age of an answer."""
 
     def __init__(self, mirror: Mirror, timing: Timing) -> None:
         self._mirror = mirror
@@ -50,7 +50,7 @@ class LiveCluster:
         self._loads_read_s = -math.inf
         self._published: dict[str, tuple[Publication, Nodes, Publication]] = {}
         self._acks: dict[str, NodeAcks] = {}  # by node
-        self._speak: dict[str, set[str]] = {}  # the nodes that speak of each topology
+        self._speak: dict[str, set[str]] = {}  # the nodes with answers on each topology
         self._places: dict[str, set[str]] = {}  # and those where it is or will be
         self._views: dict[str, TopologyView] = {}
 
@@ -135,7 +135,7 @@ class LiveCluster:
             return Plan(self.cluster(), 0, version, topology)
         if plan.version == version:
             return plan  # the very same object while nothing has changed
-        # A plan that was written by hand may say another version; the next write mends it.
+        # A plan that was written by hand may have another version; the next write corrects it.
         return Plan(plan.cluster, plan.epoch, version, topology, plan.entries)
 
     def free(self, views: Sequence[TopologyView]) -> frozenset[Slot]:
@@ -158,7 +158,7 @@ class LiveCluster:
         return any(self.plan(topology).entries for topology in topologies)
 
     def _lost(self, view: TopologyView) -> str | None:
-        """Say so while the JVMs follow another plan than the one in ZooKeeper."""
+        """Return why to wait, while the JVMs follow another plan than the one in ZooKeeper."""
         path = wire.plan_path(view.id)
         there = self._mirror.node(path) is not None
         known = known_of(view, self.cluster(), self._mirror.epoch)
@@ -290,7 +290,7 @@ def _places(publication: Publication, plan: Plan) -> set[str]:
 
 
 def _named(node: NodeAcks | None) -> set[str]:
-    """Name the topologies of which a node says something."""
+    """Name the topologies in the answers of a node."""
     if node is None:
         return set()
     named = {worker.topology for worker in node.workers}

@@ -85,7 +85,7 @@ class CommandQueue:
     """Works off the operators' commands.
 
     `begin` writes the plan that follows another, False if it could not; `cancel` takes a move back,
-    by topology and id; `misfit` says why the moves of a proposal do not fit any more; `others`
+    by topology and id; `misfit` is why the moves of a proposal do not fit any more; `others`
     answer all other verbs. The cluster may have `max_moves` moves under way at a time.
     """
 
@@ -127,8 +127,8 @@ class CommandQueue:
     ) -> None:
         """Begin waiting moves under this epoch, and answer for those that have just ended.
 
-        Nothing moves to the hosts `drained`; a move may open a slot that is `free`. `frozen` says
-        why operators may not move anything.
+        Nothing moves to the hosts `drained`; a move may open a slot that is `free`. `frozen` is why
+        operators may not move anything.
         """
         for path, command in self.read().items():
             if command.ended:
@@ -261,7 +261,7 @@ def _begun(command: Command, entry: Entry) -> Command:
 
 
 def _elsewhere(view: TopologyView, moves: Iterable[Move], drained: Iterable[str]) -> str | None:
-    """Say what is not where a wish takes it to be, or may go nowhere near its target."""
+    """Return what is elsewhere than a wish takes it to be, or may not go to its target."""
     closed = nodes_named(view.publication.hosts, [*drained])
     for move in moves:
         if Slot.parse(move.target).supervisor in closed:

@@ -53,7 +53,7 @@ IDLE_S = 0.5
 
 
 class LiveController:
-    """One controller process; `name` says who it is, for people who look."""
+    """One controller process; `name` identifies it, for people who look."""
 
     def __init__(
         self,

@@ -1,6 +1,14 @@
-"""The language of the pages: no idiom for a machine, and at most 25 words a sentence."""
+"""The language of pages and sources: no idiom for a machine, and at most 25 words a sentence.
 
+Of a source its docstrings, comments and texts are read; only the summary of a docstring has to be
+that short.
+"""
+
+import ast
+import io
 import re
+import tokenize
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +28,28 @@ PAGES = sorted(
     )
     if not (name := path.relative_to(ROOT).as_posix()).startswith(LEFT_OUT)
 )
+# Sources whose language has not been mended yet.
+NOT_YET = (
+    "controller/cli/doctor.py",
+    "controller/cli/status_view.py",
+    "controller/core/classify.py",
+    "controller/core/cluster.py",
+    "controller/core/drain.py",
+    "controller/core/layout.py",
+    "controller/core/slots.py",
+    "controller/core/spare.py",
+    "controller/core/veto.py",
+    "controller/core/view/",
+    "controller/policies/",
+    "controller/storm/status.py",
+    "migration/validate.py",
+)
+SOURCES = sorted(
+    name
+    for folder in ("agent", "kvstore", "migration", "controller")
+    for path in (ROOT / folder).glob("**/*.py")
+    if not (name := path.relative_to(ROOT).as_posix()).startswith(NOT_YET)
+)
 # What people do, said of a machine; and what says nothing.
 IDIOMS = re.compile(
     r"\b(?:told|tells?|telling|lately|anew|besides?|meanwhile|in vain|so many|of late"
@@ -28,6 +58,8 @@ IDIOMS = re.compile(
     r"|in its turn|mostly)\b|, too\b",
     re.IGNORECASE,
 )
+# In pages "says" may still stand.
+SPEECH = re.compile(r"\b(?:says?|said)\b", re.IGNORECASE)
 FENCE = re.compile(r"^```.*?^```$|<!--.*?-->", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`]*`")
 LINK = re.compile(r"\[([^\]]*)\]\([^()\s]+\)")
@@ -58,6 +90,47 @@ def faults(name: str) -> list[str]:
     """List what is wrong with the language of a page."""
     text = (ROOT / name).read_text()
     return idioms(text) + long_sentences(text)
+
+
+def texts(source: str) -> Iterator[str]:
+    """Give the comments, docstrings and literals of a source; of f-strings what is fixed."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def long_summaries(source: str) -> list[str]:
+    """List the summaries of docstrings with more than 25 words."""
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    nodes = (node for node in ast.walk(ast.parse(source)) if isinstance(node, documented))
+    summaries = ((ast.get_docstring(node) or "").partition("\n\n")[0] for node in nodes)
+    return [one for one in summaries if len(one.split()) > MOST_WORDS]
+
+
+def faults_of_source(source: str) -> list[str]:
+    """List what is wrong with the language of a source."""
+    said = (idioms(one) + SPEECH.findall(prose(one)) for one in texts(source))
+    return [*(one for found in said for one in found), *long_summaries(source)]
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_source_is_plain(name: str) -> None:
+    assert faults_of_source((ROOT / name).read_text()) == []
+
+
+def test_an_idiom_in_a_source_is_found_but_in_names() -> None:
+    source = '''def told(said):
+    """Tell it anew."""
+    # It says so.
+    return f"a {said} of late, told {told}"
+'''
+    assert faults_of_source(source) == ["says", "Tell", "anew", "of late", "told"]
+    long = "Every" + " word" * 25
+    assert faults_of_source(f'"""{long}"""\n') == [long]
+    assert faults_of_source(f'"""Short.\n\n{long}"""\n') == []
 
 
 @pytest.mark.parametrize("name", PAGES)
