@@ -126,9 +126,9 @@ class Pusher:
 def fitted(load: NodeLoad, limit_bytes: int) -> tuple[NodeLoad, bytes]:
     """Leave out the traffic rows of the fewest tuples, as many as it takes to fit.
 
-    Returns the load, and its bytes as ZooKeeper is to hold them; they are longer than the limit
-    only if the load is too large even without rows. Totals only grow, so a large row stays large,
-    and each report leaves out the same rows.
+    Returns the load, and its bytes as ZooKeeper is to hold them. They exceed the limit only if the
+    load is too large even without rows. Totals only grow, so a large row stays large, and each
+    report leaves out the same rows.
     """
     found, data = load, packed(encode(load))
     if len(data) <= limit_bytes:

@@ -126,7 +126,7 @@ class Waiting:
 class Session:
     """One session with a ZooKeeper ensemble.
 
-    A leader steps down as soon as `interruptions` has risen since its election: until the session
+    A leader steps down as soon as `interruptions` has risen since its election. Until the session
     is reported lost, a rival may have led for a while.
     """
 

@@ -121,8 +121,8 @@ class ObservedEntry:
     def all_back(self) -> bool:
         """Return whether every live worker routes to the source, and the target's copy is gone.
 
-        A bystander that cannot follow plans is not awaited: what it still sends to the target goes
-        on from there to where Storm has the executor.
+        The leader does not wait for a bystander that cannot follow plans. The target forwards what
+        it still sends to where Storm has the executor.
         """
         target = self.entry.target
         return all(

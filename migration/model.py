@@ -45,8 +45,8 @@ def names_a_node(name: str) -> bool:
     return _is_name(name) is not None and "/" not in name and name not in (".", "..")
 
 
-# The messages below are many, and no value in them leads back to itself: gc=False spares Python's
-# garbage collector from looking at them again and again.
+# The messages below are many, and no value in them leads back to itself. gc=False spares Python's
+# garbage collector from repeated walks over them.
 
 
 class Phase(StrEnum):
@@ -202,8 +202,8 @@ class Base(Struct, frozen=True, gc=False, array_like=True):
 class Entry(Struct, frozen=True, gc=False, rename={"source": "from", "target": "to"}):
     """One move in a plan.
 
-    `opens` is the host of the target if the topology had no worker there; `ordered` means that the
-    workers keep the order of what each task sends the executor.
+    `opens` is the host of the target if the topology had no worker there. `ordered` means that the
+    workers keep the order of the tuples that each task sends to the executor.
     """
 
     id: Name
@@ -446,7 +446,7 @@ class ExecutorLoad(Struct, frozen=True, gc=False):
 class WorkerLoad(Struct, frozen=True, gc=False):
     """The load that one worker measured; a total never falls while an incarnation reports it.
 
-    `traffic` has a `TrafficRow` for each pair of tasks, as JSON: these rows are most of all that
+    `traffic` has a `TrafficRow` for each pair of tasks, as JSON. These rows are most of all that
     nstorm reads, and only the controller wants them as numbers. `folded` has what the worker sent
     to other pairs. A row that was not in the report before was 0 then.
     """

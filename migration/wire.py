@@ -175,8 +175,8 @@ def decode(kind: type[M], data: bytes) -> M:
     """Read a message, compressed or not.
 
     Keys that are not known are passed over, and of a key that stands twice the last one counts. A
-    `WireError` names the field: if it is no JSON, if a field without a default is missing, if one
-    is of a wrong type, or if the values cannot be (two entries of one executor).
+    `WireError` names the field. The bytes are then no JSON, or a field without a default is missing
+    or of a wrong type. Or the values contradict each other (two entries of one executor).
     """
     name = kind.__name__
     try:

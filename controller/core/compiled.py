@@ -66,7 +66,7 @@ def compiled(function: F) -> F:
     """Compile loops over contiguous arrays at their first call; keep the result next to their file.
 
     The result is some hundred times as fast; indices are not checked. The functions and numbers
-    that it uses must stand in the same file or be imported by their names: a change elsewhere does
+    that it uses must stand in the same file or be imported by their names. A change elsewhere does
     not make it compile again.
     """
     return cast(F, Loop(function))

@@ -1,7 +1,7 @@
 """A decision: the moves that a policy wants, or the outcome without one, and why.
 
 A policy reads the vetoes from the snapshot (`pinned` executors) and the cluster (`closed` workers)
-and never looks at a clock, so live run, file and simulation get the same answer.
+and never looks at a clock. So live run, file and simulation get the same answer.
 """
 
 import hashlib

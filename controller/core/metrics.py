@@ -1,6 +1,6 @@
 """Turns the workers' running totals into rates, all workers of a topology at once.
 
-Each row, of an executor or of a pair of tasks, has one number as its key, so that the rows of two
+Each row, of an executor or of a pair of tasks, has one number as its key. So the rows of two
 reports are compared as two sorted arrays.
 """
 

@@ -43,11 +43,10 @@ def picture_each(
 ) -> tuple[dict[str, Picture | Veto], dict[tuple[str, Slot], float]]:
     """Measure topologies and sort their workers into high and low.
 
-    Gives a veto, STAND_BACK or STALE_METRICS, where a part of a topology is not known, and
+    Gives a veto, STAND_BACK or STALE_METRICS, where a part of a topology is not known. Also gives
     `unheard_s` of now: since when (monotonic) workers that have not named their hooks are missed.
-    `layouts` are those of earlier pictures.
-    Without `worker_capacity_cores` a node's CPU is divided by its slots in use or in opening.
-    `now_s` is monotonic, `time_s` Unix seconds.
+    `layouts` are those of earlier pictures. Without `worker_capacity_cores` a node's CPU is divided
+    by its slots in use or in opening. `now_s` is monotonic, `time_s` Unix seconds.
     """
     pictures: dict[str, Picture | Veto] = {}
     missed_s: dict[tuple[str, Slot], float] = {}

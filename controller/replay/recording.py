@@ -1,7 +1,7 @@
 """Turns a journal into arrays: the load of each tick, free of whatever was decided then.
 
-The rates are those between two reports, not smoothed, and the placement is the one at the beginning
-with the changes that nstorm did not make itself; so any configuration can be run over them.
+The rates are those between two reports, not smoothed. The placement is the one at the beginning,
+with the changes that nstorm did not make itself. So any configuration can be run over them.
 """
 
 import heapq

@@ -1,8 +1,9 @@
 """Runs one configuration over recorded load, and keeps score.
 
 What a replay can know: who sent how much to whom, and what that cost. A replayed move changes where
-an executor is, so what is local and how full the workers are; its CPU goes with it, by as much more
-or less as its tuples' hops cost. The engine is that of the live cycle; `LEFT_OUT` is the rest.
+an executor is, so which traffic is local and how full the workers are. Its CPU goes with it,
+changed by the cost of its tuples' hops. The engine is that of the live cycle; `LEFT_OUT` is the
+rest.
 """
 
 from collections.abc import Iterator

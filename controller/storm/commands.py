@@ -84,9 +84,9 @@ def decode(data: bytes) -> Command | None:
 class CommandQueue:
     """Works off the operators' commands.
 
-    `begin` writes the plan that follows another, False if it could not; `cancel` takes a move back,
-    by topology and id; `misfit` is why the moves of a proposal do not fit any more; `others`
-    answer all other verbs. The cluster may have `max_moves` moves under way at a time.
+    `begin` writes the plan that follows another, False if it could not. `cancel` takes a move back,
+    by topology and id. `misfit` is why the moves of a proposal do not fit any more. `others` answer
+    all other verbs. The cluster may have `max_moves` moves under way at a time.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ RENEWED_AT_ONCE = 100
 class Leader:
     """One controller's part in the election, under a name for people who look.
 
-    The version of the leader's own node would not fence, because it starts at 0 each time; the
+    The version of the leader's own node would not fence, because it starts at 0 each time. The
     epoch is the version of a node that outlives all leaders.
     """
 

@@ -22,8 +22,8 @@ log = structlog.get_logger()
 # What no JSON in UTF-8 on one line contains.
 _NOT_PLAIN = (b"\n", b"\r", b"\0")
 
-# The write that a message was decoded from, the message, its JSON, when it was seen to come, and
-# when it was written, by ZooKeeper's clock.
+# The write that a message was decoded from, the message, its JSON, and when it was seen to come.
+# Last, when it was written, by ZooKeeper's clock.
 _Decoded = tuple[int, Any, bytes, float, int]
 _NOTHING: _Decoded = (-1, None, b"", math.nan, 0)
 
@@ -87,9 +87,9 @@ class Mirror(Watched):
     def plan(self, topology: str) -> Plan | None:
         """Read a topology's plan as it is now, not as it last could be read.
 
-        None if there is none, or if the node holds garbage, another topology's plan, or one that
-        names another version than its node has, or an epoch that no leader has had, as only hands
-        write it.
+        None if there is none, or if the node holds garbage or another topology's plan. Also None if
+        the plan names another version than its node has, or an epoch that no leader has had: only
+        people write such plans.
         """
         path = plan_path(topology)
         plan, stored = self.message(Plan, path), self.node(path)

@@ -1,6 +1,6 @@
 """The language of pages and sources: no idiom for a machine, and at most 25 words a sentence.
 
-Of a source its docstrings, comments and texts are read; only the summary of a docstring has to be
+Of a source its docstrings, comments and texts are read; only sentences of the first two have to be
 that short.
 """
 
@@ -75,7 +75,7 @@ def prose(text: str) -> str:
 
 def idioms(text: str) -> list[str]:
     """List what is not said of machines, in sentences and in tables."""
-    return [found.strip() for found in IDIOMS.findall(prose(text))]
+    return [found.strip() for found in IDIOMS.findall(" ".join(prose(text).split()))]
 
 
 def long_sentences(text: str) -> list[str]:
@@ -92,28 +92,40 @@ def faults(name: str) -> list[str]:
     return idioms(text) + long_sentences(text)
 
 
-def texts(source: str) -> Iterator[str]:
-    """Give the comments, docstrings and literals of a source; of f-strings what is fixed."""
+def comments(source: str) -> list[str]:
+    """List the comments of a source; lines of one column below each other are one comment."""
+    found: list[str] = []
+    last = (-1, 0)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
-            yield token.string
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
+            text, (row, column) = token.string.lstrip("# "), token.start
+            if last == (row - 1, column):
+                found[-1] += f" {text}"
+            else:
+                found.append(text)
+            last = token.start
+    return found
 
 
-def long_summaries(source: str) -> list[str]:
-    """List the summaries of docstrings with more than 25 words."""
+def texts(source: str) -> list[str]:
+    """List the comments, docstrings and literals of a source; of f-strings what is fixed."""
+    nodes = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
+    return comments(source) + [value for value in nodes if isinstance(value, str)]
+
+
+def docstrings(source: str) -> Iterator[str]:
+    """Give the docstrings of a source."""
     documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    nodes = (node for node in ast.walk(ast.parse(source)) if isinstance(node, documented))
-    summaries = ((ast.get_docstring(node) or "").partition("\n\n")[0] for node in nodes)
-    return [one for one in summaries if len(one.split()) > MOST_WORDS]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, documented):
+            yield ast.get_docstring(node) or ""
 
 
 def faults_of_source(source: str) -> list[str]:
     """List what is wrong with the language of a source."""
-    said = (idioms(one) + SPEECH.findall(prose(one)) for one in texts(source))
-    return [*(one for found in said for one in found), *long_summaries(source)]
+    spoken = [one for text in texts(source) for one in idioms(text) + SPEECH.findall(prose(text))]
+    written = [*docstrings(source), *comments(source)]
+    return spoken + [one for text in written for one in long_sentences(text)]
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -123,14 +135,25 @@ def test_a_source_is_plain(name: str) -> None:
 
 def test_an_idiom_in_a_source_is_found_but_in_names() -> None:
     source = '''def told(said):
-    """Tell it anew."""
-    # It says so.
+    """Tell it by\n    itself."""
+    # It says so
+    # to and
+    # fro.
     return f"a {said} of late, told {told}"
 '''
-    assert faults_of_source(source) == ["says", "Tell", "anew", "of late", "told"]
+    assert faults_of_source(source) == [
+        "to and fro",
+        "says",
+        "Tell",
+        "by itself",
+        "of late",
+        "told",
+    ]
     long = "Every" + " word" * 25
     assert faults_of_source(f'"""{long}"""\n') == [long]
-    assert faults_of_source(f'"""Short.\n\n{long}"""\n') == []
+    assert faults_of_source(f'"""Short.\n\n{long}"""\n') == [long]
+    assert faults_of_source(f"# {long}\n") == [long]
+    assert faults_of_source(f'X = "{long}"\n') == []
 
 
 @pytest.mark.parametrize("name", PAGES)
