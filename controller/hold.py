@@ -13,8 +13,8 @@ from controller.windows import closed
 
 
 @dataclass(frozen=True, slots=True)
-class Holds:
-    """The holds on decisions, whatever the load is; the maps are by topology."""
+class Restrictions:
+    """The restrictions of decisions, whatever the load is; the maps are by topology."""
 
     modes: Mapping[str, Mode]
     # An operator has asked for a drain, as for a single move: of what holds, only a freeze and an
@@ -34,7 +34,7 @@ def hold_each(
     settings: Config,
     *,
     time_s: float,
-) -> Holds:
+) -> Restrictions:
     """Return for each topology, executor and node what keeps it from being moved."""
     capped, busy_nodes = _caps(begun, settings)
     outside = closed(settings.windows, time_s)
@@ -66,7 +66,7 @@ def hold_each(
         elif capped is not None:
             policies[view.id] = capped
     unwanted = {view.id: controls.unwanted(view.id, time_s) for view in views}
-    return Holds(modes, drains, policies, unwanted, excluded, busy_nodes)
+    return Restrictions(modes, drains, policies, unwanted, excluded, busy_nodes)
 
 
 def _caps(

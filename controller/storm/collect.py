@@ -68,8 +68,8 @@ class LiveCluster:
 
         Left out are those that Storm no longer has, or whose publication could never be read.
         """
-        sign, nodes = self._nimbus.newest(), self._mirror.message(Nodes, wire.NODES)
-        report = None if sign is None else sign.report
+        newest, nodes = self._nimbus.newest(), self._mirror.message(Nodes, wire.NODES)
+        report = None if newest is None else newest.report
         changed, concerned = self._news()
         lowest = min((one.speaks for one in self.controllers()), default=wire.SPEAKS)
         views, before, last = [], self._published, self._views
@@ -97,7 +97,7 @@ class LiveCluster:
                 answers = tuple(self._acks[name] for name in sorted(there & self._acks.keys()))
                 old = TopologyView(publication, plan, answers)
             view = _told(old, nimbus=report, stand_back=None)
-            stand_back = self._lost(view) or self._nimbus.stand_back(publication, plan, sign)
+            stand_back = self._lost(view) or self._nimbus.stand_back(publication, plan, newest)
             if stand_back is not None:
                 view = _told(view, stand_back=stand_back)
             self._views[topology] = view

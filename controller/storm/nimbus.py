@@ -11,7 +11,7 @@ SILENCE_LIMIT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class SignOfLife:
+class StoredReport:
     """The newest report of the hooks in Nimbus, and ZooKeeper's number of that write."""
 
     report: NimbusReport
@@ -36,12 +36,12 @@ class NimbusWatch:
 
         That shows how old the last report is: ZooKeeper has dated both by one clock.
         """
-        sign, epoch = self._mirror.node(wire.NIMBUS), self._mirror.stat(wire.EPOCH)
-        if self._last is None and sign is not None and epoch is not None:
-            age_s = max(epoch.mtime_ms - sign.mtime_ms, 0) / 1000
-            self._last = (sign.mzxid, self._now_s() - age_s)
+        stored, epoch = self._mirror.node(wire.NIMBUS), self._mirror.stat(wire.EPOCH)
+        if self._last is None and stored is not None and epoch is not None:
+            age_s = max(epoch.mtime_ms - stored.mtime_ms, 0) / 1000
+            self._last = (stored.mzxid, self._now_s() - age_s)
 
-    def newest(self) -> SignOfLife | None:
+    def newest(self) -> StoredReport | None:
         """Return the newest report, None if there never was one.
 
         A caller that compares it with a publication reads it first: a publication that is read
@@ -49,19 +49,19 @@ class NimbusWatch:
         """
         stored = self._mirror.node(wire.NIMBUS)
         report = self._mirror.message(NimbusReport, wire.NIMBUS)
-        return None if stored is None or report is None else SignOfLife(report, stored.mzxid)
+        return None if stored is None or report is None else StoredReport(report, stored.mzxid)
 
     def stand_back(
-        self, publication: Publication, plan: Plan, sign: SignOfLife | None
+        self, publication: Publication, plan: Plan, newest: StoredReport | None
     ) -> str | None:
         """Return why nothing may be moved now; None if the publication is complete and current."""
-        if sign is None:
+        if newest is None:
             return "the hooks in Nimbus have never reported"
         return (
             _later_version(plan)
-            or self._silent(sign.mzxid)
-            or _unpublished(publication.topology, sign.report)
-            or self._changed(publication, plan, sign.mzxid)
+            or self._silent(newest.mzxid)
+            or _unpublished(publication.topology, newest.report)
+            or self._changed(publication, plan, newest.mzxid)
         )
 
     def _silent(self, mzxid: int) -> str | None:
