@@ -30,7 +30,7 @@ def hold_each(
     views: Sequence[TopologyView],
     controls: Controls,
     drained: Iterable[str],  # hosts
-    begun: Sequence[tuple[float, str, str]],  # the moves of the last hour, as in `Seen`
+    begun: Sequence[tuple[float, str, str]],  # the moves of the last hour, as in `CycleInput`
     settings: Config,
     *,
     time_s: float,

@@ -45,7 +45,7 @@ class TopologyReport:
 @dataclass(frozen=True, slots=True)
 class Report:
     topologies: tuple[TopologyReport, ...]  # a nameless one if none could be looked at
-    questions: tuple[Question, ...] = ()  # searches to begin, for answers in a later `Seen`
+    questions: tuple[Question, ...] = ()  # searches to begin, for answers in a later `CycleInput`
     error: Exception | None = None  # the surprise that ended the cycle
 
     @property

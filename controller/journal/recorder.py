@@ -1,6 +1,6 @@
 """Writes down what each cycle of a controller saw and decided.
 
-A cycle depends on nothing else, so the same `Seen` gives the same decision when it is read back.
+A cycle depends on nothing else. So the same `CycleInput`, read back, gives the same decision.
 Messages are copied as the bytes that they came in, and only when they have changed.
 """
 
@@ -14,7 +14,7 @@ from msgspec import Raw
 
 from controller.config import Config
 from controller.core.topology import TopologyView
-from controller.cycle import Memory, Seen
+from controller.cycle import CycleInput, Memory
 from controller.journal.cycle_record import as_json, cycle_record
 from controller.journal.record import FORMAT, Head, TickRecord, ViewRecord, compact, encode
 from controller.journal.writer import Writer
@@ -62,7 +62,7 @@ class Recorder:
         return (self._journal.failed if self._journal is not None else "") or self._fault or None
 
     def record(
-        self, before: Memory, seen: Seen | None, report: Report, unwritten: Sequence[str] = ()
+        self, before: Memory, seen: CycleInput | None, report: Report, unwritten: Sequence[str] = ()
     ) -> None:
         """Write down one cycle, with what it remembered before.
 
@@ -118,8 +118,8 @@ class Recorder:
         self._written, self._seen = {}, {}
         return compact(msgspec.to_builtins(head))
 
-    def _tick(self, seen: Seen | None, report: Report, unwritten: Sequence[str]) -> bytes:
-        found = seen or Seen(0.0, report.topologies[0].time_s, None)
+    def _tick(self, seen: CycleInput | None, report: Report, unwritten: Sequence[str]) -> bytes:
+        found = seen or CycleInput(0.0, report.topologies[0].time_s, None)
         record = TickRecord(
             seq=self._sequence,
             cluster=next((view.plan.cluster for view in found.topologies), ""),

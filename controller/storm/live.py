@@ -10,7 +10,7 @@ import structlog
 
 from controller.config import Config
 from controller.core.decision import Move, Outcome
-from controller.cycle import Seen, cycle, failed
+from controller.cycle import CycleInput, cycle, failed
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Writer
 from controller.report import Report, TopologyReport, not_written
@@ -198,7 +198,7 @@ class LiveController:
             self._history.load(self._mirror.node(HISTORY))
         self._notes.moves(self._history.ended)
         before, time_s, began_s = self._last.memory, time.time(), time.monotonic()
-        seen: Seen | None = None
+        seen: CycleInput | None = None
         try:
             seen = self._look.seen(time_s, self._leader.epoch)
             memory, report = cycle(before, seen, self._config)
@@ -233,7 +233,9 @@ class LiveController:
         self._tell(seen, reports, time.monotonic() - began_s)
         return len(unwritten) < len(report.plans)
 
-    def _tell(self, seen: Seen | None, reports: tuple[TopologyReport, ...], took_s: float) -> None:
+    def _tell(
+        self, seen: CycleInput | None, reports: tuple[TopologyReport, ...], took_s: float
+    ) -> None:
         if self._telemetry is None:
             self._look.take_ended()
             return

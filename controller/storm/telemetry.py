@@ -18,7 +18,7 @@ from controller.core.controls import EVERYWHERE
 from controller.core.decision import Outcome
 from controller.core.headroom import headroom
 from controller.core.picture import Picture
-from controller.cycle import Memory, Seen
+from controller.cycle import CycleInput, Memory
 from controller.report import TopologyReport
 from controller.storm.history import MoveRecord
 from controller.storm.totals import TupleTotals
@@ -129,7 +129,7 @@ class Telemetry(Collector):
 
     def cycle(
         self,
-        seen: Seen | None,
+        seen: CycleInput | None,
         memory: Memory,
         reports: Sequence[TopologyReport],
         took_s: float,
@@ -170,7 +170,7 @@ class Telemetry(Collector):
                 _add_picture(gauges, report, report.picture, self._config.link_tps)
         self._gauges = gauges  # at once: a scrape sees one cycle or the next
 
-    def _count_tuples(self, seen: Seen, memory: Memory) -> None:
+    def _count_tuples(self, seen: CycleInput, memory: Memory) -> None:
         views = tuple(view for view in seen.topologies if view.id in memory.rates)
         for topology, component, tuples in self._totals.since(views, memory.rates):
             series = topology_name(topology), component
