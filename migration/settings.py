@@ -143,7 +143,7 @@ SETTINGS: tuple[Setting, ...] = (
         unit=_TPS, unset="`asc.threshold` counts", tunable=True),
     Setting("target.gain", Kind.NUMBER, 0.025,
         "A placement is adopted only if it gains more than this share of today's weighted traffic "
-        "between workers, and more than twice this share while the loads jitter.",
+        "between workers. While the loads jitter, it has to gain more than twice this share.",
         most=1.0, only_for="gather"),
     Setting("target.move.price", Kind.NUMBER, 0.01,
         "The price of moving every executor, as a share of today's weighted traffic between "

@@ -66,7 +66,7 @@ def connected(conf: Path) -> Iterator[Session]:
         if not session.connect(on_wait=wait, stop=given_up):
             servers = zookeeper.partition("/")[0].replace(",", ", ")
             raise CommandError(
-                f"ZooKeeper has not answered within {NO_ANSWER_S:.0f} s at {servers}: check that "
+                f"ZooKeeper has not answered within {NO_ANSWER_S:.0f} s at {servers}. Check that "
                 f"it runs, that storm.zookeeper.servers and storm.zookeeper.port in {conf} name "
                 "it, and that this machine may reach it"
             )
@@ -82,7 +82,7 @@ def heeded(session: Session, what: str) -> None:
         if leader.speaks < CONTROLS_SINCE:
             raise CommandError(
                 f"{what} would do nothing: the leader {leader.name} speaks version {leader.speaks} "
-                f"of the protocol, and that needs {CONTROLS_SINCE}; upgrade it, or stop it so that "
+                f"of the protocol, and that needs {CONTROLS_SINCE}. Upgrade it, or stop it so that "
                 "a newer controller leads"
             )
 

@@ -56,7 +56,7 @@ def in_journal(folders: list[Path], named: int | datetime) -> tuple[list[Topolog
             )
         where = " ".join(map(str, folders))
         raise CommandError(
-            f"{where} has no cycle {named} in which its controller led: ask on the machine of the "
+            f"{where} has no cycle {named} in which its controller led. Ask on the machine of the "
             f"one that led; `nstorm replay {where}` lists the cycles of a journal"
         )
 

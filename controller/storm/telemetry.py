@@ -44,8 +44,8 @@ _GAUGES = {
         "topology",
     ),
     "move_gain_ratio": (
-        "Share of the traffic that a move in the history brings inside nodes, mean of all; kind is "
-        "predicted, or measured 30 s after its end.",
+        "Share of the traffic that a move in the history brings inside nodes, mean of all. kind "
+        "is predicted, or measured 30 s after its end.",
         "topology kind",
     ),
     "plan_version": ("The version of the topology's plan.", "topology"),
@@ -90,8 +90,8 @@ class Telemetry(Collector):
         )
         self._pauses = Histogram(
             "nstorm_move_pause_seconds",
-            "From QUIET to the end of STOP, or all of CARRY: how long at most a moved spout, or "
-            "bolt with state, has worked on nothing. A live move pauses nothing.",
+            "The most time a moved spout, or bolt with state, works on nothing: from QUIET to the "
+            "end of STOP, or all of CARRY. A live move pauses nothing.",
             buckets=_PHASES,
             **here,
         )
