@@ -108,10 +108,10 @@ class Agent:
 
     def _learn(self, samples: Samples) -> None:
         """Take from the JVMs which node this is and whose plans it needs."""
-        said, here = samples.node, samples.topologies
-        if self._config.supervisor is None and said not in (None, self._node):
-            log.info("node_known", node=said, before=self._node)
-            self._node = said
+        supervisor, here = samples.node, samples.topologies
+        if self._config.supervisor is None and supervisor not in (None, self._node):
+            log.info("node_known", node=supervisor, before=self._node)
+            self._node = supervisor
             self._wake.set()
         if here != self._here:
             self._here = here

@@ -73,12 +73,12 @@ class SampleStores:
         self._folders = (store_dir / "w", store_dir / "s")
         self._open: dict[Path, StoreReader] = {}
         self._decoded: dict[tuple[Path, bytes], tuple[int, object]] = {}
-        self._said: dict[Path, set[str]] = {}
+        self._logged: dict[Path, set[str]] = {}
 
     def discover(self) -> None:
         """Open the stores that are new, and drop those whose process is gone."""
         found = {path for folder in self._folders for path in _stores(folder)}
-        for path in {*self._open, *self._said} - found:
+        for path in {*self._open, *self._logged} - found:
             self._forget(path)
         for path in sorted(found):
             if not psutil.pid_exists(_pid(path)):
@@ -117,8 +117,8 @@ class SampleStores:
         paths = sorted(self._open, key=lambda path: (self._opened_s[path], path))
         for path in paths:
             if path.parent.name == "s":
-                said = self._read(path, ACK_KEY, SupervisorAck)
-                supervisor = _newer(supervisor, None if self._is_silent(path) else said)
+                supervisor_ack = self._read(path, ACK_KEY, SupervisorAck)
+                supervisor = _newer(supervisor, None if self._is_silent(path) else supervisor_ack)
                 continue
             ack = self._read(path, ACK_KEY, WorkerAck)
             if ack is None:
@@ -171,16 +171,16 @@ class SampleStores:
 
     def _report(self, path: Path, problem: str) -> None:
         """Log it once, not twenty times a second."""
-        said = self._said.setdefault(path, set())
-        if problem not in said:
-            said.add(problem)
+        logged = self._logged.setdefault(path, set())
+        if problem not in logged:
+            logged.add(problem)
             log.warning("sample_unreadable", store=str(path), reason=problem)
 
     def _forget(self, path: Path) -> None:
         reader = self._open.pop(path, None)
         if reader is not None:
             reader.close()
-        self._said.pop(path, None)
+        self._logged.pop(path, None)
         self._opened_s.pop(path, None)
         self._changed.pop(path, None)
         for key in (ACK_KEY, LOAD_KEY):

@@ -79,10 +79,10 @@ def _caps(
         reason = f"{len(begun)} moves have begun within an hour, {most} may"
         capped = Veto(Outcome.CAPPED, reason)
     if most_of_host is not None:
-        said = f"moves from or to it have begun within an hour, {most_of_host} may"
+        exceeded = f"moves from or to it have begun within an hour, {most_of_host} may"
         counts = Counter(node for _, source, target in begun for node in {source, target})
         busy_nodes = {
-            node: Veto(Outcome.CAPPED, f"node {node}: {count} {said}")
+            node: Veto(Outcome.CAPPED, f"node {node}: {count} {exceeded}")
             for node, count in counts.items()
             if count >= most_of_host
         }

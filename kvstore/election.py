@@ -15,10 +15,10 @@ class Candidate:
     for readers alone.
     """
 
-    def __init__(self, session: Session, path: str, says: bytes) -> None:
+    def __init__(self, session: Session, path: str, description: bytes) -> None:
         self._session = session
         self._path = path
-        self._says = says
+        self._description = description
         # The create may succeed while its answer is lost: the prefix finds the node again.
         self._prefix = f"{uuid.uuid4().hex}-"
 
@@ -27,7 +27,7 @@ class Candidate:
         queue = self._queue()
         if not any(node.startswith(self._prefix) for node in queue):
             node = f"{self._path}/{self._prefix}"
-            self._session.create(node, self._says, ephemeral=True, sequence=True)
+            self._session.create(node, self._description, ephemeral=True, sequence=True)
             queue = self._queue()
         return bool(queue) and queue[0].startswith(self._prefix)
 

@@ -93,7 +93,7 @@ def without_storm(session: Session) -> str | None:
 
 def await_storm(session: Session, stop: threading.Event, pulse: Pulse) -> bool:
     """Wait until there is a Storm under the session's root; False if `stop` was set before."""
-    said = False
+    printed = False
     while not stop.is_set():
         pulse.beat("Storm in ZooKeeper")
         try:
@@ -102,9 +102,9 @@ def await_storm(session: Session, stop: threading.Event, pulse: Pulse) -> bool:
             problem = str(error)
         if problem is None:
             return True
-        if not said:
+        if not printed:
             log.warning("no_storm", reason=problem)
-            said = True
+            printed = True
         stop.wait(_LOOK_AGAIN_S)
     return False
 

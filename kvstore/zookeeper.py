@@ -346,30 +346,30 @@ class Session:
 
     @contextmanager
     def _call(self, doing: str, path: str) -> Iterator[None]:
-        said = f"cannot {doing} {path} at {self.hosts}"
+        failed = f"cannot {doing} {path} at {self.hosts}"
         if self.lost:
-            raise SessionLostError(f"{said}: the session is lost")
+            raise SessionLostError(f"{failed}: the session is lost")
         if not self._client.connected:
             self._let_expire()
-            raise NotConnectedError(f"{said}: not connected")
+            raise NotConnectedError(f"{failed}: not connected")
         try:
             yield
         except kazoo_errors.NoNodeError as error:
-            raise NoNodeError(f"{said}: no such node") from error
+            raise NoNodeError(f"{failed}: no such node") from error
         except kazoo_errors.NodeExistsError as error:
-            raise NodeExistsError(f"{said}: it is there already") from error
+            raise NodeExistsError(f"{failed}: it is there already") from error
         except kazoo_errors.BadVersionError as error:
-            raise ConflictError(f"{said}: it has changed since") from error
+            raise ConflictError(f"{failed}: it has changed since") from error
         except kazoo_errors.SessionExpiredError as error:
-            raise SessionLostError(f"{said}: the session is lost") from error
+            raise SessionLostError(f"{failed}: the session is lost") from error
         except (
             KazooTimeoutError,
             kazoo_errors.ConnectionLoss,
             kazoo_errors.ConnectionClosedError,
         ) as error:
-            raise NotConnectedError(f"{said}: no answer in {self.deadline_s:g} s") from error
+            raise NotConnectedError(f"{failed}: no answer in {self.deadline_s:g} s") from error
         except kazoo_errors.KazooException as error:
-            raise ZooKeeperError(f"{said}: {error!r}") from error
+            raise ZooKeeperError(f"{failed}: {error!r}") from error
 
     def _let_expire(self) -> None:
         """Let a rebuilt ZooKeeper answer that it does not know the session, and so end it.

@@ -389,5 +389,7 @@ def nested(key: str, value: Any) -> str:
     while isinstance(inmost, dict) and inmost:
         name, inmost = next(iter(inmost.items()))
         flat = f"{flat}.{_shown(str(name))}"
-    told = f"{flat}: {json.dumps(inmost, default=str)}" if flat != key else f"{PREFIX}mode: advise"
-    return f"{key}: keys within keys are not read; write each flat, like Storm's own: {told}"
+    example = (
+        f"{flat}: {json.dumps(inmost, default=str)}" if flat != key else f"{PREFIX}mode: advise"
+    )
+    return f"{key}: keys within keys are not read; write each flat, like Storm's own: {example}"

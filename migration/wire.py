@@ -196,9 +196,9 @@ _WRONG_KIND = re.compile(r"Expected `(.+)`, got `(.+)`")
 _MISSING = re.compile(r"Object missing required field `(.+)`")
 
 
-def _refusal(name: str, said: str) -> WireError:
+def _refusal(name: str, message: str) -> WireError:
     """Name the field first, as ``Plan.epoch: is str, not int``."""
-    problem, _, path = said.partition(" - at `$")
+    problem, _, path = message.partition(" - at `$")
     where = name + path.removesuffix("`")
     if "matching regex" in problem:
         return WireError(where, "is no name of at most 512 characters that can be printed")

@@ -121,20 +121,20 @@ def _run(
         raise CommandError("there is no java; install a Java of 17 or later, or set JAVA_HOME")
     command = [java, f"-javaagent:{hooks.path()}", "-cp", class_path, MAIN]
     command += [main_class, "prepare" if prepare else "read", *main_args]
-    with tempfile.TemporaryFile("w+") as said:
+    with tempfile.TemporaryFile("w+") as errors:
         try:
             done = subprocess.run(
                 command,
                 stdout=subprocess.PIPE,
-                stderr=said,
+                stderr=errors,
                 text=True,
                 timeout=LIMIT_S,
                 check=False,
             )
         except subprocess.TimeoutExpired:
             raise CommandError(f"its JVM has not ended after {LIMIT_S} s") from None
-        said.seek(0)
-        lines = said.read().splitlines()
+        errors.seek(0)
+        lines = errors.read().splitlines()
     last = [_plain(one) for one in lines if not one.startswith("nstorm: hooks ")][-LAST_LINES:]
     try:
         found: Mapping[str, Any] = json.loads(done.stdout)

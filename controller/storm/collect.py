@@ -96,10 +96,10 @@ class LiveCluster:
                 there = self._places[topology].union(self._speak.get(topology, ()))
                 answers = tuple(self._acks[name] for name in sorted(there & self._acks.keys()))
                 old = TopologyView(publication, plan, answers)
-            view = _told(old, nimbus=report, stand_back=None)
+            view = _updated(old, nimbus=report, stand_back=None)
             stand_back = self._lost(view) or self._nimbus.stand_back(publication, plan, newest)
             if stand_back is not None:
-                view = _told(view, stand_back=stand_back)
+                view = _updated(view, stand_back=stand_back)
             self._views[topology] = view
             views.append(view)
         for gone in before.keys() - self._published.keys():
@@ -179,11 +179,11 @@ class LiveCluster:
         """List the reports of nodes that have been silent for long, and that Storm has not got."""
         nodes = self._mirror.message(Nodes, wire.NODES)
         there = {node.id for node in nodes.nodes} if nodes else set()
-        said = [name for name in self._mirror.children(wire.ACKS) if nodes and name not in there]
-        for name in said:
+        acked = [name for name in self._mirror.children(wire.ACKS) if nodes and name not in there]
+        for name in acked:
             self._mirror.message(NodeAcks, wire.acks_path(name))
-        lately, ever = self._spoke(said, _NODE_GONE_S), self._spoke(said, math.inf)
-        gone = [name for name, late, once in zip(said, lately, ever, strict=True) if once > late]
+        recent, ever = self._wrote(acked, _NODE_GONE_S), self._wrote(acked, math.inf)
+        gone = [name for name, late, once in zip(acked, recent, ever, strict=True) if once > late]
         # The acks last: by them a node is known.
         return [path(name) for name in gone for path in (wire.load_path, wire.acks_path)]
 
@@ -193,10 +193,10 @@ class LiveCluster:
         return "" if stored is None else stored.data.decode(errors="replace")
 
     def controllers(self) -> list[Candidacy]:
-        """Return the controllers, the leader first; none while the leader's word cannot be read."""
+        """Return the controllers, the leader first; none while the leader cannot be read."""
         paths = [f"{wire.LEADER}/{name}" for name in in_line(self._mirror.children(wire.LEADER))]
-        said = [self._mirror.message(Candidacy, path) for path in paths]
-        return [one for one in said if one is not None] if said and said[0] is not None else []
+        known = [self._mirror.message(Candidacy, path) for path in paths]
+        return [one for one in known if one is not None] if known and known[0] is not None else []
 
     def acks(self) -> tuple[NodeAcks, ...]:
         """Return the answers of the nodes whose agents have recently reported."""
@@ -204,7 +204,7 @@ class LiveCluster:
             self.loads()
         names = self._mirror.children(wire.ACKS)
         read = self._mirror.watched(NodeAcks, [wire.acks_path(name) for name in names])
-        found = zip(read, self._spoke(names, self._timing.ack_fresh_s), strict=True)
+        found = zip(read, self._wrote(names, self._timing.ack_fresh_s), strict=True)
         return tuple(acks for acks, lately in found if lately and acks is not None)
 
     def silent_s(self) -> dict[str, float]:
@@ -239,7 +239,7 @@ class LiveCluster:
         self._loads_read_s = self._mirror.now_s()
         return self._mirror.messages(NodeLoad, paths)
 
-    def _spoke(self, nodes: Sequence[str], within_s: float) -> list[bool]:
+    def _wrote(self, nodes: Sequence[str], within_s: float) -> list[bool]:
         """Return which agents were recently seen to write; clocks of nodes are not compared."""
         acks = self._mirror.came_within(map(wire.acks_path, nodes), within_s)
         loads = self._mirror.came_within(map(wire.load_path, nodes), within_s)
@@ -275,7 +275,7 @@ def known_of(view: TopologyView, cluster: str, epoch: int) -> KnownPlan:
     return cast(KnownPlan, known)
 
 
-def _told(old: TopologyView, **new: Any) -> TopologyView:
+def _updated(old: TopologyView, **new: Any) -> TopologyView:
     """Change a view, and keep what is worked out of publication, plan and answers alone."""
     view = dataclasses.replace(old, **new)
     kept = ("observation", "allowed", "known")

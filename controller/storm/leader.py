@@ -26,8 +26,8 @@ class Leader:
 
     def __init__(self, session: Session, name: str) -> None:
         self._session = session
-        says = wire.encode(Candidacy(name, version("nstorm"), wire.SPEAKS))
-        self._candidate = Candidate(session, wire.LEADER, says)
+        candidacy = wire.encode(Candidacy(name, version("nstorm"), wire.SPEAKS))
+        self._candidate = Candidate(session, wire.LEADER, candidacy)
         self._epoch: int | None = None
         self._interruptions = session.interruptions
 

@@ -112,11 +112,11 @@ def _later_version(plan: Plan) -> str | None:
 
 
 def _unpublished(topology: str, report: NimbusReport) -> str | None:
-    said = report.find(topology)
-    if said is None:
+    published = report.find(topology)
+    if published is None:
         return "Nimbus has not published the topology recently"
-    if said.problem is not None:
-        return f"Nimbus cannot publish the topology: {said.problem}"
+    if published.problem is not None:
+        return f"Nimbus cannot publish the topology: {published.problem}"
     return None
 
 

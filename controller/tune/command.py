@@ -81,7 +81,7 @@ def tune(
         raise TuneError(f"--out {out}: {error.strerror}") from None
     console = Console(stderr=True)
     with TemporaryDirectory(prefix="nstorm-tune-") as folder, quiet(logging.CRITICAL):
-        chunks = unpack(_told(spans(log), console), Path(folder), topology)
+        chunks = unpack(_shown(spans(log), console), Path(folder), topology)
         fitted = asked or Space().narrowed(today)
         sets = parameter_sets(fitted, today)
         about = _about(chunks, sets, fitted)
@@ -90,8 +90,8 @@ def tune(
             console.print(f"skipped: {line}", highlight=False)
         idle = without_moves(today, (chunk.topology for chunk in chunks))
         rehearse(chunks, sets)
-        with spark(master, out / "spark.log") as engine, _progress(console, len(sets)) as tell:
-            *outcomes, no_moves = sweep(chunks, [*sets, idle], engine, tell)
+        with spark(master, out / "spark.log") as engine, _progress(console, len(sets)) as report:
+            *outcomes, no_moves = sweep(chunks, [*sets, idle], engine, report)
     suggestion = suggest(outcomes, goal)
     document = as_document(outcomes, goal, suggestion, no_moves)
     diff = proposed_diff(conf.read_text() if conf else None, suggestion, today)
@@ -113,7 +113,7 @@ def _today(log: Log, conf: Path | None) -> dict[str, Any]:
     return dict(build(log.newest_head().config).keys)
 
 
-def _told(spans: Iterable[Span], console: Console) -> Iterator[Span]:
+def _shown(spans: Iterable[Span], console: Console) -> Iterator[Span]:
     """Show how far the log is read: a day of many executors takes minutes."""
     ticks = 0
     with console.status("reading the log") as shown:
@@ -154,7 +154,7 @@ def _progress(console: Console, sets: int) -> Iterator[Callable[[float], None]]:
     with Progress(*columns, console=console) as bar:
         task = bar.add_task("", total=sets)
 
-        def tell(share: float) -> None:
+        def report(share: float) -> None:
             bar.update(task, completed=round(share * sets))
 
-        yield tell
+        yield report

@@ -142,9 +142,9 @@ def _cause(error: Exception) -> str:
 def _why(log: Path) -> str:
     """Find the most useful line of a failed start."""
     lines = log.read_text(errors="replace").splitlines()
-    said = [line.strip() for line in lines if line.strip() and not line.startswith("WARNING")]
-    errors = (line for line in said if "Exception" in line or "Error" in line)
-    return next(errors, said[0] if said else "it printed nothing")[:300]
+    written = [line.strip() for line in lines if line.strip() and not line.startswith("WARNING")]
+    errors = (line for line in written if "Exception" in line or "Error" in line)
+    return next(errors, written[0] if written else "it printed nothing")[:300]
 
 
 def _stop(context: Any, gateway: Any) -> None:

@@ -136,11 +136,12 @@ def sweep(
         ]
         ticks = sum(chunk.ticks for chunk in part)
 
-        def tell(done: int, before: int = so_far, each: float = ticks / len(trials)) -> None:
+        def report(done: int, before: int = so_far, each: float = ticks / len(trials)) -> None:
             progress((before + each * done) / whole)
 
         # In a fixed order: sums of floats depend on it.
-        for one in sorted(engine(wave, trials, tell), key=lambda done: (done.episode, done.number)):
+        done = engine(wave, trials, report)
+        for one in sorted(done, key=lambda of: (of.episode, of.number)):
             chosen_by, held_back = sums[one.number]
             sums[one.number] = chosen_by + one.chosen_by, held_back + one.held_back
             if one.run is not None:
