@@ -41,7 +41,6 @@ NOT_YET = (
     "controller/core/view/",
     "controller/policies/",
     "controller/storm/status.py",
-    "migration/validate.py",
 )
 SOURCES = sorted(
     name
