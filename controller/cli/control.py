@@ -77,7 +77,7 @@ def mode(
 
 
 def approve(proposal: ProposalId, conf: Conf, output: OutputOption = Output.TABLE) -> None:
-    """Begin exactly the moves of a proposal, or say what has changed.
+    """Begin exactly the moves of a proposal, or refuse with the reason.
 
     A proposal can be approved for 10 minutes after it was last shown. Its moves must still be
     allowed and fit, and the policy must still want a move.
@@ -99,7 +99,7 @@ def approve(proposal: ProposalId, conf: Conf, output: OutputOption = Output.TABL
 
 
 def reject(proposal: ProposalId, conf: Conf, output: OutputOption = Output.TABLE) -> None:
-    """Let the executors of a proposal stay where they are for a day."""
+    """Reject a proposal: its executors stay where they are for a day."""
     now_s = time.time()
     with connected(conf) as session:
         heeded(session, "nstorm reject")
@@ -124,7 +124,7 @@ def _proposal(session: Session, proposal: str) -> tuple[Proposal, CycleStatus]:
     status = read(session)
     found = status.proposals.get(proposal)
     if found is None:
-        raise CommandError(f"no proposal {proposal} waits; `nstorm status` shows those that do")
+        raise CommandError(f"no proposal {proposal} waits; `nstorm status` lists the proposals")
     none = CycleStatus(outcome="not seen", reason="the last cycle had no such topology")
     return found, status.cycle_of.get(found.topology, none)
 

@@ -305,7 +305,7 @@ def begin_drain(session: Session, view: LiveCluster, config: Config, host: str) 
 def cannot_drain_now(
     session: Session, view: LiveCluster, config: Config, host: str, drained: Iterable[str]
 ) -> str | None:
-    """Say why a host cannot be drained beside those that are; None if the rest can carry it."""
+    """Return why a host cannot be drained as well; None if the rest can carry its executors."""
     views, status = view.topologies(), read(session)
     if {"executors", "workers"} & {*status.left_out}:
         return "the loads do not fit into /nstorm/status, so the room is not known"
@@ -347,7 +347,7 @@ def _loads(
 
 
 def _wait_drained(view: LiveCluster, host: str, had: int, limit_s: float) -> DrainStatus:
-    """Tell what is left once that is all that stays, or the time is over."""
+    """Return what is left, once only staying executors are left or the time is over."""
     until_s = time.monotonic() + limit_s
     while True:
         left = drain_progress(view.topologies(), host, had)

@@ -211,11 +211,11 @@ class LiveController:
         self._last = LastCycle(self._config, now_s, report.topologies, memory)
         try:
             self._act.write(seen, report)
-        finally:  # a tick that decided is in the journal, also if ZooKeeper has gone meanwhile
+        finally:  # a tick that decided is in the journal, also if ZooKeeper has gone since
             unwritten = self._act.unwritten
             self._recorder.record(before, seen, report, sorted(unwritten))
             self._look.not_begun = self._act.not_begun(report)
-        self._keep_history()  # before anybody is told of it
+        self._keep_history()  # before anybody learns of it
         reports = tuple(not_written(r) if r.topology in unwritten else r for r in report.topologies)
         self._last = replace(self._last, reports=reports)
         self._history.measure({r.topology: figures(r) for r in reports if r.picture}, time_s)
