@@ -60,15 +60,17 @@ def _parser(name: str) -> argparse.ArgumentParser:
         nargs="?",
         choices=[_ADOPT, _JAR],
         metavar=f"{_ADOPT} | {_JAR}",
-        help=f"do not run the agent. {_ADOPT}: let it follow the new cluster after ZooKeeper was "
-        "rebuilt; until then an agent that knows another cluster takes no plans. "
-        f"{_JAR}: print where the jar with the hooks is",
+        help=(
+            f"do not run the agent. {_ADOPT}: follow the new cluster after ZooKeeper was rebuilt; "
+            f"before, an agent of another cluster accepts no plans. {_JAR}: print where the jar "
+            "with the hooks is"
+        ),
     )
     parser.add_argument(
         "--conf",
         type=Path,
         metavar="FILE",
-        help="the storm.yaml of this node, with its nstorm.* keys; only jar does without",
+        help="the storm.yaml of this node, with its nstorm.* keys; jar does not need it",
     )
     parser.add_argument("--version", action="version", version=f"nstorm {version('nstorm')}")
     return parser

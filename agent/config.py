@@ -11,14 +11,14 @@ from migration.storm_yaml import own_keys, storm_zookeeper
 
 
 class AgentError(Exception):
-    """An agent cannot do its work; the message says where, and what to do."""
+    """An agent cannot do its work; the message has the place, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
     zookeeper: str  # ``host:port`` with commas, then Storm's root
     store_dir: Path
-    # The node's supervisor id; None to take it from what the JVMs say.
+    # The node's supervisor id; None to take it from the acks of the JVMs.
     supervisor: str | None = None
     # The periods of the poll that finds plans if a watch was missed, and of the load reports.
     sync_s: float = setting("agent.sync.secs")

@@ -108,10 +108,10 @@ class Agent:
 
     def _learn(self, samples: Samples) -> None:
         """Take from the JVMs which node this is and whose plans it needs."""
-        said, here = samples.node, samples.topologies
-        if self._config.supervisor is None and said not in (None, self._node):
-            log.info("node_known", node=said, before=self._node)
-            self._node = said
+        supervisor, here = samples.node, samples.topologies
+        if self._config.supervisor is None and supervisor not in (None, self._node):
+            log.info("node_known", node=supervisor, before=self._node)
+            self._node = supervisor
             self._wake.set()
         if here != self._here:
             self._here = here
@@ -131,7 +131,7 @@ class Agent:
 
 
 def run(config: AgentConfig, stop: threading.Event) -> int:
-    """Run the agent of this node until it is told to stop; return the exit code.
+    """Run the agent of this node until `stop` is set; return the exit code.
 
     It is 0 if the agent was stopped, and 1 if the store cannot be opened: the service manager then
     starts it again.

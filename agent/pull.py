@@ -79,10 +79,10 @@ class Puller:
         self._watched.invalidate_all()
 
     def sync(self, node: str | None, here: frozenset[str] | None) -> bool:
-        """Read what has changed and store the plans of this node; tell whether any was new.
+        """Read what has changed and store the plans of this node; return whether any was new.
 
-        `node` is the supervisor's id, None while no JVM has told it; `here` the topologies that
-        have a worker on the node: None, while that is not known, takes all. Raises StoreError if
+        `node` is the supervisor's id, None while no JVM has reported it. `here` has the topologies
+        with a worker on the node. None, while that is not known, takes all. Raises StoreError if
         ZooKeeper does not answer or the store cannot be written.
         """
         leading = self._watched.stat(EPOCH)

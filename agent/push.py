@@ -1,4 +1,4 @@
-"""Publishes what the JVMs of this node say: acks when they change, load at its own pace."""
+"""Publishes the reports of this node's JVMs: acks when they change, load at its own pace."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Pusher:
         self._said: set[str] = set()
 
     def load_is_due(self, now_s: float) -> bool:
-        """Tell whether the next `push` publishes the load."""
+        """Return whether the next `push` publishes the load."""
         return now_s >= self._load_due_s
 
     def led_by(self, epoch: int | None) -> None:
@@ -67,7 +67,7 @@ class Pusher:
             samples.silent,
         )
         timeless = acks.timeless()
-        # At rest a load report says that the node is alive, and the acks need not.
+        # At rest a load report shows that the node is alive, so the acks need not.
         old = now_s - self._acked_s >= ACKS_AT_LEAST_EVERY_S
         if timeless != self._acked or old or now_s - self._heard_s >= SIGN_OF_LIFE_S:
             if not self._put_acks(acks):
@@ -126,9 +126,9 @@ class Pusher:
 def fitted(load: NodeLoad, limit_bytes: int) -> tuple[NodeLoad, bytes]:
     """Leave out the traffic rows of the fewest tuples, as many as it takes to fit.
 
-    Returns the load, and its bytes as ZooKeeper is to hold them; they are longer than the limit
-    only if the load is too large without any row, too. Totals only grow, so what is large stays so,
-    and the same rows are left out again and again.
+    Returns the load, and its bytes as ZooKeeper is to hold them. They exceed the limit only if the
+    load is too large even without rows. Totals only grow, so a large row stays large, and each
+    report leaves out the same rows.
     """
     found, data = load, packed(encode(load))
     if len(data) <= limit_bytes:

@@ -1,4 +1,4 @@
-"""Finds the stores of this node's JVMs and reads what they say of themselves."""
+"""Finds the stores of this node's JVMs and reads their reports."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from migration import WireError
 from migration.model import Slot, SupervisorAck, WorkerAck, WorkerLoad
 from migration.wire import ACK_KEY, LOAD_KEY, decode
 
-# JVMs refresh their ack every 2 s. What says nothing for so long stands still, is stopped for good,
-# or its process id is another's by now. By this process's own clock: a node's may be set.
+# JVMs refresh their ack every 2 s. One without a report for this time stands still or has ended, or
+# another process has its id. The clock of this process counts: that of the node may be set.
 SILENT_AFTER_S = 60.0
 # An environment in the making is no news; files are whole from the first.
 _YOUNG_S = 2.0
@@ -40,7 +40,7 @@ class Samples:
     workers: tuple[WorkerAck, ...] = ()
     loads: tuple[WorkerLoad, ...] = ()
     supervisor: SupervisorAck | None = None
-    # Where a worker's process is there and has said nothing for long, and none came after it.
+    # Where a worker's process is there and has not reported for long, and none came after it.
     silent: tuple[Slot, ...] = ()
 
     @property
@@ -52,7 +52,7 @@ class Samples:
 
     @property
     def topologies(self) -> frozenset[str] | None:
-        """The topologies of this node's slots; None while no supervisor tells."""
+        """The topologies of this node's slots; None while no supervisor reports them."""
         if self.supervisor is None:
             return None
         slots = {slot.topology for slot in self.supervisor.slots}
@@ -62,7 +62,7 @@ class Samples:
 class SampleStores:
     """The open sample stores of a node, below ``nstorm.store.dir``.
 
-    Process ids tell the dead from the living, so agent and JVMs have to share a namespace of them.
+    A process id shows whether a JVM runs, so agent and JVMs have to share a namespace of them.
     """
 
     def __init__(self, store_dir: Path, now_s: Callable[[], float] = time.monotonic) -> None:
@@ -73,12 +73,12 @@ class SampleStores:
         self._folders = (store_dir / "w", store_dir / "s")
         self._open: dict[Path, StoreReader] = {}
         self._decoded: dict[tuple[Path, bytes], tuple[int, object]] = {}
-        self._said: dict[Path, set[str]] = {}
+        self._logged: dict[Path, set[str]] = {}
 
     def discover(self) -> None:
         """Open the stores that are new, and drop those whose process is gone."""
         found = {path for folder in self._folders for path in _stores(folder)}
-        for path in {*self._open, *self._said} - found:
+        for path in {*self._open, *self._logged} - found:
             self._forget(path)
         for path in sorted(found):
             if not psutil.pid_exists(_pid(path)):
@@ -117,8 +117,8 @@ class SampleStores:
         paths = sorted(self._open, key=lambda path: (self._opened_s[path], path))
         for path in paths:
             if path.parent.name == "s":
-                said = self._read(path, ACK_KEY, SupervisorAck)
-                supervisor = _newer(supervisor, None if self._is_silent(path) else said)
+                supervisor_ack = self._read(path, ACK_KEY, SupervisorAck)
+                supervisor = _newer(supervisor, None if self._is_silent(path) else supervisor_ack)
                 continue
             ack = self._read(path, ACK_KEY, WorkerAck)
             if ack is None:
@@ -137,9 +137,9 @@ class SampleStores:
         )
 
     def _precedes(self, path: Path, ack: WorkerAck, other: Path, held: WorkerAck) -> bool:
-        """Tell whether a JVM was there before another one of its slot.
+        """Return whether a JVM was there before another one of its slot.
 
-        Only of two that were met together, as at a start, their own clock has to say it.
+        Only for two that were met together, as at a start, their own clock decides.
         """
         return self._opened_s[path] == self._opened_s[other] and ack.time_ms < held.time_ms
 
@@ -159,7 +159,7 @@ class SampleStores:
             return None
         if key == ACK_KEY and self._changed.get(path, (-1, 0.0))[0] != reading.envelope.version:
             self._changed[path] = reading.envelope.version, self._now_s()
-        # Most looks find nothing new, and JSON is dear beside a look.
+        # Most reads find nothing new, and JSON costs much more than a read.
         version, held = self._decoded.get((path, key), (None, None))
         if version != reading.envelope.version:
             try:
@@ -170,17 +170,17 @@ class SampleStores:
         return held if isinstance(held, kind) else None
 
     def _report(self, path: Path, problem: str) -> None:
-        """Say it once, not twenty times a second."""
-        said = self._said.setdefault(path, set())
-        if problem not in said:
-            said.add(problem)
+        """Log it once, not twenty times a second."""
+        logged = self._logged.setdefault(path, set())
+        if problem not in logged:
+            logged.add(problem)
             log.warning("sample_unreadable", store=str(path), reason=problem)
 
     def _forget(self, path: Path) -> None:
         reader = self._open.pop(path, None)
         if reader is not None:
             reader.close()
-        self._said.pop(path, None)
+        self._logged.pop(path, None)
         self._opened_s.pop(path, None)
         self._changed.pop(path, None)
         for key in (ACK_KEY, LOAD_KEY):

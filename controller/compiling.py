@@ -1,4 +1,6 @@
-"""Compiles what decisions are made of, beside a controller that decides as Python until then."""
+"""Compiles the loops of decisions in a process of its own; until then a controller decides as
+Python.
+"""
 
 import subprocess
 import sys

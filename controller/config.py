@@ -30,7 +30,7 @@ from migration.storm_yaml import load, own_keys, storm_zookeeper
 
 
 class Mode(StrEnum):
-    """How far the controller goes by itself."""
+    """How far the controller goes without an operator."""
 
     OBSERVE = "observe"
     ADVISE = "advise"

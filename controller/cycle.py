@@ -1,7 +1,7 @@
 """One cycle over values: what was remembered and what is seen now give what to do and why.
 
 It reads no clock, writes nothing and keeps nothing. The live run, a replayed journal and the
-simulator each make their own `Seen`, call `cycle`, and write the plans of its report.
+simulator each make their own `CycleInput`, call `cycle`, and write the plans of its report.
 """
 
 from collections.abc import Mapping
@@ -31,8 +31,8 @@ from migration.model import ExecutorId, NodeLoad, Slot
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """All that a cycle may depend on besides its memory and the settings."""
+class CycleInput:
+    """All that a cycle may depend on, apart from its memory and the settings."""
 
     now_s: float  # monotonic
     time_s: float  # Unix seconds
@@ -65,7 +65,7 @@ class Memory:
     layouts: Mapping[str, Layout] = field(default_factory=dict)  # by topology
 
 
-def cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report]:
+def cycle(memory: Memory, seen: CycleInput, settings: Config) -> tuple[Memory, Report]:
     """Decide once about all topologies.
 
     The same values give the same report. An unexpected error ends the cycle; what was seen of moves
@@ -89,7 +89,7 @@ def failed(memory: Memory, time_s: float, error: Exception) -> tuple[Memory, Rep
 
 
 def _cycle(
-    memory: Memory, seen: Seen, epoch: int, settings: Config, policy: Policy[Any]
+    memory: Memory, seen: CycleInput, epoch: int, settings: Config, policy: Policy[Any]
 ) -> tuple[Memory, Report]:
     views = seen.topologies
     under_way = moves_under_way(views)
@@ -161,7 +161,7 @@ def _cycle(
     return after, Report(reports, questions)
 
 
-def _remembering(memory: Memory, seen: Seen, settings: Config) -> Memory:
+def _remembering(memory: Memory, seen: CycleInput, settings: Config) -> Memory:
     """Count the cycle, and let rest the executors that have moved."""
     begun_s = {k: s for k, s in memory.moved_s.items() if k not in set(seen.not_begun)}
     moved_s = {**begun_s, **{(t, executor): at_s for t, executor, at_s in seen.rests}}
@@ -172,7 +172,7 @@ def _remembering(memory: Memory, seen: Seen, settings: Config) -> Memory:
     )
 
 
-def _hearing(memory: Memory, seen: Seen, policy: Policy[Any]) -> Memory:
+def _hearing(memory: Memory, seen: CycleInput, policy: Policy[Any]) -> Memory:
     """Let the policy take in the answers to its questions."""
     of_policy = dict(memory.of_policy)
     for topology, answer in seen.answers:
@@ -182,7 +182,7 @@ def _hearing(memory: Memory, seen: Seen, policy: Policy[Any]) -> Memory:
     return replace(memory, of_policy=of_policy)
 
 
-def _nothing_to_look_at(memory: Memory, seen: Seen) -> TopologyReport:
+def _nothing_to_look_at(memory: Memory, seen: CycleInput) -> TopologyReport:
     outcome, reason = Outcome.STAND_BACK, "the hooks in Nimbus publish no topology"
     if seen.epoch is None:
         outcome, reason = Outcome.NOT_LEADER, "another controller leads, or none does yet"

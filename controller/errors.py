@@ -10,7 +10,7 @@ class SnapshotError(ControllerError):
 
 
 class CommandError(ControllerError):
-    """A wish of an operator was refused or not heard; the message says why."""
+    """A request of an operator was refused or not answered; the message is why."""
 
 
 class PolicyError(ControllerError):
@@ -18,4 +18,4 @@ class PolicyError(ControllerError):
 
 
 class TuneError(ControllerError):
-    """A log cannot be tuned with; the message says what is missing and what to type."""
+    """A log cannot be tuned with; the message names what is missing and what to type."""

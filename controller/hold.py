@@ -13,8 +13,8 @@ from controller.windows import closed
 
 
 @dataclass(frozen=True, slots=True)
-class Holds:
-    """The holds on decisions, whatever the load is; the maps are by topology."""
+class Restrictions:
+    """The restrictions of decisions, whatever the load is; the maps are by topology."""
 
     modes: Mapping[str, Mode]
     # An operator has asked for a drain, as for a single move: of what holds, only a freeze and an
@@ -30,12 +30,12 @@ def hold_each(
     views: Sequence[TopologyView],
     controls: Controls,
     drained: Iterable[str],  # hosts
-    begun: Sequence[tuple[float, str, str]],  # the moves of the last hour, as in `Seen`
+    begun: Sequence[tuple[float, str, str]],  # the moves of the last hour, as in `CycleInput`
     settings: Config,
     *,
     time_s: float,
-) -> Holds:
-    """Say of each topology, executor and node what keeps it from being moved."""
+) -> Restrictions:
+    """Return for each topology, executor and node what keeps it from being moved."""
     capped, busy_nodes = _caps(begun, settings)
     outside = closed(settings.windows, time_s)
     hosts = {id: host for view in views for id, host in view.publication.hosts.items()}
@@ -66,23 +66,23 @@ def hold_each(
         elif capped is not None:
             policies[view.id] = capped
     unwanted = {view.id: controls.unwanted(view.id, time_s) for view in views}
-    return Holds(modes, drains, policies, unwanted, excluded, busy_nodes)
+    return Restrictions(modes, drains, policies, unwanted, excluded, busy_nodes)
 
 
 def _caps(
     begun: Sequence[tuple[float, str, str]], settings: Config
 ) -> tuple[Veto | None, dict[str, Veto]]:
-    """Say whether the cluster, and which nodes, have had all their moves of an hour."""
+    """Return whether the cluster, and which nodes, have had all their moves of an hour."""
     most, most_of_host = settings.max_moves_hour, settings.max_moves_host_hour
     capped, busy_nodes = None, {}
     if most is not None and len(begun) >= most:
         reason = f"{len(begun)} moves have begun within an hour, {most} may"
         capped = Veto(Outcome.CAPPED, reason)
     if most_of_host is not None:
-        said = f"moves from or to it have begun within an hour, {most_of_host} may"
+        exceeded = f"moves from or to it have begun within an hour, {most_of_host} may"
         counts = Counter(node for _, source, target in begun for node in {source, target})
         busy_nodes = {
-            node: Veto(Outcome.CAPPED, f"node {node}: {count} {said}")
+            node: Veto(Outcome.CAPPED, f"node {node}: {count} {exceeded}")
             for node, count in counts.items()
             if count >= most_of_host
         }

@@ -45,7 +45,7 @@ class TopologyReport:
 @dataclass(frozen=True, slots=True)
 class Report:
     topologies: tuple[TopologyReport, ...]  # a nameless one if none could be looked at
-    questions: tuple[Question, ...] = ()  # searches to begin, for answers in a later `Seen`
+    questions: tuple[Question, ...] = ()  # searches to begin, for answers in a later `CycleInput`
     error: Exception | None = None  # the surprise that ended the cycle
 
     @property
@@ -61,7 +61,7 @@ class Report:
 def report_each(
     cases: Iterable[TopologyCase], modes: Mapping[str, Mode], *, tick: int, time_s: float
 ) -> tuple[TopologyReport, ...]:
-    """Say how the cycle ended for each topology; a plan is to be written if it is MOVED."""
+    """Return how the cycle ended for each topology; a plan is to be written if it is MOVED."""
     return tuple(
         TopologyReport(
             tick,
@@ -90,8 +90,8 @@ def _outcome(case: TopologyCase, mode: Mode) -> Outcome:
 
 
 def not_written(report: TopologyReport) -> TopologyReport:
-    """Say that the plan of a report was not written, because another one came first."""
-    reason = "the plan was changed by another controller meanwhile"
+    """Note that the plan of a report was not written, because another one came first."""
+    reason = "another controller changed the plan in the meantime"
     return replace(report, outcome=Outcome.STAND_BACK, reason=reason, moves=(), plan=None)
 
 

@@ -1,4 +1,4 @@
-"""Makes the searches of a policy in processes of their own, beside the cycle.
+"""Makes the searches of a policy in processes of their own, parallel to the cycle.
 
 A thread would not do: a search keeps the interpreter's lock for as long as it runs. As a program it
 makes one: the question comes on standard input, the answer goes out.
@@ -39,7 +39,7 @@ class SubprocessSearches:
     def take_answers(self) -> tuple[tuple[str, Any], ...]:
         """Fetch the answers, by topology, of the searches that have ended since the last call.
 
-        Where the process failed, the question says what to answer.
+        Where the process failed, the question has the answer.
         """
         ended = [t for t, (_, process, _) in self._running.items() if process.poll() is not None]
         return tuple((topology, self._answer(*self._running.pop(topology))) for topology in ended)

@@ -103,8 +103,8 @@ class _GivenSnapshot(Given, frozen=True):
 def parse(snapshot: str) -> tuple[Cluster, LoadSnapshot]:
     """Read a snapshot, a JSON object as in docs/snapshot.md; all of its workers are open.
 
-    Raises SnapshotError, whose message starts with the field, if the text is not JSON, a field is
-    missing, unknown, given twice or of the wrong kind, an id is unknown or given twice, or a
+    Raises SnapshotError, whose message starts with the field. The text is then not JSON, or a field
+    is missing, unknown, given twice or of the wrong kind. Or an id is unknown or given twice, or a
     quantity is negative or not a number.
     """
     given = _given(snapshot)

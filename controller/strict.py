@@ -15,7 +15,7 @@ from msgspec import inspect
 from controller.errors import ControllerError
 
 T = TypeVar("T")
-_SAID = re.compile(r"(.*?)(?: - at (`key` in )?`\$(.*)`)?", re.DOTALL)
+_MESSAGE = re.compile(r"(.*?)(?: - at (`key` in )?`\$(.*)`)?", re.DOTALL)
 _FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*)`", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 _SHOWN = 60
@@ -32,8 +32,8 @@ def read(document: Any, kind: type[T], refusal: type[ControllerError], path: str
     try:
         return msgspec.convert(document, kind)
     except msgspec.ValidationError as error:
-        told = _told(str(error), document, inspect.type_info(kind), path)
-        raise refusal(told) from None
+        message = _in_our_words(str(error), document, inspect.type_info(kind), path)
+        raise refusal(message) from None
 
 
 def joined(path: str, key: str | int) -> str:
@@ -45,7 +45,7 @@ def joined(path: str, key: str | int) -> str:
 
 
 def meant(word: str, known: Collection[str]) -> str:
-    """Name what is most like a word that is not known, else all that is."""
+    """Name the known value that is most like an unknown one, else all known values."""
     near = difflib.get_close_matches(word, known, n=1)
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
 
@@ -67,9 +67,9 @@ def _half_characters(value: Any, path: str) -> Iterator[tuple[str, str]]:
                 yield from _half_characters(item, joined(path, i))
 
 
-def _told(said: str, document: Any, kind: inspect.Type, path: str) -> str:
-    """Say in our words what msgspec says in its own."""
-    parts = _SAID.fullmatch(said)
+def _in_our_words(message: str, document: Any, kind: inspect.Type, path: str) -> str:
+    """Write a message of msgspec in our words."""
+    parts = _MESSAGE.fullmatch(message)
     assert parts is not None  # it matches everything
     problem, of_key, where = parts.groups()
     value = document
@@ -89,11 +89,11 @@ def _told(said: str, document: Any, kind: inspect.Type, path: str) -> str:
 
 def _wanted(kind: inspect.Type, value: Any) -> str:
     shown = "an object" if isinstance(value, dict) else json.dumps(value, default=str)
-    told = f"must be {_must(kind)}, is {shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}"
+    problem = f"must be {_must(kind)}, is {shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}"
     words = _words(kind)
     if isinstance(value, str) and difflib.get_close_matches(value, words, n=1):
-        told += f", {meant(value, words)}"
-    return told
+        problem += f", {meant(value, words)}"
+    return problem
 
 
 def _kinds(kind: inspect.Type) -> Iterable[inspect.Type]:
@@ -101,7 +101,7 @@ def _kinds(kind: inspect.Type) -> Iterable[inspect.Type]:
 
 
 def _fields(kind: inspect.Type, value: Any) -> dict[str, inspect.Type]:
-    """List the keys of an object; of several kinds its tag tells which it is."""
+    """List the keys of an object; of several kinds its tag shows which it is."""
     structs = [one for one in _kinds(kind) if isinstance(one, inspect.StructType)]
     tag = structs[0].tag_field
     given = value.get(tag) if tag else None

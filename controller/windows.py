@@ -12,7 +12,7 @@ MINUTE_S = 60
 
 
 def _opens(window: str, time_s: float) -> datetime:
-    """Tell the first minute from this one on in which a window is open."""
+    """Return the first minute from this one on in which a window is open."""
     *fields, zone = window.split()
     if len(fields) != 5:
         raise CronSimError("it has to be five fields of cron and a zone, such as UTC")
@@ -33,7 +33,7 @@ def checked(windows: list[str]) -> tuple[str, ...]:
 
 
 def closed(windows: tuple[str, ...], time_s: float) -> str | None:
-    """Say when the next window opens; None while one is open, or if there is none."""
+    """Return when the next window opens; None while one is open, or if there is none."""
     return _closed(windows, time_s // MINUTE_S * MINUTE_S) if windows else None
 
 

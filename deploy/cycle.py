@@ -3,16 +3,16 @@
 from dataclasses import replace
 
 from controller.config import Config
-from controller.cycle import Memory, Seen, cycle
+from controller.cycle import CycleInput, Memory, cycle
 from controller.report import Report
 
 
 def cycle_with_searches(
-    memory: Memory, seen: Seen, settings: Config
-) -> tuple[Memory, Report, Seen]:
+    memory: Memory, seen: CycleInput, settings: Config
+) -> tuple[Memory, Report, CycleInput]:
     """Decide once, each search answered on the spot.
 
-    The answers are in the `Seen` that comes back.
+    The answers are in the `CycleInput` that comes back.
     """
     while True:
         after, report = cycle(memory, seen, settings)

@@ -1,7 +1,7 @@
 """Opens LMDB environments in the one way that all processes of a node can share.
 
 LMDB's file format changed with 1.0, and no Java library reads the new one; the Python module holds
-both and lets an environment variable choose. So the format is always said here.
+both and lets an environment variable choose. So the format is always given here.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _OURS = frozenset({".mdb", ".bin", ".lock"})
 def refuse_foreign(folder: Path, owners: Collection[int] = ()) -> None:
     """Raise a `StoreError` where others may have put something in the place of a store.
 
-    To open an environment is to write its lock file, wherever a link leads to. The folder is
-    nobody's link, belongs to one of the user ids `owners` (where given), and others may not write
-    there; its files are no links either, and its own.
+    To open an environment is to write its lock file, wherever a link leads to. The folder is no
+    link, belongs to one of the user ids `owners` (where given), and others may not write there. Its
+    files are no links either, and its own.
     """
     found = folder.lstat()
     problem = None
@@ -55,8 +55,8 @@ def refuse_foreign(folder: Path, owners: Collection[int] = ()) -> None:
 class Env:
     """One open LMDB 0.9 environment and its main database.
 
-    A writer's folder is created, a reader's must be there; a reader needs to write the lock file,
-    too. Each commit is synced to the disk. A `StoreError` if it cannot be opened: absent,
+    A writer's folder is created, a reader's must be there. Also a reader needs to write the lock
+    file. Each commit is synced to the disk. A `StoreError` if it cannot be opened: absent,
     unreadable, of another format, or open in this process.
 
     A process must not open an environment twice: closing the second would free the reader slots of
@@ -164,7 +164,7 @@ class Env:
 def _take_room(path: Path) -> None:
     """Make sure that LMDB's lock file has its bytes on the disk.
 
-    LMDB maps it right after it has made it as long as it has to be, without a byte written: on a
+    LMDB maps it right after it has made it as long as it has to be, without a byte written. On a
     full disk the first touch would end the process with SIGBUS, which nothing can catch.
     """
     lock = os.open(path / "lock.mdb", os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, _MODE)
@@ -186,7 +186,7 @@ class Files:
     def get(self, key: bytes) -> bytes | None:
         with _translated(self._path, "read"):
             try:
-                # Asked for twenty times a second, and mostly not there.
+                # Asked for twenty times a second, and usually absent.
                 with open(f"{self._path}/{key.decode()}.bin", "rb") as file:  # noqa: PTH123
                     return file.read()
             except FileNotFoundError:

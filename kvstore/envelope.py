@@ -42,7 +42,7 @@ def unpack(data: bytes) -> Envelope:
     if schema != SCHEMA:
         raise EnvelopeError(f"envelope is of schema {schema}, only {SCHEMA} is understood")
     if length != len(data) - _HEAD.size - _TAIL.size:
-        raise EnvelopeError(f"envelope of {len(data)} bytes says its payload has {length}")
+        raise EnvelopeError(f"envelope of {len(data)} bytes claims a payload of {length}")
     (crc,) = _TAIL.unpack_from(data, len(data) - _TAIL.size)
     if crc != zlib.crc32(data[: -_TAIL.size]):
         raise EnvelopeError("envelope is damaged: its CRC-32 does not fit")

@@ -2,7 +2,7 @@
 
 
 class StoreError(Exception):
-    """Stored bytes cannot be read or written; the message says where, and what to do."""
+    """Stored bytes cannot be read or written; the message has the place, and what to do."""
 
 
 class EnvelopeError(StoreError):

@@ -62,7 +62,7 @@ class _Server(WSGIServer):
 
 
 def _cut_off(client: socket.socket) -> None:
-    with suppress(OSError):  # it has gone meanwhile
+    with suppress(OSError):  # the client has gone since
         client.shutdown(socket.SHUT_RDWR)
 
 

@@ -20,7 +20,7 @@ class PrintableStream:
     """Stands for a text stream, and escapes what is written to it.
 
     A console that escapes its texts itself finds the stream below as `rich_proxied_file`, by rich's
-    own convention: colors are control characters, too.
+    own convention: colors are also control characters.
     """
 
     def __init__(self, stream: TextIO) -> None:

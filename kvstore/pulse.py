@@ -1,4 +1,4 @@
-"""A daemon's sign of life: systemd hears it, and ``/healthz`` and ``/readyz`` tell it."""
+"""Whether a daemon still works: for systemd, and for ``/healthz`` and ``/readyz``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import suppress
 
 # Each wait of a loop is bounded far below this.
 HANGS_AFTER_S = 60.0
-_TELL_EVERY_S = 5.0
+_NOTIFY_EVERY_S = 5.0
 
 
 class Pulse:
@@ -25,34 +25,34 @@ class Pulse:
         # systemd writes the first byte of an abstract name, which is 0, as @.
         path = environment.get("NOTIFY_SOCKET", "")
         self._address = "\0" + path[1:] if path.startswith("@") else path
-        self._told_s = self._beat_s = now_s()
+        self._notified_s = self._beat_s = now_s()
         self._waits_for: str | None = "its start"
         self.worked_at_s = 0.0  # Unix seconds, when ZooKeeper last answered; 0 if it never did
 
     def beat(self, waits_for: str | None = None) -> None:
-        """Say that the loop turns, and what it waits for; None if it does its work."""
+        """Note that the loop runs, and what it waits for; None if it does its work."""
         self._beat_s = self._now_s()
         if waits_for is None:
             self.worked_at_s = time.time()
         if waits_for != self._waits_for:
             self._waits_for = waits_for
-            self._tell(f"READY=1\nSTATUS={f'waits for {waits_for}' if waits_for else 'works'}")
-        elif self._beat_s - self._told_s >= _TELL_EVERY_S:
-            self._tell("")
+            self._notify(f"READY=1\nSTATUS={f'waits for {waits_for}' if waits_for else 'works'}")
+        elif self._beat_s - self._notified_s >= _NOTIFY_EVERY_S:
+            self._notify("")
 
     @property
     def hangs(self) -> str | None:
-        """Say so if the loop no longer turns."""
+        """Return for how long the loop has not run, if that is too long."""
         still_s = self._now_s() - self._beat_s
-        return f"the loop has not turned for {still_s:.0f} s" if still_s > HANGS_AFTER_S else None
+        return f"the loop has not run for {still_s:.0f} s" if still_s > HANGS_AFTER_S else None
 
     @property
     def idles(self) -> str | None:
-        """Say why the daemon does not do its work now."""
+        """Return why the daemon does not do its work now."""
         return self.hangs or (f"waits for {self._waits_for}" if self._waits_for else None)
 
-    def _tell(self, news: str) -> None:
-        self._told_s = self._beat_s
+    def _notify(self, news: str) -> None:
+        self._notified_s = self._beat_s
         if self._address:
             # Without waiting: the loop turns also without a listener.
             with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:

@@ -94,7 +94,7 @@ class StoreReader:
         try:
             self._env = Env(self._path, writable=False)
         except StoreError:
-            return  # every reading says why
+            return  # every reading has the reason
         self._problem = None
 
     def close(self) -> None:

@@ -70,7 +70,7 @@ def ended_by_signals() -> Iterator[threading.Event]:
 
 
 def say_waiting(waiting: Waiting) -> None:
-    """Tell where ZooKeeper was sought and when it is tried again, once a second."""
+    """Print where ZooKeeper was sought and when it is tried again, once a second."""
     log.warning(
         "zookeeper_away",
         zookeeper=waiting.hosts,
@@ -81,7 +81,7 @@ def say_waiting(waiting: Waiting) -> None:
 
 
 def without_storm(session: Session) -> str | None:
-    """Say so if there is no Storm under the session's root; None if there is one."""
+    """Return that there is no Storm under the session's root; None if there is one."""
     if session.exists(_STORMS_OWN) is not None:
         return None
     hosts, _, root = session.hosts.partition("/")
@@ -93,7 +93,7 @@ def without_storm(session: Session) -> str | None:
 
 def await_storm(session: Session, stop: threading.Event, pulse: Pulse) -> bool:
     """Wait until there is a Storm under the session's root; False if `stop` was set before."""
-    said = False
+    printed = False
     while not stop.is_set():
         pulse.beat("Storm in ZooKeeper")
         try:
@@ -102,9 +102,9 @@ def await_storm(session: Session, stop: threading.Event, pulse: Pulse) -> bool:
             problem = str(error)
         if problem is None:
             return True
-        if not said:
+        if not printed:
             log.warning("no_storm", reason=problem)
-            said = True
+            printed = True
         stop.wait(_LOOK_AGAIN_S)
     return False
 
@@ -116,7 +116,7 @@ def serve(
     on_state: Callable[[str], None] = lambda state: None,
     pulse: Pulse | None = None,
 ) -> None:
-    """Do a daemon's work, and do it anew in another session whenever one is lost.
+    """Do a daemon's work, and do it again in another session whenever one is lost.
 
     `work` goes on until `stop` is set. What it has built on a session ends with it. Its
     `StoreError` is raised unless the session was lost. While there is none to work in, the pulse

@@ -1,4 +1,4 @@
-"""Keeps what was read from ZooKeeper until a watch says that it has changed."""
+"""Keeps what was read from ZooKeeper until a watch reports a change."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Watched:
         return self._keep("stat", path, self._session.exists)
 
     def has_version(self, path: str, version: int) -> bool:
-        """Tell whether a node is at this version or above; looks again before it says no."""
+        """Return whether a node is at this version or above; looks again before False."""
         for again in (False, True):
             if again:
                 self.invalidate(path)
@@ -80,7 +80,7 @@ class Watched:
                 kept.fresh = False
 
     def invalidate_all(self) -> None:
-        """Read everything again, whatever the watches say."""
+        """Read everything again, whatever the watches report."""
         for kept in self._kept.values():
             kept.fresh = False
 

@@ -21,8 +21,8 @@ _KEPT_BAD = 3
 class PlanWriter:
     """The one writer of a value that the other processes of the node read.
 
-    An envelope's version is the time of its change in Unix milliseconds, or one more than the last:
-    so it rises even if the folder was lost or the last envelope cannot be read. A `StoreError` if
+    An envelope's version is the time of its change in Unix milliseconds, or one more than the last.
+    So it rises even if the folder was lost or the last envelope cannot be read. A `StoreError` if
     the environment cannot be opened, or if another process has it open for writing.
     """
 
@@ -57,7 +57,7 @@ class PlanWriter:
             (path / "data.mdb").rename(aside)
         for old in sorted(path.glob("data.mdb.bad-*"))[:-_KEPT_BAD]:
             old.unlink(missing_ok=True)
-        self.problem = f"{error}; moved what there was to {aside.name} and began anew"
+        self.problem = f"{error}; moved the old store to {aside.name} and began an empty one"
         return Env(path, writable=True)
 
     def _load(self) -> Envelope | None:

@@ -1,8 +1,8 @@
 """A ZooKeeper session with typed calls, each with a deadline; the only user of kazoo.
 
 kazoo queues calls while the connection is away and reports a lost session only once it is back, so
-a caller could wait for ever. Here nothing is queued: a call without a connection fails at once.
-A call that failed by its deadline may still have happened; versions tell.
+a caller could wait for ever. Here nothing is queued: a call without a connection fails at once. A
+call that failed by its deadline may still have happened; versions show it.
 """
 
 from __future__ import annotations
@@ -42,8 +42,10 @@ _MULTI_HEADER, _INT = Struct("!i?i"), Struct("!i")
 
 
 class PollHandler(SequentialThreadingHandler):  # type: ignore[misc]
-    """Handles kazoo's calls as its own handler, which makes an epoll for each wait: some five for
-    one read of a node. A poll takes half the CPU and a third of the time.
+    """Handles kazoo's calls by polls.
+
+    kazoo's own handler makes an epoll for each wait, some five for one read of a node. A poll takes
+    half the CPU and a third of the time.
     """
 
     def select(
@@ -59,7 +61,7 @@ class PollHandler(SequentialThreadingHandler):  # type: ignore[misc]
             poll.register(socket, select.POLLIN)
         for socket in wlist:
             poll.register(socket, select.POLLOUT)
-        # What is broken counts as ready: the call that follows tells.
+        # A broken socket counts as ready: the next call fails on it.
         ready = {fd for fd, _ in poll.poll(None if timeout is None else max(1000 * timeout, 0))}
         found = [[s for s in sockets if s.fileno() in ready] for sockets in (rlist, wlist)]
         return found[0], found[1], []
@@ -124,7 +126,7 @@ class Waiting:
 class Session:
     """One session with a ZooKeeper ensemble.
 
-    A leader steps down as soon as `interruptions` has risen since its election: until the session
+    A leader steps down as soon as `interruptions` has risen since its election. Until the session
     is reported lost, a rival may have led for a while.
     """
 
@@ -265,7 +267,7 @@ class Session:
         try:
             return make()
         except NoNodeError:
-            # kazoo's own makepath would make the root, too.
+            # kazoo's own makepath would also make the root.
             parent = path.rpartition("/")[0]
             if not parent:
                 raise
@@ -304,7 +306,7 @@ class Session:
     def put_checked(
         self, path: str, data: bytes, expected: int | None, fence: tuple[str, int]
     ) -> int:
-        """Write a node in one transaction if nothing has changed meanwhile; return its new version.
+        """Write a node in one transaction if nothing has changed since; return its new version.
 
         The node must be at the version `expected`; None creates it, its parent being there. The
         fence is another node and the version which that must be at: the epoch. A `ConflictError` if
@@ -332,7 +334,7 @@ class Session:
 
     def _commit(self, transaction: Any) -> list[Any]:
         results: list[Any] = self._wait(transaction.commit_async())
-        # The one that failed says why; the others only say that they were rolled back.
+        # The one that failed has the reason; the others only report that they were rolled back.
         vague = (kazoo_errors.RolledBackError, kazoo_errors.RuntimeInconsistency)
         failed = [result for result in results if isinstance(result, Exception)]
         for result in sorted(failed, key=lambda found: isinstance(found, vague)):
@@ -344,36 +346,36 @@ class Session:
 
     @contextmanager
     def _call(self, doing: str, path: str) -> Iterator[None]:
-        said = f"cannot {doing} {path} at {self.hosts}"
+        failed = f"cannot {doing} {path} at {self.hosts}"
         if self.lost:
-            raise SessionLostError(f"{said}: the session is lost")
+            raise SessionLostError(f"{failed}: the session is lost")
         if not self._client.connected:
             self._let_expire()
-            raise NotConnectedError(f"{said}: not connected")
+            raise NotConnectedError(f"{failed}: not connected")
         try:
             yield
         except kazoo_errors.NoNodeError as error:
-            raise NoNodeError(f"{said}: no such node") from error
+            raise NoNodeError(f"{failed}: no such node") from error
         except kazoo_errors.NodeExistsError as error:
-            raise NodeExistsError(f"{said}: it is there already") from error
+            raise NodeExistsError(f"{failed}: it is there already") from error
         except kazoo_errors.BadVersionError as error:
-            raise ConflictError(f"{said}: it has changed meanwhile") from error
+            raise ConflictError(f"{failed}: it has changed since") from error
         except kazoo_errors.SessionExpiredError as error:
-            raise SessionLostError(f"{said}: the session is lost") from error
+            raise SessionLostError(f"{failed}: the session is lost") from error
         except (
             KazooTimeoutError,
             kazoo_errors.ConnectionLoss,
             kazoo_errors.ConnectionClosedError,
         ) as error:
-            raise NotConnectedError(f"{said}: no answer in {self.deadline_s:g} s") from error
+            raise NotConnectedError(f"{failed}: no answer in {self.deadline_s:g} s") from error
         except kazoo_errors.KazooException as error:
-            raise ZooKeeperError(f"{said}: {error!r}") from error
+            raise ZooKeeperError(f"{failed}: {error!r}") from error
 
     def _let_expire(self) -> None:
-        """Let a rebuilt ZooKeeper say that it does not know the session, and so end it.
+        """Let a rebuilt ZooKeeper answer that it does not know the session, and so end it.
 
-        A server refuses whoever has seen more than it has itself, and says nothing. One that was
-        rebuilt has seen nothing: kazoo would knock for ever. After the session's own timeout no
+        A server refuses a client that has seen more than it has itself, without an answer. One that
+        was rebuilt has seen nothing: kazoo would knock for ever. After the session's own timeout no
         promise is broken by forgetting how much was seen.
         """
         if time.monotonic() - self._away_since_s > self._session_timeout_s:

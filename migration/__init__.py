@@ -18,7 +18,7 @@ class StalePlanError(MigrationError):
 
 
 class WireError(MigrationError, ValueError):
-    """Bytes that are not what PROTOCOL.md says.
+    """Bytes that break a format of PROTOCOL.md.
 
     A field's path, such as ``Plan.entries[0].executor``, is `where`.
     """

@@ -1,4 +1,4 @@
-"""The events of a move, told from Storm's word and the answers of the JVMs."""
+"""The events of a move, found in Storm's assignment and the answers of the JVMs."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ObservedEntry:
         return self.observation.status(slot)
 
     def heard(self, slot: Slot) -> bool:
-        """Tell whether the worker has answered the phase; if not, it may have applied anything."""
+        """Return whether the worker has answered the phase; if not, it may be in any phase."""
         return self.state(slot) is not None
 
     def dead(self, slot: Slot) -> bool:
@@ -93,7 +93,7 @@ class ObservedEntry:
         return placed is not None and placed.slot == self.entry.target
 
     def refreshed(self) -> bool:
-        """Tell whether a JVM without hooks must have read Storm's new assignment by now."""
+        """Return whether a JVM without hooks must have read Storm's new assignment by now."""
         polls_s = 2 * self.observation.publication.refresh_poll_secs
         since_s = self.progress.absorbed_s
         return since_s is not None and self.now_s - since_s >= polls_s
@@ -105,24 +105,24 @@ class ObservedEntry:
         )
 
     def runs(self) -> bool:
-        """Tell whether the target says that its copy is open or prepared, and routed to."""
+        """Return whether the target reports that its copy is open or prepared, and routed to."""
         return self.state(self.entry.target) is EntryState.ROUTED
 
     def unknown(self) -> bool:
-        """Tell whether nobody can say what the target runs: no JVM is there that follows plans."""
+        """Return whether it is unknown what the target runs: no JVM is there that follows plans."""
         ack = self.observation.workers.get(self.entry.target)
         return self.dead(self.entry.target) or (ack is not None and ack.error is not None)
 
     def all_routed(self) -> bool:
-        """Tell whether no worker sends to the source any more; a silent one might."""
+        """Return whether no worker sends to the source any more; a silent one might."""
         waited = (slot for slot in self.observation.slots if not self.dead(slot))
         return self.ends_routed() and all(self.state(slot) in _ROUTED for slot in waited)
 
     def all_back(self) -> bool:
-        """Tell whether every live worker routes to the source, and the target's copy is gone.
+        """Return whether every live worker routes to the source, and the target's copy is gone.
 
-        A bystander that cannot follow plans is not awaited: what it still sends to the target goes
-        on from there to where Storm has the executor.
+        The leader does not wait for a bystander that cannot follow plans. The target forwards what
+        it still sends to where Storm has the executor.
         """
         target = self.entry.target
         return all(
@@ -132,16 +132,16 @@ class ObservedEntry:
         )
 
     def quiet(self) -> bool:
-        """Tell whether what was on its way has arrived since all routes have changed."""
+        """Return whether what was on its way has arrived since all routes have changed."""
         since_s = self.progress.routed_s
         return since_s is not None and self.now_s - since_s >= self.timing.close_quiet_s
 
     def closes(self) -> bool:
-        """Tell whether Storm ends the source's worker as soon as Nimbus absorbs the move."""
+        """Return whether Storm ends the source's worker as soon as Nimbus absorbs the move."""
         return not self.observation.staying[self.entry.source]
 
     def awaits_arrival(self) -> bool:
-        """Tell whether the source is to get an executor that Storm does not have there yet."""
+        """Return whether the source is to get an executor that Storm does not have there yet."""
         placed = self.observation.placed.get
         return any(
             other.target == self.entry.source
@@ -178,7 +178,7 @@ def _end_dead(observed: ObservedEntry) -> bool:
 
 
 def _target_dead(observed: ObservedEntry) -> bool:
-    # A source that was restarted says STOPPED: there is nothing left to go back to.
+    # A source that was restarted answers STOPPED: there is nothing left to go back to.
     return (
         observed.dead(observed.entry.target) and observed.state(observed.entry.source) in _HAS_COPY
     )
@@ -190,7 +190,7 @@ def _unsupervised(observed: ObservedEntry) -> bool:
 
 
 def _supervised(observed: ObservedEntry) -> bool:
-    """Tell whether the supervisors of both ends would adopt the new sets."""
+    """Return whether the supervisors of both ends would adopt the new sets."""
     return not _unread(observed)
 
 
@@ -240,7 +240,7 @@ def _unready(observed: ObservedEntry) -> tuple[str, ...]:
 
 
 def who(observed: ObservedEntry, event: str) -> tuple[str, ...]:
-    """Name who was missing when a move had to go back; none where the reason says it."""
+    """Name who was missing when a move had to go back; none where the reason has the name."""
     if event == "limit" and observed.entry.phase is Phase.PREPARE:
         return _unready(observed)
     if event == "unsupervised":
@@ -256,7 +256,7 @@ def who(observed: ObservedEntry, event: str) -> tuple[str, ...]:
 
 
 def _proved(observed: ObservedEntry) -> bool:
-    """Tell whether the source has looked: two copies of its bolts may work at once."""
+    """Return whether the source has looked: two copies of its bolts may work at once."""
     source = observed.observation.workers.get(observed.entry.source)
     if source is not None and source.speaks < PROVES_SINCE:
         return True
@@ -320,13 +320,14 @@ def _stopped(observed: ObservedEntry) -> bool:
 
 
 def _emptied(observed: ObservedEntry) -> bool:
-    """Tell whether the source's worker may end: it hands nothing on, and nothing can reach it."""
+    """Return whether the source's worker may end: it hands nothing on, and nothing can reach it."""
     if observed.awaits_arrival():
         return False
     if observed.status(observed.entry.source) is SlotStatus.UNASSIGNED:
         return True
     if observed.status(observed.entry.source) is SlotStatus.ABSENT:
-        # A JVM that Storm is just starting has not told its process id yet: Storm could not end it.
+        # A JVM that Storm is just starting has not written its process id yet: Storm could not end
+        # it.
         return observed.now_s - observed.progress.since_s >= observed.timing.close_limit_s
     return observed.quiet() and observed.state(observed.entry.source) is EntryState.STOPPED
 
@@ -338,7 +339,7 @@ def _settled(observed: ObservedEntry) -> bool:
 
 
 def _runs_at_target(observed: ObservedEntry) -> bool:
-    """Tell whether the target's copy runs; a worker that Storm starts anew may still open it."""
+    """Return whether the target's copy runs; a worker that Storm restarts may still open it."""
     if not observed.unknown():
         return observed.runs()
     waited_s = observed.now_s - observed.progress.since_s
@@ -355,7 +356,7 @@ def _has_read(observed: ObservedEntry, slot: Slot) -> bool:
 
 
 def _persisted(observed: ObservedEntry) -> bool:
-    """Tell whether both slots would restart with the new sets."""
+    """Return whether both slots would restart with the new sets."""
     for slot, wanted in ((observed.entry.source, False), (observed.entry.target, True)):
         supervisor = observed.observation.supervisor(slot.supervisor)
         if supervisor is None:

@@ -41,12 +41,12 @@ _is_name = re.compile(NAME).match
 
 
 def names_a_node(name: str) -> bool:
-    """Tell whether a name may be the last one of a path in ZooKeeper, as ids of Storm are."""
+    """Return whether a name may be the last one of a path in ZooKeeper, as ids of Storm are."""
     return _is_name(name) is not None and "/" not in name and name not in (".", "..")
 
 
-# The messages below are many, and no value in them leads back to itself: gc=False spares Python's
-# garbage collector from looking at them again and again.
+# The messages below are many, and no value in them leads back to itself. gc=False spares Python's
+# garbage collector from repeated walks over them.
 
 
 class Phase(StrEnum):
@@ -202,8 +202,8 @@ class Base(Struct, frozen=True, gc=False, array_like=True):
 class Entry(Struct, frozen=True, gc=False, rename={"source": "from", "target": "to"}):
     """One move in a plan.
 
-    `opens` is the host of the target if the topology had no worker there; `ordered` says that the
-    workers keep the order of what each task sends the executor.
+    `opens` is the host of the target if the topology had no worker there. `ordered` means that the
+    workers keep the order of the tuples that each task sends to the executor.
     """
 
     id: Name
@@ -234,7 +234,7 @@ class Entry(Struct, frozen=True, gc=False, rename={"source": "from", "target": "
         return self.source if self.phase in SOURCE_OWNS else self.target
 
     def counts(self, assigned_slot: Slot | None, assigned_start_secs: int | None) -> bool:
-        """Tell whether the entry still has a meaning beside Storm's own assignment.
+        """Return whether the entry still changes anything in Storm's own assignment.
 
         Storm assigns the executor to this slot since this time; None if there is no such executor
         or no slot. If false, Storm wins: the entry is then void for everyone.
@@ -340,7 +340,7 @@ class Counters(Struct, frozen=True, gc=False):
 class WorkerAck(Struct, frozen=True, gc=False):
     """The state of one hooked worker; `cluster` to `version` are of the plan it has applied.
 
-    `fault` is the last error that the hooks contained; `error` says why the worker cannot follow
+    `fault` is the last error that the hooks contained; `error` is why the worker cannot follow
     plans, and is None if it can.
     """
 
@@ -410,10 +410,10 @@ class SupervisorAck(Struct, frozen=True, gc=False):
 
 
 class NodeAcks(Struct, frozen=True, gc=False):
-    """The word of the JVMs of one node, as its agent publishes it.
+    """The acks of all JVMs on one node, as its agent publishes them.
 
-    `held` are plans of this node that ZooKeeper has lost; the leader writes them there anew. At the
-    slots `silent` a worker's process is there and has said nothing for long.
+    `held` are plans of this node that ZooKeeper has lost; the leader writes them there again. At
+    the slots `silent` a worker's process is there and has not reported for long.
     """
 
     node: Name
@@ -427,7 +427,7 @@ class NodeAcks(Struct, frozen=True, gc=False):
     silent: tuple[Slot, ...] = ()
 
     def timeless(self) -> NodeAcks:
-        """Leave the times out: a JVM that only says that it is alive is no news."""
+        """Leave the times out: a JVM that only reports that it is alive is no news."""
         workers = tuple(replace(worker, time_ms=0) for worker in self.workers)
         supervisor = self.supervisor and replace(self.supervisor, time_ms=0)
         return replace(self, time_ms=0, workers=workers, supervisor=supervisor)
@@ -446,9 +446,9 @@ class ExecutorLoad(Struct, frozen=True, gc=False):
 class WorkerLoad(Struct, frozen=True, gc=False):
     """The load that one worker measured; a total never falls while an incarnation reports it.
 
-    `traffic` has a `TrafficRow` for each pair of tasks, as JSON: it is most of all that nstorm
-    reads, and only the controller wants it as numbers. `folded` has what the worker sent beside
-    these pairs. A row that was not in the report before was 0 then.
+    `traffic` has a `TrafficRow` for each pair of tasks, as JSON. These rows are most of all that
+    nstorm reads, and only the controller wants them as numbers. `folded` has what the worker sent
+    to other pairs. A row that was not in the report before was 0 then.
     """
 
     topology: Name
@@ -531,9 +531,9 @@ class PlacedExecutor(Struct, frozen=True, gc=False):
 class Publication(Struct, frozen=True, omit_defaults=True, dict=True):
     """A topology as Storm knows it; the hook in Nimbus publishes it when it changes.
 
-    `nodes` is a message of its own in ZooKeeper, one for all topologies. `speaks` is the word
-    of Nimbus, and in a view the lowest of it and the controllers. `mode` is as the topology's own
-    configuration has it, whatever the word.
+    `nodes` is a message of its own in ZooKeeper, one for all topologies. `speaks` is the version of
+    Nimbus, and in a view the lowest of it and the controllers. `mode` is as the topology's own
+    configuration has it, a known mode or not.
     """
 
     topology: Name
@@ -574,9 +574,9 @@ class Nodes(Struct, frozen=True, gc=False):
 
 
 class PublishedTopology(Struct, frozen=True, gc=False):
-    """The word of the hook in Nimbus on an active topology, each time.
+    """The report of the hook in Nimbus on an active topology, each time.
 
-    `plan` is the newest one that it has read; `problem` says why it publishes the topology no more.
+    `plan` is the newest one that it has read; `problem` is why it publishes the topology no more.
     """
 
     topology: Name
@@ -585,7 +585,7 @@ class PublishedTopology(Struct, frozen=True, gc=False):
 
 
 class NimbusReport(Struct, frozen=True, gc=False):
-    """The sign of life of the hook in Nimbus, written after what it publishes."""
+    """The report of the hook in Nimbus on itself, written after what it publishes."""
 
     time_ms: Long
     hooks: Line

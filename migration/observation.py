@@ -1,4 +1,4 @@
-"""One moment of a topology: what Storm, its plan and the answers of its JVMs say together."""
+"""One moment of a topology: Storm, its plan and the answers of its JVMs, put together."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ class SlotStatus(Enum):
     ABSENT = "absent"
     """Storm assigns the slot, and its node's agent sees no hooked worker there."""
     SILENT = "silent"
-    """Storm assigns the slot, and its agent, or a worker whose process is there, says nothing."""
+    """Storm assigns the slot, and its agent, or a worker whose process is there, does not report.
+    """
     UNASSIGNED = "unassigned"
     """Storm has no worker of the topology there."""
 
@@ -45,7 +46,7 @@ class SlotStatus(Enum):
 class Observation:
     """One moment's view of a topology, and what follows from it, worked out once.
 
-    Only what the cluster says whose plans count: `nodes` by supervisor, and `workers`, the
+    Only answers of the cluster whose plans count: `nodes` by supervisor, and `workers`, the
     topology's hooked ones.
     """
 
@@ -59,7 +60,7 @@ class Observation:
     opened: frozenset[Slot]  # where supervisors keep a worker that Storm need not assign
     slots: frozenset[Slot]  # where Storm has put executors, and those that the plan opens
     live: tuple[Slot, ...]  # those with a hooked worker, sorted
-    hooked: tuple[Slot, ...]  # and of those the ones whose supervisor has the hooks, too
+    hooked: tuple[Slot, ...]  # and of those the ones whose supervisor also has the hooks
     # How many executors stay in each slot, as no move takes them away. A departure counts at once,
     # an arrival only when Storm has the executor there: until then its move may be undone.
     staying: Counter[Slot]
@@ -73,7 +74,7 @@ class Observation:
 
     @classmethod
     def of(cls, publication: Publication, plan: Plan, fresh: Iterable[NodeAcks]) -> Observation:
-        """Sort what the nodes say; `fresh` answers are at most `Timing.ack_fresh_s` old.
+        """Sort the answers of the nodes; `fresh` ones are at most `Timing.ack_fresh_s` old.
 
         Nodes that still follow another cluster do not count, nor what a JVM has read of it.
         """
@@ -127,21 +128,21 @@ class Observation:
         return SlotStatus.SILENT if node is None or slot in node.silent else SlotStatus.ABSENT
 
     def unheard(self, slot: Slot) -> str:
-        """Say who at a slot that is not in `hooked` has not said that it has the hooks."""
+        """Name the process at a slot that is not in `hooked` that has not reported hooks."""
         if slot.supervisor not in self.nodes:
             return f"no recent report from the agent for {slot}"
         if slot in self.nodes[slot.supervisor].silent:
-            return f"the worker at {slot} is there and has said nothing for a minute"
+            return f"the process of the worker at {slot} runs, but has not reported for a minute"
         # Stock supervisors kill a worker whose set of executors changes.
         which = "supervisor of" if slot in self.workers else "worker at"
-        return f"the {which} {slot} has not said that it has the hooks"
+        return f"the {which} {slot} has not reported that it has the hooks"
 
     def supervisor(self, name: str) -> SupervisorAck | None:
         node = self.nodes.get(name)
         return None if node is None else node.supervisor
 
     def has_read(self, supervisor: str, stamp: PlanVersion) -> bool:
-        """Tell whether a supervisor has read this plan of the topology, or a newer one."""
+        """Return whether a supervisor has read this plan of the topology, or a newer one."""
         ack = self.supervisor(supervisor)
         if ack is None or ack.cluster != self.plan.cluster:
             return False
@@ -149,7 +150,7 @@ class Observation:
         return any(read.topology == topology and read.stamp >= stamp for read in ack.plans)
 
     def gone(self, slot: Slot) -> bool:
-        """Tell whether Storm has given up the slot and its whole node."""
+        """Return whether Storm has given up the slot and its whole node."""
         unknown = slot.supervisor not in self.publication.hosts
         return unknown and self.status(slot) is SlotStatus.UNASSIGNED
 
@@ -182,4 +183,4 @@ def _cannot_close(speaks: tuple[int, str], silent: frozenset[Slot]) -> str | Non
     version, who = speaks
     if version < CLOSES_SINCE:
         return f"{who} speaks version {version} of the protocol, and that needs {CLOSES_SINCE}"
-    return f"the worker at {min(silent)} has not said that it has the hooks" if silent else None
+    return f"the worker at {min(silent)} has not reported that it has the hooks" if silent else None

@@ -1,14 +1,14 @@
 """The protocol of a move as a pure machine: what is seen goes in, the next plan comes out.
 
 Invariant: at every moment each executor has exactly one owner that every worker agrees on or can
-reach, the owner has a copy that runs or a queue that holds its tuples, and no copy runs elsewhere
-than at an end of its move. So any mix of two successive phases among the workers is consistent, a
-step may be taken again, and a phase that others may have applied is left only by a step that is
+reach. The owner has a copy that runs or a queue that holds its tuples. No copy runs elsewhere than
+at an end of its move. So any mix of two successive phases among the workers is consistent, and a
+step may be taken again. A phase that others may have applied is left only by a step that is
 consistent with both.
 
-The machine reads no clock and keeps nothing: the caller holds the `HeldPlan`, writes the plan of a
-`Step` with a compare-and-set, and takes the step's held plan once that has worked. After any other
-result it reads the plan again and resumes from it; every phase can be resumed by any leader.
+The machine reads no clock and keeps nothing. The caller holds the `HeldPlan`, and writes the plan
+of a `Step` with a compare-and-set. Once that has worked it takes the step's held plan. After any
+other result it reads the plan again and resumes from it; every phase can be resumed by any leader.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def following(plan: Plan, entries: tuple[Entry, ...], epoch: int) -> Plan:
 
 
 def resume(plan: Plan, epoch: int, now_s: float) -> HeldPlan:
-    """Take a plan over, from the store or from an earlier leader; all limits start anew.
+    """Take a plan over, from the store or from an earlier leader; all limits restart.
 
     The epoch is that of this leader; `now_s` are monotonic seconds.
     """
@@ -122,11 +122,11 @@ def step(
     now_s: float,
     timing: Timing,
 ) -> Step:
-    """Look once at everything and say what to write; `now_s` are monotonic seconds.
+    """Look once at everything and return what to write; `now_s` are monotonic seconds.
 
     `fresh_acks` are of all nodes and at most `timing.ack_fresh_s` old. In an inactive topology only
-    what stands still goes on; nothing does while an entry is of a later version: who wrote it has
-    to end it.
+    moves whose copies stand still go on. None goes on while an entry is of a later version: a
+    controller of that version has to end it.
     """
     entries = held_plan.plan.entries
     known = all(entry.understood for entry in entries)
@@ -143,7 +143,7 @@ def step(
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """One entry after a look: None as the next entry says that it leaves."""
+    """One entry after a look: None as the next entry means that it leaves."""
 
     before: Entry
     after: Entry | None

@@ -13,7 +13,7 @@ MOST_LOST_EPOCHS = 10_000
 
 
 def credible(epoch: int, newest: int) -> bool:
-    """Tell whether a leader may have had an epoch, where ZooKeeper knows of the newest.
+    """Return whether a leader may have had an epoch, given the newest that ZooKeeper has.
 
     To regain an epoch takes a write for each; one that is out of reach would lock out every leader.
     """
@@ -42,7 +42,7 @@ class KnownPlan:
     ) -> KnownPlan:
         """Gather what the nodes of a cluster hold, and what they and Nimbus have read.
 
-        `newest` is the epoch of ZooKeeper; what is not credible beside it does not count.
+        `newest` is the epoch of ZooKeeper; an epoch that is not credible against it does not count.
         """
         nodes = [node for node in acks if node.cluster == cluster]
         held = [
@@ -67,9 +67,9 @@ class KnownPlan:
         )
 
     def lost(self, stored: Plan | None, there: bool) -> str | None:
-        """Say what is wrong with the plan in ZooKeeper, None if it is the newest.
+        """Return what is wrong with the plan in ZooKeeper, None if it is the newest.
 
-        `stored` is None if it cannot be read; `there` tells whether its node is there.
+        `stored` is None if it cannot be read; `there` is whether its node exists.
         """
         if stored is None:
             if there:

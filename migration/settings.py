@@ -24,7 +24,7 @@ class Kind(StrEnum):
     COUNT = "whole number"
     CHOICE = "one of a few words"
     NAMES = "list of names"
-    WORDS = "a word for each component"
+    WORDS = "a value for each component"
     LISTS = "a list of names for each component"
     SWITCH = "true or false"
     FOLDER = "directory, or off"
@@ -56,7 +56,7 @@ class Setting:
     # Of a `CHOICE` or of `WORDS`; empty where only the reader knows them, as it knows its policies.
     choices: tuple[str, ...] = ()
     tunable: bool = False  # whether a sweep may vary it
-    tried: tuple[Any, ...] = ()  # the values of a sweep that is not told which
+    tried: tuple[Any, ...] = ()  # the values of a sweep by default
     only_for: str = ""  # the only policy that reads it
 
     def read(self, value: Any, choices: Sequence[str] = ()) -> Any:
@@ -115,20 +115,20 @@ _TPS = "tuples/s"
 # fmt: off
 SETTINGS: tuple[Setting, ...] = (
     Setting("mode", Kind.CHOICE, "advise",
-        "The mode of a topology for which neither `nstorm mode` nor `topology.nstorm.mode` in its "
-        "own configuration has set one: `observe` only measures, "
-        "`advise` also says what the controller would do, `approve` does it once you have typed "
-        "`nstorm approve`, `auto` does it.",
+        "The mode of a topology without a mode of its own, from `nstorm mode` or from "
+        "`topology.nstorm.mode` in its configuration. `observe` only measures. `advise` also "
+        "shows the moves that the controller would make. `approve` makes them after `nstorm "
+        "approve`, and `auto` makes them at once.",
         choices=("observe", "advise", "approve", "auto")),
     Setting("mode.max", Kind.CHOICE, None,
-        "How far a topology may go by `topology.nstorm.mode` in its own configuration; a mode that "
-        "goes less far it may always choose.",
-        choices=("observe", "advise", "approve", "auto"), unset="as far as `nstorm.mode`"),
+        "The most far-reaching mode that `topology.nstorm.mode` in a topology's own configuration "
+        "may set. A mode that goes less far is always allowed.",
+        choices=("observe", "advise", "approve", "auto"), unset="that of `nstorm.mode`"),
     Setting("policy", Kind.CHOICE, "gather",
         "The policy that decides; `nstorm decide --help` lists the names.",
         tunable=True, tried=("gather", "otd")),
     Setting("load.high", Kind.NUMBER, 0.85,
-        "Above this share of its CPU a worker is overloaded, and is relieved.",
+        "Above this share of its CPU a worker is overloaded, and the policy relieves it.",
         least=0.01, most=1.0, tunable=True, tried=(0.6, 0.7, 0.8, 0.85, 0.9, 0.95)),
     Setting("load.low", Kind.NUMBER, 0.6,
         "A worker at or below this share of its CPU is low. It may not exceed `load.high`, and "
@@ -139,91 +139,91 @@ SETTINGS: tuple[Setting, ...] = (
         "executors, more than 40, the share is multiplied by 40 / E.",
         most=1.0, tunable=True, tried=(0.0, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05)),
     Setting("asc.threshold.tps", Kind.NUMBER, None,
-        "The same threshold as an absolute number; where it is set, `asc.threshold` is not read.",
+        "The same threshold as an absolute number. Where it is set, `asc.threshold` has no effect.",
         unit=_TPS, unset="`asc.threshold` counts", tunable=True),
     Setting("target.gain", Kind.NUMBER, 0.025,
-        "A placement is adopted only if it gains more than this share of what crosses today, and "
-        "more than twice this share while the loads jitter.",
+        "A placement is adopted only if it gains more than this share of today's weighted traffic "
+        "between workers. While the loads jitter, it has to gain more than twice this share.",
         most=1.0, only_for="gather"),
     Setting("target.move.price", Kind.NUMBER, 0.01,
-        "The price of moving every executor, as a share of what crosses today; twice this share "
-        "while the loads jitter.",
+        "The price of moving every executor, as a share of today's weighted traffic between "
+        "workers. It is twice this share while the loads jitter.",
         most=1.0, only_for="gather"),
     Setting("target.fill", Kind.NUMBER, 0.95,
-        "How much of `load.high` a placement may use of a worker.",
+        "The part of `load.high` that a placement may use of a worker.",
         least=0.1, most=1.0, only_for="gather"),
     Setting("weight.node", Kind.NUMBER, 0.8,
-        "What a tuple between two nodes counts when moves are compared. One of the two weights "
+        "The weight of a tuple between two nodes when moves are compared. One of the two weights "
         "must be above 0.",
         tunable=True),
     Setting("weight.worker", Kind.NUMBER, 0.2,
-        "What a tuple between two workers counts when moves are compared.", tunable=True),
+        "The weight of a tuple between two workers when moves are compared.", tunable=True),
     # Longer than twenty cycles: noise brings fewer executors back to the node they left.
     Setting("cooldown.executor.secs", Kind.NUMBER, 105.0,
-        "How long an executor rests after a move; from the second on that was undone, twice as "
-        "long each time, up to a day.",
+        "How long an executor is in cool-down after a move. From the second move on that was "
+        "undone, the time doubles with each, up to a day.",
         unit="s", tunable=True, tried=(15, 30, 60, 105, 240, 600)),
     Setting("min.age.secs", Kind.NUMBER, 0.0,
-        "How long decisions let an executor stay after Storm has started it: with its topology, by "
-        "a rebalance, or in place of a dead worker's. Storm's own start time counts.",
+        "Decisions do not move an executor for this time after Storm has started it: with its "
+        "topology, by a rebalance, or after its worker died. Storm's own start time counts.",
         unit="s", unset="none"),
     Setting("cycle.secs", Kind.NUMBER, 5.0,
-        "The controller decides once in this time.",
+        "The time between two decisions.",
         unit="s", least=0.1, most=3600.0, tunable=True, tried=(2, 5, 10, 20, 60)),
     Setting("load.ewma", Kind.NUMBER, 0.3,
         "The weight of the newest load report in the moving average.",
         least=0.01, most=1.0, tunable=True, tried=(0.1, 0.2, 0.3, 0.5, 1.0)),
     Setting("max.moves.per.cycle", Kind.COUNT, 1,
         "The most moves that the whole cluster may have between PREPARE and STOP at a time, and "
-        "the most of one decision. Executors that take each other's places begin at once; more "
-        "than this many only while nothing else is under way.",
+        "the most of one decision. Executors that exchange their places begin at once. An "
+        "exchange may exceed this number only while no other move is under way.",
         least=1, most=1000, tunable=True, tried=(1, 2, 4)),
     Setting("max.moves.per.hour", Kind.COUNT, None,
-        "The most moves that begin in the whole cluster within an hour, with those of operators. "
-        "The last decision may exceed it. The history that is counted has 200 moves.",
+        "The most moves that begin in the whole cluster within an hour, including those of "
+        "operators. The last decision may exceed it. The history has the last 200 moves.",
         least=1, most=200, unset="no limit"),
     Setting("max.moves.per.host.hour", Kind.COUNT, None,
         "The same for the moves from or to one host.",
         least=1, most=200, unset="no limit"),
     Setting("windows", Kind.NAMES, (),
-        "When decisions may begin moves: five fields of cron, which name the open minutes, and a "
-        "zone, such as `* 2-4 * * MON-FRI Europe/Berlin` for each night from 2 to 5.",
+        "When decisions may begin moves. Five fields of cron name the open minutes, and a zone "
+        "follows, such as `* 2-4 * * MON-FRI Europe/Berlin` for each night from 2 to 5.",
         unset="always"),
     Setting("worker.cpu.capacity", Kind.NUMBER, None,
         "The CPU of every worker.",
         unit="cores", least=0.01,
         unset="`supervisor.cpu.capacity` / 100, divided by the slots in use on the node"),
     Setting("link.capacity.tps", Kind.NUMBER, None,
-        "What a link between two nodes carries, for the head-room.",
+        "The capacity of a link between two nodes, for the head-room.",
         unit=_TPS, least=0.01, unset="the head-room is that of the CPU alone"),
     Setting("lazy.kill.ms", Kind.COUNT, 2000,
         "A source that still has work after this time is stopped, and its queue is handed on.",
         unit="ms", most=3_600_000),
     Setting("prepare.limit.secs", Kind.NUMBER, 20.0,
-        "How long a move waits until the executor is built and prepared at its target; then it is "
-        "undone.",
+        "How long a move waits until the executor is built and prepared at its target. After that "
+        "it is undone.",
         unit="s", least=1.0, most=3600.0),
     Setting("excluded.topologies", Kind.NAMES, (),
-        "Names or ids of topologies that are never touched.", unset="none"),
+        "Names or ids of topologies that nstorm never changes.", unset="none"),
     Setting("excluded.components", Kind.NAMES, (),
         "Components whose executors are never moved.", unset="none"),
     Setting("excluded.hosts", Kind.NAMES, (),
-        "Hosts from which and to which nothing is moved; in a snapshot, ids of nodes.",
+        "Hosts from which and to which no executor is moved. In a snapshot, ids of nodes.",
         unset="none"),
     Setting("journal.dir", Kind.FOLDER, "",
         "Where the controller writes its journal; `off` for none.",
         unset="`storm.local.dir`/nstorm-journal"),
     Setting("journal.days", Kind.NUMBER, 14.0,
-        "The controller deletes what is older in the journal.", unit="days", least=0.01),
+        "The controller deletes older parts of the journal.", unit="days", least=0.01),
     Setting("journal.size.mb", Kind.NUMBER, 1024.0,
-        "The controller deletes the oldest of the journal where it has more than this.",
+        "The controller deletes the oldest parts of the journal above this size.",
         unit="MB", least=1.0),
     Setting("metrics.port", Kind.COUNT, None,
         "The port where the controller serves `/metrics`, `/healthz` and `/readyz`.",
         least=1, most=65535, unset="nothing listens"),
     Setting("metrics.host", Kind.TEXT, "localhost",
         "The address or host name where controller and agent serve their metrics; `0.0.0.0` is "
-        "every address of the machine. Whoever reaches it may read them."),
+        "every address of the machine. Everybody who reaches it can read them."),
     Setting("aniello.alpha", Kind.NUMBER, 0.0,
         "Policies `aniello-*`: 0 puts equally many executors into each worker, 1 lets nearly all "
         "go into one.",
@@ -236,7 +236,7 @@ SETTINGS: tuple[Setting, ...] = (
         "Policy `aniello-online`: the most CPU of a worker, as a multiple of the mean.",
         least=1.0, unset="no limit"),
     Setting("agent.sync.secs", Kind.NUMBER, 3.0,
-        "How often the agent reads its plans in ZooKeeper, should a watch fail.",
+        "How often the agent reads its plans in ZooKeeper, in case a watch fails.",
         Reader.AGENT, unit="s", least=0.1, most=3600.0),
     Setting("load.secs", Kind.NUMBER, None,
         "How often the agent reports the load of its node; a new leader gets a report sooner.",
@@ -249,38 +249,39 @@ SETTINGS: tuple[Setting, ...] = (
         "Where the LMDB files of agent and hooks are; the hooks also read it.",
         Reader.AGENT, unset="`storm.local.dir`/nstorm"),
     Setting("supervisor.id", Kind.TEXT, None,
-        "The id of this node's supervisor.", Reader.AGENT, unset="as the supervisor says"),
+        "The id of this node's supervisor.", Reader.AGENT,
+        unset="the id that the node's JVMs report"),
     Setting("worker.poll.ms", Kind.COUNT, 50,
-        "How often a worker looks at the plan.", Reader.HOOKS, unit="ms", least=1, most=60_000),
+        "How often a worker reads the plan.", Reader.HOOKS, unit="ms", least=1, most=60_000),
     Setting("cleanup", Kind.NAMES, (),
-        "Components whose `cleanup()` is called when an executor has moved away; the key may "
-        "also stand in the topology's own configuration.",
+        "Components whose `cleanup()` is called when an executor has moved away. The key may also "
+        "stand in the topology's own configuration.",
         Reader.HOOKS, unset="none"),
     Setting("move", Kind.WORDS, MappingProxyType({}),
-        "How executors of a component move: `live` also if its bolt keeps something, which the "
-        "new copy then lacks, `carry` with the fields of `state` whatever else its code does, "
-        "`drain` once its bolt keeps no tuple and then without what else it keeps, `renew` where "
-        "its source ends before the new copy opens what it needs, or `never`; the key "
-        "may also stand in the topology's own configuration.",
+        "How executors of a component move. `live`: also if its bolt keeps state, which the new "
+        "copy then lacks. `carry`: with the fields of `state`, whatever else its code does. "
+        "`drain`: once its bolt keeps no tuple, and without its other state. `renew`: its source "
+        "ends before the new copy opens its resources. `never`: its executors stay. The key may "
+        "also stand in the topology's own configuration.",
         Reader.HOOKS,
-        unset="as what it keeps says", choices=("live", "carry", "drain", "renew", "never")),
+        unset="as its state requires", choices=("live", "carry", "drain", "renew", "never")),
     Setting("state", Kind.LISTS, MappingProxyType({}),
         "The fields of a component's bolt that travel when it moves, or that hold tuples if it is "
-        "drained; the key may also stand in the topology's own configuration.",
-        Reader.HOOKS, unset="those that its code changes"),
+        "drained. The key may also stand in the topology's own configuration.",
+        Reader.HOOKS, unset="the fields that its code changes"),
     Setting("state.classes", Kind.NAMES, (),
-        "Classes, or packages with `.*` behind them, whose objects may travel although the type "
-        "of no field leads to them; the key may also stand in the topology's own configuration.",
+        "Classes, or packages that end in `.*`, whose objects may travel although no field's type "
+        "leads to them. The key may also stand in the topology's own configuration.",
         Reader.HOOKS, unset="none"),
     Setting("state.rehearsed", Kind.SWITCH, False,
-        "Whether a worker rehearses a transfer before the pause of its first moves with state: it "
+        "Whether a worker rehearses a transfer before the pause of its first moves with state. It "
         "writes and reads a map, and sends zeros ahead of its first large state. A rehearsal "
         "takes 0.1 s of CPU and 40 MB of heap, and the first large state travels twice. The key "
         "may also stand in the topology's own configuration.",
         Reader.HOOKS),
     Setting("vetoes", Kind.SWITCH, False,
-        "Whether a decision on a file keeps the rules of a live run: an executor that has moved "
-        "rests, and a worker without executors is a free slot.",
+        "Whether a decision on a file keeps the rules of a live run. An executor that has moved "
+        "is then in cool-down, and a worker without executors is a free slot.",
         Reader.DECIDE),
 )
 # fmt: on
@@ -288,7 +289,7 @@ DEFAULT: Mapping[str, Any] = MappingProxyType({row.key: row.default for row in S
 TRIED: Mapping[str, tuple[Any, ...]] = MappingProxyType(
     {row.key: row.tried for row in SETTINGS if row.tried}
 )
-# Those that a sweep varies without being told come first, also where changes are listed.
+# Those that a sweep varies by default come first, also where changes are listed.
 TUNABLE = (*TRIED, *(row.key for row in SETTINGS if row.tunable and not row.tried))
 
 
@@ -370,7 +371,7 @@ def unknown(given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def wrong(given: Mapping[str, Any], choices: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Say what is wrong with each value that cannot be; `choices` as in `values`."""
+    """Return what is wrong with each value that cannot be; `choices` as in `values`."""
     for row in SETTINGS:
         try:
             values({row.key: given[row.key]} if row.key in given else {}, (row.reader,), choices)
@@ -383,10 +384,12 @@ def _shown(key: str) -> str:
 
 
 def nested(key: str, value: Any) -> str:
-    """Say how to write a key that holds others."""
+    """Return how to write a key that holds others."""
     flat, inmost = key, value
     while isinstance(inmost, dict) and inmost:
         name, inmost = next(iter(inmost.items()))
         flat = f"{flat}.{_shown(str(name))}"
-    told = f"{flat}: {json.dumps(inmost, default=str)}" if flat != key else f"{PREFIX}mode: advise"
-    return f"{key}: keys within keys are not read; write each flat, like Storm's own: {told}"
+    example = (
+        f"{flat}: {json.dumps(inmost, default=str)}" if flat != key else f"{PREFIX}mode: advise"
+    )
+    return f"{key}: keys within keys are not read; write each flat, like Storm's own: {example}"

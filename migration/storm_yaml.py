@@ -13,7 +13,7 @@ from migration.settings import PREFIX, SETTINGS, Reader, nested, refuse_unknown
 
 T = TypeVar("T")
 
-# Where Storm keeps its own nodes in ZooKeeper unless told otherwise.
+# Where Storm keeps its own nodes in ZooKeeper by default.
 STORM_ROOT = "/storm"
 
 
@@ -46,12 +46,12 @@ def load(text: str) -> Any:
 
 
 def problem(error: OSError | UnicodeDecodeError | yaml.YAMLError) -> str:
-    """Say in one line why a file cannot be read, and in which of its lines that shows."""
+    """Return in one line why a file cannot be read, and in which of its lines that shows."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        said = f"line {error.problem_mark.line + 1}: {error.problem}"
+        message = f"line {error.problem_mark.line + 1}: {error.problem}"
         if error.context and error.context_mark is not None:
-            said += f", {error.context} that begins in line {error.context_mark.line + 1}"
-        return said
+            message += f", {error.context} that begins in line {error.context_mark.line + 1}"
+        return message
     return getattr(error, "strerror", None) or " ".join(str(error).split())
 
 

@@ -68,8 +68,8 @@ def rows(page: str, heading: str) -> list[list[str]]:
 def needed_versions(page: str) -> dict[Way, int]:
     """Read the version that a move of each way needs: its own, and that of every phase it has.
 
-    A move may come through each of its phases, so whoever takes part has to understand them all.
-    Only one that opens a slot has OPEN, too.
+    A move may come through each of its phases, so every process that takes part has to understand
+    them all. OPEN is a phase only of moves that open a slot.
     """
     needed = {Way(name): int(since) for name, _, since in rows(page, "Ways")}
     for *_, ways, since in rows(page, "Phases"):

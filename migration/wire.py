@@ -31,7 +31,7 @@ from migration.model import (
     WorkerLoad,
 )
 
-# The version of the protocol that is understood here; PROTOCOL.md says what came when.
+# The version of the protocol that is understood here; PROTOCOL.md has the changes of each version.
 SPEAKS = 2
 
 ROOT = "/nstorm"
@@ -175,8 +175,8 @@ def decode(kind: type[M], data: bytes) -> M:
     """Read a message, compressed or not.
 
     Keys that are not known are passed over, and of a key that stands twice the last one counts. A
-    `WireError` names the field: if it is no JSON, if a field without a default is missing, if one
-    is of a wrong type, or if the values cannot be (two entries of one executor).
+    `WireError` names the field. The bytes are then no JSON, or a field without a default is missing
+    or of a wrong type. Or the values contradict each other (two entries of one executor).
     """
     name = kind.__name__
     try:
@@ -196,9 +196,9 @@ _WRONG_KIND = re.compile(r"Expected `(.+)`, got `(.+)`")
 _MISSING = re.compile(r"Object missing required field `(.+)`")
 
 
-def _refusal(name: str, said: str) -> WireError:
+def _refusal(name: str, message: str) -> WireError:
     """Name the field first, as ``Plan.epoch: is str, not int``."""
-    problem, _, path = said.partition(" - at `$")
+    problem, _, path = message.partition(" - at `$")
     where = name + path.removesuffix("`")
     if "matching regex" in problem:
         return WireError(where, "is no name of at most 512 characters that can be printed")

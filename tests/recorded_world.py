@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from controller.config import Config, build
-from controller.cycle import Memory, Seen, cycle, failed
+from controller.cycle import CycleInput, Memory, cycle, failed
 from controller.journal.record import from_line
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Bounds, Writer
@@ -85,7 +85,7 @@ class Recorded:
     memory: Memory = field(default_factory=Memory)
     searching: dict[str, tuple[int, Answer]] = field(default_factory=dict)
 
-    def look(self) -> Seen:
+    def look(self) -> CycleInput:
         seen = replace(self.world.seen(), epoch=self.epoch)
         if self.epoch is None:  # who waits looks at nothing
             seen = replace(seen, topologies=(), loads=())

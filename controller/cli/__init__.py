@@ -15,8 +15,8 @@ def run_agent(arguments: Sequence[str]) -> int:
 def run_controller(arguments: Sequence[str]) -> int:
     """Run the controller; of several, one leads, the others wait."""
     # It has to lead within seconds, on a tenth of a core too. It loads no other command and no
-    # typer; numpy starts no thread for products of matrices, which no decision asks for; and
-    # structlog writes tracebacks without rich.
+    # typer. numpy starts no thread for products of matrices, which no decision asks for. structlog
+    # writes tracebacks without rich.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     sys.modules.setdefault("rich", None)  # type: ignore[arg-type]
     import controller.cli.daemons  # noqa: PLC0415
@@ -41,7 +41,7 @@ VERBS: Mapping[str, Callable[[Sequence[str]], int]] = {
 
 
 def main() -> None:
-    """Run the command line, and say what to install where a package is missing."""
+    """Run the command line, and print what to install where a package is missing."""
     verb = "".join(sys.argv[1:2])
     try:
         if verb in VERBS:

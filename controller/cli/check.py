@@ -20,7 +20,7 @@ from controller.output import Output, OutputOption
 from migration import jar as hooks
 
 MAIN = "nstorm.check.CheckTopology"
-# It judges for 5 s of CPU a component at most, prepares for 10 s, and ends by itself.
+# The JVM judges for 5 s of CPU a component at most, prepares for 10 s, and ends.
 LIMIT_S = 1800
 LAST_LINES = 20
 
@@ -35,15 +35,15 @@ def check_topology(
     main_class: Annotated[
         str,
         typer.Option(
-            "--class", metavar="CLASS", help="Its main class; by default what its manifest says."
+            "--class", metavar="CLASS", help="Its main class. By default that of its manifest."
         ),
     ] = "",
     prepare: Annotated[
         bool,
         typer.Option(
             "--prepare",
-            help="Call prepare() of each bolt, as a worker does before it reads a bolt. It may "
-            "connect to what the bolt connects to.",
+            help="Call prepare() of each bolt, as a worker does before it reads a bolt. The call "
+            "may open the bolt's connections.",
         ),
     ] = False,
     storm_home: Annotated[
@@ -51,7 +51,7 @@ def check_topology(
         typer.Option(
             envvar="STORM_HOME",
             metavar="DIR",
-            help="Where Storm is, with lib/ and conf/; by default that of storm on the path.",
+            help="Storm's folder, with lib/ and conf/. By default that of storm on the path.",
         ),
     ] = None,
     storm_lib: Annotated[
@@ -59,11 +59,12 @@ def check_topology(
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say how the components of a topology would move.
+    """Show how the components of a topology would move.
 
-    And what to declare where one stays. Runs the main class of the jar, takes what it submits,
-    and sends nothing to a cluster. What a bolt keeps is known once it is prepared: without
-    --prepare its verdict is a first guess. docs/moves.md has the ways.
+    For a component that stays, show what to declare. The command runs the main class of the jar and
+    takes the topology that it submits. It sends nothing to a cluster. Only after prepare() is it
+    known what a bolt keeps: without --prepare the verdict is a first guess. docs/moves.md has the
+    ways.
     """
     named = main_class or _main_class(jar)
     found = _run(_class_path(jar, storm_home, storm_lib), named, prepare, main_args or [])
@@ -120,25 +121,25 @@ def _run(
         raise CommandError("there is no java; install a Java of 17 or later, or set JAVA_HOME")
     command = [java, f"-javaagent:{hooks.path()}", "-cp", class_path, MAIN]
     command += [main_class, "prepare" if prepare else "read", *main_args]
-    with tempfile.TemporaryFile("w+") as said:
+    with tempfile.TemporaryFile("w+") as errors:
         try:
             done = subprocess.run(
                 command,
                 stdout=subprocess.PIPE,
-                stderr=said,
+                stderr=errors,
                 text=True,
                 timeout=LIMIT_S,
                 check=False,
             )
         except subprocess.TimeoutExpired:
             raise CommandError(f"its JVM has not ended after {LIMIT_S} s") from None
-        said.seek(0)
-        lines = said.read().splitlines()
+        errors.seek(0)
+        lines = errors.read().splitlines()
     last = [_plain(one) for one in lines if not one.startswith("nstorm: hooks ")][-LAST_LINES:]
     try:
         found: Mapping[str, Any] = json.loads(done.stdout)
     except ValueError:
-        raise CommandError("\n".join(["its JVM gave no answer; it said:", *last])) from None
+        raise CommandError("\n".join(["its JVM gave no answer; it printed:", *last])) from None
     if found["error"] and last:
         typer.echo("\n".join(last), err=True)
     return found
@@ -164,4 +165,4 @@ def _print(topologies: Sequence[Mapping[str, Any]]) -> None:
             table.add_row(*(Text(_plain(cell)) for cell in cells))
         console.print(table)
     if any(one["guess"] for topology in topologies for one in topology["components"]):
-        print("?: a first guess; --prepare prepares bolts, and what they keep shows at a move")
+        print("?: a first guess; --prepare makes a better one, and a move looks at the bolt itself")

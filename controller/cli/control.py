@@ -33,17 +33,17 @@ def mode(
     words: Annotated[
         list[str],
         typer.Argument(
-            metavar="[TOPOLOGY] MODE", help="observe, advise, approve, auto; default unsets."
+            metavar="[TOPOLOGY] MODE", help="observe, advise, approve, auto; default removes it."
         ),
     ],
     conf: Conf,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Set how far the controller goes by itself.
+    """Set how far the controller goes without an operator.
 
-    Without a topology it is for all that this command has set none for. It holds over restarts, new
-    leaders, and new submissions under the same name, and comes before the topology's own
-    configuration.
+    Without TOPOLOGY the mode is for every topology without a mode of its own from this command. It
+    persists over restarts, new leaders, and new submissions under the same name. It takes
+    precedence over the topology's own configuration.
     """
     chosen = words[-1]
     if len(words) > 2 or chosen not in (*Mode, "default"):
@@ -71,16 +71,16 @@ def mode(
             "mode": chosen,
             "now": [{"topology": of, "mode": m, "by": by} for of, (m, by) in now.items()],
         },
-        f"{name or 'every topology for which nstorm mode has set none'}: {chosen}",
+        f"{name or 'every topology without a mode of its own'}: {chosen}",
         *(f"{of} is in mode {' by '.join(found)}" for of, found in now.items()),
     )
 
 
 def approve(proposal: ProposalId, conf: Conf, output: OutputOption = Output.TABLE) -> None:
-    """Begin exactly the moves of a proposal, or say what has changed.
+    """Begin exactly the moves of a proposal, or refuse with the reason.
 
-    It may be approved for 10 minutes after it was last shown, as long as its moves may be made and
-    fit, and the policy still wants to move something.
+    A proposal can be approved for 10 minutes after it was last shown. Its moves must still be
+    allowed and fit, and the policy must still want a move.
     """
     with connected(conf) as session:
         found, now = _proposal(session, proposal)
@@ -99,7 +99,7 @@ def approve(proposal: ProposalId, conf: Conf, output: OutputOption = Output.TABL
 
 
 def reject(proposal: ProposalId, conf: Conf, output: OutputOption = Output.TABLE) -> None:
-    """Let the executors of a proposal stay where they are for a day."""
+    """Reject a proposal: its executors stay where they are for a day."""
     now_s = time.time()
     with connected(conf) as session:
         heeded(session, "nstorm reject")
@@ -124,7 +124,7 @@ def _proposal(session: Session, proposal: str) -> tuple[Proposal, CycleStatus]:
     status = read(session)
     found = status.proposals.get(proposal)
     if found is None:
-        raise CommandError(f"no proposal {proposal} waits; `nstorm status` shows those that do")
+        raise CommandError(f"no proposal {proposal} waits; `nstorm status` lists the proposals")
     none = CycleStatus(outcome="not seen", reason="the last cycle had no such topology")
     return found, status.cycle_of.get(found.topology, none)
 
@@ -138,7 +138,7 @@ def pause(
 ) -> None:
     """Stop automatic moves.
 
-    Those under way come to their end; `nstorm move` still works.
+    Moves under way continue, and `nstorm move` still works.
     """
     until_s = time.time() + seconds("--for", lasting) if lasting else None
     with connected(conf) as session:
@@ -155,9 +155,9 @@ def freeze(
     reason: Reason = "frozen",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Block all new moves until then, those of operators too.
+    """Block all new moves, including manual ones, until a time.
 
-    `nstorm resume` ends it.
+    `nstorm resume` ends the freeze.
     """
     until_s = unix_s("--until", until, 0.0)
     if until_s <= time.time():
@@ -170,7 +170,7 @@ def freeze(
 
 
 def resume(conf: Conf, topology: Topology = "", output: OutputOption = Output.TABLE) -> None:
-    """Let decisions begin moves again.
+    """Allow automatic moves again.
 
     Without --topology this ends all pauses and the freeze.
     """
@@ -201,7 +201,7 @@ def _name(views: list[TopologyView], topology: str) -> str:
 def _tell_pause(
     output: Output, pause: Pause, what: str, views: list[TopologyView], name: str
 ) -> None:
-    """Say what does not begin any more, and what is still moving."""
+    """Print what is paused, and the moves that still run."""
     chosen = [view for view in views if name in (EVERYWHERE, view.publication.name)]
     moving = [
         {"topology": t, "executor": str(e.executor), "phase": str(e.phase)}

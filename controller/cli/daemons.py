@@ -33,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         "nstorm controller",
         description="Run the controller; of several, one leads, the others wait.\n\n"
-        "It steps down at once when ZooKeeper does not answer, and begins anew in another\n"
+        "It steps down at once when ZooKeeper does not answer, and starts again in another\n"
         "session when its own is lost. Moves under way stay in the plan for the next leader.",
         epilog="  Example:\n    nstorm controller --conf storm.yaml --mode auto",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -41,7 +41,9 @@ def main(arguments: Sequence[str]) -> int:
     )
     text = "the storm.yaml of this node, with its nstorm.* keys"
     parser.add_argument("--conf", type=Path, required=True, metavar="FILE", help=text)
-    text = "how far it goes by itself; by default nstorm.mode of the storm.yaml, else advise"
+    text = (
+        "how far it goes without an operator; by default nstorm.mode of the storm.yaml, else advise"
+    )
     parser.add_argument("--mode", choices=[mode.value for mode in Mode], help=text)
     given = parser.parse_args(arguments)
     log_to_stderr()

@@ -59,16 +59,17 @@ def decide(
             "--set",
             metavar="KEY=VALUE",
             help="A setting by its key of storm.yaml, such as load.high=0.9 or "
-            "excluded.components=[split]. vetoes=on adds the rules of a live run: what has moved "
-            "rests, and a worker without executors is a free slot. Repeatable.",
+            "excluded.components=[split]. vetoes=on adds the rules of a live run: an executor "
+            "that has moved is in cool-down, and a worker without executors is a free slot. "
+            "Repeatable.",
         ),
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say what a policy would do with a snapshot, and why.
+    """Show what a policy would do with a snapshot, and why.
 
-    Nothing is changed anywhere. docs/snapshot.md has the format, docs/settings.md the keys. The
-    last step may be one without a move: the policy has come to rest then.
+    The command changes nothing. docs/snapshot.md has the format, docs/settings.md the keys. If the
+    last step has no move, the policy wants no further one.
     """
     config = build(keys_of(assignments or []))
     cluster, start, profiles = _read(snapshot)

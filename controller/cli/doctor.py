@@ -1,4 +1,4 @@
-"""``nstorm doctor``: what is wrong beside this Storm, and what to do about it."""
+"""``nstorm doctor``: what is wrong in the cluster, and what to do about it."""
 
 import json
 import math
@@ -48,7 +48,7 @@ _REPORT = "Keep its log and report it."
 
 
 def doctor(conf: Conf, output: OutputOption = Output.TABLE) -> None:
-    """Look for what is wrong, and say what to do about it.
+    """Look for what is wrong, and print what to do about it.
 
     It changes nothing. Exit code 0: nothing was found. 1: something was. 2: it could not look.
     """
@@ -86,7 +86,7 @@ def of_storm_yaml(document: Mapping[str, Any]) -> Found:
         except ConfigError as error:
             found = [str(error)]
     yield from (
-        (what, "Mend it in the storm.yaml; docs/settings.md has the keys.") for what in found
+        (what, "Correct it in the storm.yaml; docs/settings.md has the keys.") for what in found
     )
 
 
@@ -118,12 +118,12 @@ def of_status(status: StatusDocument) -> Found:
             what = f"{who} is of version {other}, this command of {mine}"
             yield (
                 what,
-                "They may live side by side; docs/operations.md, Upgrade, has the order.",
+                "They may run together; docs/operations.md, Upgrade, has the order.",
             )
     for node, silent_s in status.silent_s.items():
         lasting = "" if silent_s is None else f" for {silent_s:.0f} s"
         yield (
-            f"no agent has spoken on {hosts[node]}{lasting}",
+            f"no report from the agent of {hosts[node]}{lasting}",
             "Start it: systemctl start nstorm-agent. If it runs, see its log.",
         )
     for agent in agents:
@@ -165,7 +165,7 @@ def _host(document: Mapping[str, Any], hosts: Iterable[str]) -> str:
 
 
 def _heap_mb(pid: int) -> float:
-    """Read with how much heap a JVM of this machine was launched; infinite if it does not say."""
+    """Read with how much heap a JVM of this machine was launched; infinite if it has no -Xmx."""
     options = ""
     with suppress(psutil.Error):
         options = " ".join(psutil.Process(pid).cmdline())
@@ -182,7 +182,7 @@ def of_heaps(
     """Find workers of this machine whose heap the moves of `nstorm plan` would overfill."""
     each_mb = document.get(_ON_HEAP, 128)  # Storm's default
     if not isinstance(each_mb, int | float):
-        yield f"{_ON_HEAP} is no number: {each_mb!r}", "Mend it in the storm.yaml."
+        yield f"{_ON_HEAP} is no number: {each_mb!r}", "Correct it in the storm.yaml."
         return
     here = _host(document, status.hosts.values())
     moves = {one.topology: [m for step in one.steps for m in step.moves] for one in plans}
@@ -206,7 +206,7 @@ def of_heaps(
 
 
 def of_machine(document: Mapping[str, Any], hosts: Mapping[str, str], cores: int) -> Found:
-    """Find what only this machine tells, if it is a node of the cluster."""
+    """Find what only this machine shows, if it is a node of the cluster."""
     if not _host(document, hosts.values()):
         return
     given = document.get("supervisor.cpu.capacity", 400)  # Storm's default, in % of a core
@@ -219,5 +219,5 @@ def of_machine(document: Mapping[str, Any], hosts: Mapping[str, str], cores: int
     except (ConfigError, StoreError) as error:
         problem = str(error)
     if problem is not None:
-        do = "Run this as the user of Storm; start the agent, which makes and mends it."
+        do = "Run this as the user of Storm; start the agent, which creates and repairs it."
         yield f"the store of this node cannot be read: {problem}", do

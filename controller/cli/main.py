@@ -20,10 +20,10 @@ from controller.output import SectionedCommand, example
 from controller.replay.command import replay
 from controller.tune.command import tune
 
-BESIDE = "Beside Storm"
-ASK = "To look and to ask"
-RULE = "To say who may move what"
-FILES = "From files, without a cluster"
+DAEMONS = "Daemons and the jar"
+ASK = "Look and ask"
+RULE = "Control what moves"
+FILES = "Work on files, without a cluster"
 
 app = new_app(completes=True)
 
@@ -39,7 +39,7 @@ def _pass_on(name: str) -> None:
     @app.command(
         name,
         help=VERBS[name].__doc__,
-        rich_help_panel=BESIDE,
+        rich_help_panel=DAEMONS,
         add_help_option=False,
         context_settings=as_given,
     )

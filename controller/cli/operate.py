@@ -66,7 +66,7 @@ def connected(conf: Path) -> Iterator[Session]:
         if not session.connect(on_wait=wait, stop=given_up):
             servers = zookeeper.partition("/")[0].replace(",", ", ")
             raise CommandError(
-                f"ZooKeeper has not answered within {NO_ANSWER_S:.0f} s at {servers}: check that "
+                f"ZooKeeper has not answered within {NO_ANSWER_S:.0f} s at {servers}. Check that "
                 f"it runs, that storm.zookeeper.servers and storm.zookeeper.port in {conf} name "
                 "it, and that this machine may reach it"
             )
@@ -77,17 +77,17 @@ def connected(conf: Path) -> Iterator[Session]:
 
 
 def heeded(session: Session, what: str) -> None:
-    """Refuse what a leader of an older version would pass over without a word."""
+    """Refuse what a leader of an older version would silently ignore."""
     for leader in LiveCluster.of_session(session).controllers()[:1]:
         if leader.speaks < CONTROLS_SINCE:
             raise CommandError(
-                f"{what} would do nothing: {leader.name} leads, which speaks version "
-                f"{leader.speaks} of the protocol, and that needs {CONTROLS_SINCE}; upgrade it, or "
-                "stop it so that a newer one leads"
+                f"{what} would do nothing: the leader {leader.name} speaks version {leader.speaks} "
+                f"of the protocol, and that needs {CONTROLS_SINCE}. Upgrade it, or stop it so that "
+                "a newer controller leads"
             )
 
 
-Topology = Annotated[str, typer.Option("--topology", help="Only this one, by name or id.")]
+Topology = Annotated[str, typer.Option("--topology", help="Only this topology, by name or id.")]
 Host = Annotated[str, typer.Option("--host", help="Only this host, by name or supervisor id.")]
 
 
@@ -129,7 +129,7 @@ def status(
 ) -> None:
     """Show where executors run, the load, and the last decision.
 
-    Moves under way and moves that have ended lately are shown, too.
+    Also show moves under way and moves that ended recently.
     """
     with connected(conf) as session:
         document = only(look(session, LiveCluster.of_session(session)), topology, host)
@@ -145,7 +145,8 @@ def move(
     topology: Annotated[str, typer.Argument(help="Id or name of the topology.")],
     executor: Annotated[str, typer.Argument(help="Its first and last task, such as 7-7.")],
     slot: Annotated[
-        str, typer.Argument(help="Where to: HOST:PORT or SUPERVISOR-ID:PORT, as `status` shows it.")
+        str,
+        typer.Argument(help="The target: HOST:PORT or SUPERVISOR-ID:PORT, as `status` shows it."),
     ],
     *,
     conf: Conf,
@@ -156,9 +157,9 @@ def move(
 ) -> None:
     """Ask the leading controller to move one executor.
 
-    Returns once the move has begun; with --wait, once Storm's own assignment shows it, too. Exit
-    code 1: the move was undone or Storm decided otherwise. Exit code 2: refused, or ZooKeeper was
-    away for too long to know, with the reason.
+    The command returns once the move has begun. With --wait it returns once Storm's own assignment
+    shows the move. Exit code 1: the move was undone or Storm decided otherwise. Exit code 2: the
+    move was refused, or ZooKeeper was away for too long to know. The reason is printed.
     """
     try:
         ExecutorId.parse(executor), Slot.parse(slot)
@@ -214,7 +215,7 @@ def _follow(
         command = replace(told, reason=shown(told.reason, hosts))
         asked_s += away_s
         news = command != before and (command.state != WAITING or command.reason)
-        if news and command.state != REFUSED:  # which `end` says
+        if news and command.state != REFUSED:  # which `end` prints
             before = command
             reason = f": {command.reason}" if command.reason else ""
             took = f" ({command.stopped_after_s:.3f} s)" if command.stopped_after_s else ""
@@ -232,17 +233,17 @@ def _follow(
 def _look(
     session: Session, path: str, changed: threading.Event, console: Console
 ) -> tuple[Command, float]:
-    """Read a command; while ZooKeeper is away wait for it, and tell for how long that was."""
+    """Read a command; while ZooKeeper is away wait for it, and return for how long."""
     began_s = time.monotonic()
     stored = patient(lambda: session.read(path, changed.set), console)
     command = None if stored is None else decode(stored.data)
     if command is None:
-        raise CommandError("the command has vanished from ZooKeeper; see `nstorm status`")
+        raise CommandError("the command is gone from ZooKeeper; see `nstorm status`")
     return command, time.monotonic() - began_s
 
 
 def patient(look: Callable[[], T], console: Console) -> T:
-    """Look, and again while ZooKeeper is away: what was asked for goes on meanwhile."""
+    """Look, and again while ZooKeeper is away: the leader works on during that time."""
     began_s = time.monotonic()
     said = False
     while True:
@@ -264,14 +265,15 @@ def drain(
     *,
     conf: Conf,
     within: Annotated[
-        str | None, typer.Option(help="Wait so long, such as 30s, and say what is left.")
+        str | None,
+        typer.Option(help="Wait for this time, such as 30s, and list the executors that are left."),
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Move every executor away from a host.
 
-    No executor moves to the host until `nstorm undrain`. The leading controller does it, in every
-    mode, also one that is started later; `nstorm status` shows how far it is. Exit code 1: --within
+    No executor moves to the host until `nstorm undrain`. The leading controller drains the host in
+    every mode, also if it starts later. `nstorm status` shows the progress. Exit code 1: --within
     was too short, or some executors stay. Exit code 2: refused, with the reason.
     """
     limit_s = seconds("--within", within) if within else None
@@ -303,7 +305,7 @@ def begin_drain(session: Session, view: LiveCluster, config: Config, host: str) 
 def cannot_drain_now(
     session: Session, view: LiveCluster, config: Config, host: str, drained: Iterable[str]
 ) -> str | None:
-    """Say why a host cannot be drained beside those that are; None if the rest can carry it."""
+    """Return why a host cannot be drained as well; None if the rest can carry its executors."""
     views, status = view.topologies(), read(session)
     if {"executors", "workers"} & {*status.left_out}:
         return "the loads do not fit into /nstorm/status, so the room is not known"
@@ -331,7 +333,9 @@ def seconds(option: str, text: str) -> float:
 def _loads(
     status: LeaderStatus, high_frac: float
 ) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
-    """Take the CPU of executors, and the room of workers, from what the leading controller says."""
+    """Take the CPU of executors, and the room of workers, from the status of the leading
+    controller.
+    """
     cpu_cores, room_cores = {}, {}
     for cycle in status.cycles:
         for executor in rows_of(cycle.executors):
@@ -343,7 +347,7 @@ def _loads(
 
 
 def _wait_drained(view: LiveCluster, host: str, had: int, limit_s: float) -> DrainStatus:
-    """Tell what is left once that is all that stays, or the time is over."""
+    """Return what is left, once only staying executors are left or the time is over."""
     until_s = time.monotonic() + limit_s
     while True:
         left = drain_progress(view.topologies(), host, had)
@@ -357,7 +361,7 @@ def undrain(
     conf: Conf,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Let executors move to a drained host again."""
+    """Allow moves to a drained host again."""
     with connected(conf) as session:
         if not session.delete(f"{DRAINED}/{host}"):
             raise CommandError(f"host {host} is not drained")

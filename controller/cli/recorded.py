@@ -34,8 +34,8 @@ def cycle_named(text: str) -> int | datetime | None:
 def in_journal(folders: list[Path], named: int | datetime) -> tuple[list[TopologyReport], Config]:
     """Decide a cycle again; gives how it ended, and its settings.
 
-    It is the newest one of this number, or the last one by the end of this second, in which a
-    controller of these journals led. No more is decided again than what follows the nearest head.
+    A controller of these journals led in it. It is the newest one of this number, or the last one
+    by the end of this second. No more is decided again than what follows the nearest head.
     """
     with quiet(logging.CRITICAL):
         log = Log.open(folders)
@@ -56,8 +56,8 @@ def in_journal(folders: list[Path], named: int | datetime) -> tuple[list[Topolog
             )
         where = " ".join(map(str, folders))
         raise CommandError(
-            f"{where} has no cycle {named} in which its controller led: ask where the one is "
-            f"that did; `nstorm replay {where}` lists what a journal has"
+            f"{where} has no cycle {named} in which its controller led. Ask on the machine of the "
+            f"one that led; `nstorm replay {where}` lists the cycles of a journal"
         )
 
 

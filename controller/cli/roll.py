@@ -54,32 +54,34 @@ def roll(
     run: Annotated[
         str,
         typer.Option(
-            help="What to do with a host that is empty, by the shell of this machine: the variable "
-            "NSTORM_HOST is its name. It has to end after the host's restart."
+            help="The command for each empty host, in the shell of this machine. The variable "
+            "NSTORM_HOST is the host's name. The command has to end after the host's restart."
         ),
     ],
     *,
     conf: Conf,
     hosts: Annotated[
-        str | None, typer.Option(help="These, in this order, such as node-1,node-2; else all.")
+        str | None, typer.Option(help="Only these hosts, in this order, such as node-1,node-2.")
     ] = None,
     max_unavailable: Annotated[
         int, typer.Option(min=1, help="How many hosts are empty at a time.")
     ] = 1,
-    anew: Annotated[bool, typer.Option(help="Forget a roll that has not ended.")] = False,
+    forget: Annotated[
+        bool, typer.Option(help="Delete the record of a roll that has not ended.")
+    ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Empty hosts one by one, run a command, and return each to service.
 
-    A host is back once its supervisor, with the hooks, and its agent have spoken again. Repeated,
-    the same roll goes on where it was broken off. Exit code 1: a command failed; its host stays
+    A host is back once its supervisor, with the hooks, and its agent have reported again. The same
+    command continues a roll that was interrupted. Exit code 1: a command failed; its host stays
     drained. Exit code 2: refused, with the reason.
     """
     config = storm_yaml.read_as(conf, from_storm_yaml)[0]
     with connected(conf) as session:
         heeded(session, "nstorm roll")
         rolling = _Rolling(session, config, run, Console(stderr=output is Output.JSON))
-        if anew:
+        if forget:
             session.delete(ROLL)
         rolling.begin(None if hosts is None else hosts.split(","), max_unavailable)
         failed = rolling.work(max_unavailable)
@@ -91,7 +93,7 @@ def roll(
 
 class _Rolling:
     def __init__(self, session: Session, config: Config, run: str, console: Console) -> None:
-        if "{host}" in run:  # what is a name to a shell is for its quotes to say
+        if "{host}" in run:  # only quotes make it one name to a shell
             raise CommandError('--run: write "$NSTORM_HOST" in place of {host}')
         self._session, self._config, self._run = session, config, run
         self._view = LiveCluster.of_session(session)
@@ -142,14 +144,14 @@ class _Rolling:
         try:
             found = msgspec.json.decode(stored.data, type=Roll)
         except msgspec.DecodeError as error:
-            raise CommandError(f"{ROLL} cannot be read: {error}; --anew forgets it") from error
+            raise CommandError(f"{ROLL} cannot be read: {error}; --forget deletes it") from error
         if found.run_sha256 != self._roll.run_sha256 or named not in (None, found.hosts):
             raise CommandError(
-                f"a roll of {', '.join(found.hosts)} has not ended: repeat it with the command and "
-                "the hosts it was begun with, or forget it with --anew"
+                f"a roll of {', '.join(found.hosts)} has not ended: repeat it with the same "
+                "command and hosts, or delete it with --forget"
             )
         self._roll = found
-        self._say(f"goes on; done: {', '.join(self.done) or 'none'}")
+        self._say(f"continues; done: {', '.join(self.done) or 'none'}")
 
     def _held(self, views: Sequence[TopologyView], host: str) -> str | None:
         """Name a topology that no drain moves."""
@@ -196,7 +198,8 @@ class _Rolling:
                 failed.append(host)
                 self._say(
                     f"{host}: the command has failed, exit code {code}; the host stays drained. "
-                    f"Repeat the roll to go on here, or take it back with `nstorm undrain {host}`"
+                    "Repeat the roll to continue here, or return the host to service with `nstorm "
+                    f"undrain {host}`"
                 )
                 continue
             said_ms = patient(self._said_ms, self._console)
@@ -217,7 +220,7 @@ class _Rolling:
         return {a.node: (a.time_ms, a.supervisor.time_ms) for a in acks if a.supervisor}
 
     def _not_empty(self, host: str) -> str | None:
-        """Say by topology what is left, what stands in its way, and what to do."""
+        """Return by topology what is left, what stands in its way, and what to do."""
         frozen = self._view.controls().frozen(time.time())
         cycles = read(self._session).cycle_of
         left = []
@@ -236,14 +239,14 @@ class _Rolling:
     def _away(self, host: str, before_ms: dict[str, tuple[int, int]]) -> str | None:
         nodes, now_ms = self._nodes(host), self._said_ms()
         if not nodes:
-            return "Storm has not got its supervisor back"
+            return "Storm does not have its supervisor yet"
         spoken = (zip(now_ms.get(n, (0, 0)), before_ms.get(n, (0, 0)), strict=True) for n in nodes)
         if all(now not in (0, before) for pair in spoken for now, before in pair):
             return None
-        return "its agent, or its supervisor with the hooks, has not spoken again"
+        return "its agent, or its supervisor with the hooks, has not reported again"
 
     def _wait(self, host: str, why_not: Callable[[], str | None]) -> None:
-        """Wait for a host, and say what for each time that changes."""
+        """Wait for a host, and print the reason each time it changes."""
         said = None
         while (waits := patient(why_not, self._console)) is not None:
             if _LOAD.sub("", waits) != said:

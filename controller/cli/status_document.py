@@ -121,7 +121,7 @@ class MoveStatus(Struct, frozen=True, rename={"source": "from", "target": "to"})
 
 
 class TopologyStatus(Struct, frozen=True):
-    """A topology; what its last cycle says is None, or empty, where there was none."""
+    """A topology; the parts of its last cycle are None, or empty, where there was none."""
 
     topology: str  # its id
     name: str
@@ -175,11 +175,11 @@ def as_document(
     clocks_ahead_s: Mapping[str, float] | None = None,
     silent_s: Mapping[str, float] | None = None,
 ) -> StatusDocument:
-    """Put together what ZooKeeper, the agents and the leading controller say.
+    """Put together the reports of ZooKeeper, the agents and the leading controller.
 
     `leader` is what the leading controller last wrote. The first of the `controllers` leads.
-    `drained` has how many executors each drained host had, `left_out` the rows of traffic that each
-    node's report had no room for; `clocks_ahead_s` are the nodes', `silent_s` is for how long
+    `drained` has how many executors each drained host had. `left_out` has the rows of traffic that
+    each node's report had no room for. `clocks_ahead_s` are the nodes', `silent_s` is for how long
     their agents have not written.
     """
     clocks, silent, cycles = clocks_ahead_s or {}, silent_s or {}, leader.cycle_of

@@ -19,14 +19,14 @@ from migration.wire import SPEAKS
 
 
 def drain_lines(one: DrainStatus) -> Iterator[str]:
-    """Say how far a drain is."""
+    """Print how far a drain is."""
     yield f"host {one.host} is drained: {one.left} of {one.of} executors left"
     for stays in one.stay:
         yield f"  {stays.executor} of {stays.topology} stays: {stays.reason}"
 
 
 def head(document: StatusDocument) -> Iterator[str]:
-    """Say who leads, and whether all is well."""
+    """Print who leads, and whether all is well."""
     lead = document.controller or "no controller has led yet"
     yield f"controller {lead}, mode {document.mode}, epoch {document.epoch}"
     controls = document.controls
@@ -48,7 +48,7 @@ def head(document: StatusDocument) -> Iterator[str]:
 def as_tables(document: StatusDocument) -> Iterator[RenderableType]:
     yield from head(document)
     if not document.agents:
-        yield "no agent has spoken: start one on each node with `nstorm-agent`"
+        yield "no agent has reported: start one on each node with `nstorm-agent`"
     for agent in document.agents:
         hooks = "with hooks" if agent.supervisor_hooks else "WITHOUT HOOKS"
         host = document.hosts.get(agent.node, agent.node)
@@ -87,7 +87,7 @@ def _health(document: StatusDocument) -> str:
 
 
 def decided(topology: TopologyStatus, hosts: Mapping[str, str]) -> Iterator[str]:
-    """Say how a topology stands, what was decided, and what moves."""
+    """Print the state of a topology, its last decision, and its moves."""
     ratio = topology.inter_node_frac
     crosses = "" if ratio is None else f", inter-node {ratio:.3f}"
     mode = f", mode {topology.mode} by {topology.mode_by}" if topology.mode else ""
@@ -143,7 +143,7 @@ def _topology_tables(
 
 
 def _trouble(worker: WorkerStatus, hosts: Mapping[str, str]) -> str | None:
-    """Say what a worker carries besides its topology, if it is not all zero."""
+    """Print the counters and faults of a worker, if they are not all zero."""
     counts = [
         f"{count:,} {name}"
         for count, name in (

@@ -32,16 +32,19 @@ _UNDO = "undo of "
 _WIDE = 400
 _MOVED = "MOVED"
 
-Name = Annotated[str, typer.Argument(metavar="[TOPOLOGY]", help="Its id or name; else all.")]
+Name = Annotated[
+    str,
+    typer.Argument(metavar="[TOPOLOGY]", help="Id or name of the topology; else all topologies."),
+]
 Id = Annotated[str, typer.Argument(metavar="ID", help="As `nstorm history` shows it.")]
 Journal = Annotated[
     list[Path] | None,
-    typer.Option(help="A journal to read. Repeatable.  [default: nstorm.journal.dir]"),
+    typer.Option(help="Folder of a journal. Repeatable.  [default: nstorm.journal.dir]"),
 ]
 
 
 def plan(conf: Conf, topology: Name = "", output: OutputOption = Output.TABLE) -> None:
-    """Show the whole way that auto would go from here, and its gain."""
+    """Show every move that mode auto would make, and the gain."""
     _look(conf, Command(topology, verb="plan"), output)
 
 
@@ -63,7 +66,7 @@ def explain(
 ) -> None:
     """Explain the last decision, or why an executor cannot move.
 
-    A cycle that is named is decided again from the journal of this machine.
+    With CYCLE, that decision is repeated from the journal of this machine.
     """
     named = cycle_named(cycle or what)
     if named is None and cycle:
@@ -140,9 +143,9 @@ def history(
     journal: Journal = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """List the last moves of the cluster, and what each has changed.
+    """List the last moves of the cluster, and the effect of each.
 
-    Beyond those that ZooKeeper keeps stand those of the journal.
+    ZooKeeper has the last 200 moves, and the journal has older ones.
     """
     since_s, until_s = unix_s("--from", begin, -inf), unix_s("--to", end, inf)
     with connected(conf) as session:
@@ -178,8 +181,8 @@ def show(
 ) -> None:
     """Show who asked for a move and why, its phases, and its gain.
 
-    `asc tps` is what it was to gain; `before` and `after` were measured, 30 s after its end. The
-    `measured with` other moves until then have a part in that.
+    `asc tps` is the gain that was expected. `before` was measured when the move began, `after` 30 s
+    after its end. `measured with` counts the other moves that contribute to the difference.
     """
     with connected(conf) as session:
         moves, hosts = _moves(session, topology, _folders(conf, journal)), hosts_of(session)
@@ -190,23 +193,25 @@ def show(
         named = ", ".join(one.topology for one in found)
         raise CommandError(f"{move} is a move of {named}: name one with --topology")
     *others, one = found
-    if others:  # each submission of a topology counts anew
+    if others:  # each submission of a topology counts from 1
         named = ", ".join(other.topology for other in others)
-        typer.echo(f"the newest of this id; there are others: {named}", err=True)
+        typer.echo(f"this is the newest move of that id; others: {named}", err=True)
     told = {"begun": utc(one.begun_s), "ended": utc(one.ended_s), **asdict(one)}
     if output is Output.TABLE:
         del told["begun_s"], told["ended_s"]
         if one.outcome == _MOVED and not one.after:
-            told["after"] = "not measured: it is 30 s after the end, if nothing moves it on before"
+            told["after"] = (
+                "not measured: that is 30 s after the end, unless the executor moves again before"
+            )
     _show([told], output, hosts)
 
 
 def cancel(
     move: Id, conf: Conf, topology: Topology = "", output: OutputOption = Output.TABLE
 ) -> None:
-    """Take a move back that is not in STOP yet.
+    """Cancel a move that has not reached STOP.
 
-    Exit code 1: it went on, because it was too late.
+    Exit code 1: it was too late, and the move continued.
     """
     with connected(conf) as session:
         last = ask(session, Command(topology, verb="cancel", what=move), output)
@@ -222,7 +227,8 @@ def undo(
 ) -> None:
     """Move the executors of the last moves back, the newest first.
 
-    It stops where one does not get there. In the mode auto the policy may move them again later.
+    The command stops at the first move that fails. In mode auto the policy may move the executors
+    again later.
     """
     with connected(conf) as session:
         moves = last_moves(_moves(session, topology), count)

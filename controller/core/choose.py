@@ -77,7 +77,7 @@ def decide(policy: Policy[M], case: Case, vetoes: Vetoes, memory: M | None = Non
     """Decide among what the vetoes leave of a case: the one engine of every run.
 
     Without a move, the decision is the veto on the policy's best one, if a veto stands in its way.
-    No slot is opened for what a worker has room for once a veto has passed by itself.
+    Do not open a slot if a worker will have room when a temporary veto expires.
     """
     allowed = under(case, vetoes)
     decided = policy.decide(allowed, memory)
@@ -108,7 +108,7 @@ def _explained(
     is_whole = allowed.cluster is cluster and allowed.snapshot is case.snapshot
     if decision.moves or is_whole or not limits.explain:
         return decision
-    # It weighs each executor by itself, so only one that a veto holds could do better.
+    # It weighs each executor alone, so only one that a veto holds could do better.
     is_movable = allowed.snapshot.is_movable
     narrows = policy.weighs_each and allowed.cluster is cluster and bool(is_movable.any())
     asked = case.snapshot

@@ -1,7 +1,7 @@
 """The input of a decision: places of one topology, load of its executors, and their traffic.
 
-Executors, workers and nodes are kept in the natural order of their ids, so that "ties break by id"
-is the first index everywhere, whatever order a file or a report had.
+Executors, workers and nodes are kept in the natural order of their ids. So "ties break by id" is
+the first index everywhere, whatever order a file or a report had.
 """
 
 import re
@@ -28,8 +28,8 @@ Count = Annotated[int, Meta(ge=1, le=int(MOST))]
 @lru_cache(maxsize=2**16)
 def natural_key(name: str) -> tuple[tuple[int, str], ...]:
     """Order ids as people do: ``n2`` before ``n10``; a key for ``sorted``."""
-    # Every second part is digits. Of two numbers the longer one is larger, so that none has to be
-    # made of the digits, which Python does only up to a few thousand of them.
+    # Every second part is digits. Of two numbers the longer one is larger. So no number is made of
+    # the digits, which Python does only up to a few thousand of them.
     parts = re.split(r"0*([0-9]+)", name)
     return tuple((len(p), p) if i % 2 else (-1, p) for i, p in enumerate(parts))
 
@@ -177,7 +177,7 @@ class LoadSnapshot:
         return after
 
 
-# From cycle to cycle they mostly stay.
+# From cycle to cycle they usually stay.
 @lru_cache(maxsize=16)
 def _is_none(reasons: tuple[str | None, ...]) -> NDArray[np.bool_]:
     found = np.array([reason is None for reason in reasons], dtype=np.bool_)

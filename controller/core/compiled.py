@@ -56,17 +56,17 @@ class Loop:
             return self.python(*arguments)
         if is_compiled():
             return self.machine(*arguments)
-        # What it calls runs as Python, too: machine code draws from random numbers of its own.
-        # And it does not warn of infinities that cancel each other out.
+        # Its callees also run as Python: machine code draws from random numbers of its own. And it
+        # does not warn of infinities that cancel each other out.
         with run_as_python_until(_never), np.errstate(all="ignore"):
             return self.python(*arguments)
 
 
 def compiled(function: F) -> F:
-    """Compile loops over contiguous arrays at their first call; keep the result beside their file.
+    """Compile loops over contiguous arrays at their first call; keep the result next to their file.
 
     The result is some hundred times as fast; indices are not checked. The functions and numbers
-    that it uses must stand in the same file or be imported by their names: a change elsewhere does
+    that it uses must stand in the same file or be imported by their names. A change elsewhere does
     not make it compile again.
     """
     return cast(F, Loop(function))

@@ -47,8 +47,8 @@ class Controls(Struct, frozen=True):
     ) -> tuple[str, str]:
         """Give the mode of a topology, and who has set it.
 
-        `own` is what its configuration says, which its submitter writes; `otherwise` what the
-        controller's does, and `most` how far the own one may go.
+        `own` is the mode in its configuration, which its submitter writes; `otherwise` that of the
+        controller, and `most` the limit of the own one.
         """
         if said := self.modes.get(name) or self.modes.get(EVERYWHERE):
             return said, "nstorm mode"
@@ -63,13 +63,13 @@ class Controls(Struct, frozen=True):
         return f"frozen: {self.freeze}" if _holds(self.freeze, time_s) else None
 
     def held(self, name: str, time_s: float) -> str | None:
-        """Say why nothing of a topology may be moved by a decision now."""
+        """Return why decisions may move nothing of a topology now."""
         pauses = (self.pauses.get(EVERYWHERE), self.pauses.get(name))
         paused = (f"paused: {one}" for one in pauses if _holds(one, time_s))
         return self.frozen(time_s) or next(paused, None)
 
     def unwanted(self, topology: str, time_s: float) -> dict[str, str]:
-        """Name the executors, by id, that an operator lately did not want to move, and why."""
+        """Name the executors, by id, whose moves an operator has recently rejected, and why."""
         return {
             executor: f"an operator has rejected {proposal}, which moves {executor}"
             for proposal, one in self.rejected.items()

@@ -1,7 +1,7 @@
 """A decision: the moves that a policy wants, or the outcome without one, and why.
 
 A policy reads the vetoes from the snapshot (`pinned` executors) and the cluster (`closed` workers)
-and never looks at a clock, so live run, file and simulation get the same answer.
+and never looks at a clock. So live run, file and simulation get the same answer.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ class Veto:
     reason: str
 
 
-# These end at a known time by themselves.
+# These end at a known time.
 PASSING = frozenset({Outcome.COOLDOWN, Outcome.CAPPED})
 # These end with time, or with moves.
 TEMPORARY = PASSING | {Outcome.MOVE_IN_FLIGHT, Outcome.LAST_IN_WORKER}
@@ -106,7 +106,7 @@ class Decision:
     """The moves that a policy wants, and why.
 
     The outcome is WOULD_MOVE exactly if there are moves; the reason is one line that names the
-    numbers; warnings say what placement cannot repair. The moves of an exchange begin together or
+    numbers; warnings name what placement cannot repair. The moves of an exchange begin together or
     not at all: each goes where others make room.
     """
 

@@ -17,7 +17,7 @@ class Excluded:
     drained: frozenset[str] = frozenset()  # hosts that operators drain: nothing moves there
 
     def has_topology(self, topology: str, name: str) -> bool:
-        """Tell whether a topology is among them, by its id or its name."""
+        """Return whether a topology is among them, by its id or its name."""
         return topology in self.topologies or name in self.topologies
 
     def on(self, hosts: Mapping[str, str]) -> "Excluded":

@@ -1,4 +1,4 @@
-"""Says why nothing is decided about a topology now, whatever its load."""
+"""Finds why nothing is decided about a topology now, whatever its load."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,6 +1,6 @@
-"""Where a topology's executors are and what is known of them besides their load.
+"""Where a topology's executors are and what is known of them apart from their load.
 
-It is worked out anew only when something of it has changed.
+It is computed again only when something of it has changed.
 """
 
 from collections import Counter
@@ -124,7 +124,7 @@ class Layout:
         return replace(self, rows=rows)
 
     def knows_all(self, rates: Rates) -> bool:
-        """Tell whether no worker in use has reported only once."""
+        """Return whether no worker in use has reported only once."""
         return bool(rates.known[np.isin(self.rows.worker, self.place)].all())
 
     def snapshot(self, rates: Rates, *, time_s: float) -> LoadSnapshot:
@@ -193,7 +193,7 @@ def layout_of(
 
 
 def settled_placement(publication: Publication, plan: Plan | None) -> dict[ExecutorId, Slot]:
-    """Tell where each executor that Storm has assigned will be once the moves under way have ended.
+    """Return where each assigned executor will be once the moves under way have ended.
 
     A target is filled from the start of a move, so that the next decision leaves it the room.
     """

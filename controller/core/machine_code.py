@@ -16,7 +16,7 @@ from controller.core.compiled import Loop
 def of(function: Callable[..., Any]) -> Any:
     """Make what compiles a function at the first call of each signature: numba's Dispatcher.
 
-    Where numba is told not to compile it is the function itself.
+    Where numba is set not to compile it is the function itself.
     """
     made: Any = njit(function)
     with suppress(RuntimeError):  # neither this folder nor the user's may be written to
@@ -25,7 +25,7 @@ def of(function: Callable[..., Any]) -> Any:
 
 
 def is_kept(loop: Callable[..., Any]) -> bool:
-    """Tell whether a loop need not be compiled."""
+    """Return whether a loop need not be compiled."""
     assert isinstance(loop, Loop)
     cache = getattr(loop.machine, "_cache", None)
     return not isinstance(cache, FunctionCache) or bool(cache._cache_file._load_index())
@@ -38,7 +38,7 @@ def _type_of(loop: Loop, context: Any) -> Any:
 
 
 class _KeptCode(FunctionCache):  # type: ignore[misc]  # numba has no types
-    """Compiles anew what cannot be read back, and does without where nothing can be kept.
+    """Compiles again what cannot be read back, and keeps nothing where nothing can be written.
 
     Numba's own would end a decision in both cases. It would also take code for new that was
     compiled with another version of a function, or of a number, that stands in another file.

@@ -1,6 +1,6 @@
 """Turns the workers' running totals into rates, all workers of a topology at once.
 
-Each row, of an executor or of a pair of tasks, has one number as its key, so that the rows of two
+Each row, of an executor or of a pair of tasks, has one number as its key. So the rows of two
 reports are compared as two sorted arrays.
 """
 
@@ -61,14 +61,14 @@ class Rates:
     total_ns: Ints = field(default_factory=_ints)  # (X,), CPU until the newest report
     queue: Ints = field(default_factory=_ints)  # (X,), tuples that waited then; -1 if it has left
     cpu_cores: Floats = field(default_factory=_floats)  # (X,), of the executors' own threads
-    cpu_var: Floats = field(default_factory=_floats)  # (X,), variance of what `cpu_cores` says
+    cpu_var: Floats = field(default_factory=_floats)  # (X,), variance of `cpu_cores`
     # (P,), keys: worker, source task, target task, which may be a component as of
     # `component_targets`
     pairs: Ints = field(default_factory=_ints)
     # (P,), tuples until the newest report; NaN if that is not known
     tuples: Floats = field(default_factory=_floats)
     tps: Floats = field(default_factory=_floats)  # (P,); some may be 0
-    tps_var: Floats = field(default_factory=_floats)  # (P,), variance of what `tps` says
+    tps_var: Floats = field(default_factory=_floats)  # (P,), variance of `tps`
 
 
 def by_topology(loads: Iterable[NodeLoad]) -> dict[str, list[tuple[WorkerLoad, bool]]]:
@@ -114,8 +114,8 @@ def observe(
     are forgotten.
 
     A JVM whose CPU total fell is another one. A row that was not in the report before was 0 then,
-    unless rows were left out of either. A total of tuples that fell was given up by the worker and
-    counted anew: it tells nothing this time.
+    unless rows were left out of either. A total of tuples that fell was reset by the worker: ignore
+    it for this interval.
     """
     newest = {report.slot: (report, cut) for report, cut in reports}
     slots = tuple(sorted(newest, key=lambda slot: (slot.supervisor, slot.port)))
@@ -131,9 +131,9 @@ def observe(
 
     executors, was_at, is_at = _joined(old.executors, rows.executors)
     worker, nothing = worker_of(executors), np.zeros(len(executors), np.int64)
-    is_told = _laid(is_at, np.ones(len(rows.executors), bool), nothing.astype(bool))
-    before_ns = _laid(was_at, old.total_ns, nothing.copy())
-    total_ns = _laid(is_at, rows.ns, before_ns.copy())
+    is_told = _aligned(is_at, np.ones(len(rows.executors), bool), nothing.astype(bool))
+    before_ns = _aligned(was_at, old.total_ns, nothing.copy())
+    total_ns = _aligned(is_at, rows.ns, before_ns.copy())
     fell = process_ns < old.process_ns
     fell[worker[total_ns < before_ns]] = True
     goes_on = is_new & same_jvm & ~fell
@@ -152,10 +152,10 @@ def observe(
     cpu_cores, cpu_var = weights.smoothed(
         worker,
         (total_ns - before_ns) / NS_PER_S,
-        _laid(was_at, old.cpu_cores, np.zeros(len(executors))),
-        _laid(was_at, old.cpu_var, np.zeros(len(executors))),
+        _aligned(was_at, old.cpu_cores, np.zeros(len(executors))),
+        _aligned(was_at, old.cpu_var, np.zeros(len(executors))),
     )
-    gone = np.where(is_new[worker], -1, _laid(was_at, old.queue, nothing.copy()))
+    gone = np.where(is_new[worker], -1, _aligned(was_at, old.queue, nothing.copy()))
     kept = is_told | ~is_new[worker] | goes_on[worker]
     process_cores = (process_ns - old.process_ns) / NS_PER_S * weights.added
     pairs, tuples, tps, tps_var = _sent(old, rows, cut, weights)
@@ -170,7 +170,7 @@ def observe(
         process_cores=process_cores + old.process_cores * weights.rate,
         executors=executors if kept.all() else executors[kept],
         total_ns=total_ns[kept],
-        queue=_laid(is_at, rows.queue, gone)[kept],
+        queue=_aligned(is_at, rows.queue, gone)[kept],
         cpu_cores=cpu_cores[kept],
         cpu_var=cpu_var[kept],
         pairs=pairs,
@@ -189,7 +189,7 @@ def sent_between(before: Rates, after: Rates) -> Floats:
     same_jvm = [a == b for a, b in zip(after.incarnations, old.incarnations, strict=True)]
     pairs, was_at, is_at = _joined(old.pairs, after.pairs)
     absent = np.where(old.cut | after.cut, np.nan, 0.0)[worker_of(pairs)]
-    then = _laid(was_at, old.tuples, absent)[is_at]
+    then = _aligned(was_at, old.tuples, absent)[is_at]
     more = np.fmax(after.tuples - then, 0.0)
     return np.where(np.array(same_jvm, bool)[worker_of(after.pairs)], more, 0.0)
 
@@ -236,15 +236,15 @@ def _sent(
     """Give the pairs, their totals, their rates and the variances of those."""
     pairs, was_at, is_at = _joined(old.pairs, rows.pairs)
     worker = worker_of(pairs)
-    before = _laid(was_at, old.tuples, np.where(cut | old.cut, np.nan, 0.0)[worker])
+    before = _aligned(was_at, old.tuples, np.where(cut | old.cut, np.nan, 0.0)[worker])
     absent = np.where(weights.is_new[worker], np.where(cut, np.nan, 0.0)[worker], before)
-    tuples = _laid(is_at, rows.tuples, absent)
+    tuples = _aligned(is_at, rows.tuples, absent)
     # Of NaN and 0 `fmax` takes 0.
     tps, tps_var = weights.smoothed(
         worker,
         np.fmax(tuples - before, 0.0),
-        _laid(was_at, old.tps, np.zeros(len(pairs))),
-        _laid(was_at, old.tps_var, np.zeros(len(pairs))),
+        _aligned(was_at, old.tps, np.zeros(len(pairs))),
+        _aligned(was_at, old.tps_var, np.zeros(len(pairs))),
     )
     if is_at is _ALL:
         return pairs, tuples, tps, tps_var
@@ -256,7 +256,7 @@ def _sent(
 
 
 def _joined(old: Ints, new: Ints) -> tuple[Ints, slice | Ints, slice | Ints]:
-    """Put the keys of both in order, and tell where those of each are."""
+    """Put the keys of both in order, and return where those of each are."""
     if np.array_equal(old, new):
         return old, _ALL, _ALL
     at = np.searchsorted(old, new)
@@ -267,7 +267,7 @@ def _joined(old: Ints, new: Ints) -> tuple[Ints, slice | Ints, slice | Ints]:
     return keys, np.searchsorted(keys, old), is_at
 
 
-def _laid(at: slice | Ints, values: NDArray[N], absent: NDArray[N]) -> NDArray[N]:
+def _aligned(at: slice | Ints, values: NDArray[N], absent: NDArray[N]) -> NDArray[N]:
     """Lay values out by the rows of `_joined`; `absent` has what stands where there is none."""
     if at is _ALL:
         return values
@@ -284,7 +284,7 @@ def _renumbered(rates: Rates, slots: tuple[Slot, ...]) -> Rates:
     now[at[here]] = np.flatnonzero(here)
 
     def by_worker(values: NDArray[N]) -> NDArray[N]:
-        return _laid(here.nonzero()[0], values[at[here]], np.zeros(len(slots), values.dtype))
+        return _aligned(here.nonzero()[0], values[at[here]], np.zeros(len(slots), values.dtype))
 
     def moved(keys: Ints) -> tuple[NDArray[np.bool_], Ints]:
         worker = now[worker_of(keys)]

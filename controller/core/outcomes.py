@@ -1,4 +1,4 @@
-"""Reads in OUTCOMES.md what to do about each outcome, so that page and command say the same."""
+"""Reads in OUTCOMES.md what to do about each outcome, so that page and command agree."""
 
 import re
 from functools import cache

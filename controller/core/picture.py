@@ -1,4 +1,4 @@
-"""Makes the picture that a decision about one topology looks at, or says why there is none."""
+"""Makes the picture that a decision about one topology looks at, or finds why there is none."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -43,11 +43,10 @@ def picture_each(
 ) -> tuple[dict[str, Picture | Veto], dict[tuple[str, Slot], float]]:
     """Measure topologies and sort their workers into high and low.
 
-    Gives a veto, STAND_BACK or STALE_METRICS, where a part of a topology is not known, and
+    Gives a veto, STAND_BACK or STALE_METRICS, where a part of a topology is not known. Also gives
     `unheard_s` of now: since when (monotonic) workers that have not named their hooks are missed.
-    `layouts` are those of earlier pictures.
-    Without `worker_capacity_cores` a node's CPU is divided by its slots in use or in opening.
-    `now_s` is monotonic, `time_s` Unix seconds.
+    `layouts` are those of earlier pictures. Without `worker_capacity_cores` a node's CPU is divided
+    by its slots in use or in opening. `now_s` is monotonic, `time_s` Unix seconds.
     """
     pictures: dict[str, Picture | Veto] = {}
     missed_s: dict[tuple[str, Slot], float] = {}
@@ -89,14 +88,14 @@ def _unplaced(view: TopologyView) -> Veto | None:
         named = ", ".join(map(str, lost))
         return Veto(Outcome.STAND_BACK, f"Storm has no supervisor for {named}")
     if not view.observation.hooked:
-        return Veto(Outcome.STALE_METRICS, "no worker has said that it has the hooks")
+        return Veto(Outcome.STALE_METRICS, "no worker has reported that it has the hooks")
     return None
 
 
 def stale_workers(
     rates: Rates, slots: Iterable[Slot], *, now_s: float, limit_s: float
 ) -> tuple[str, ...]:
-    """Say of which of these workers the load is not known well enough to decide, a text each.
+    """Name the workers whose load is not known well enough to decide, a text each.
 
     `now_s` is by the clock of `observe`; no report older than `limit_s` counts.
     """

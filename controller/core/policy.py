@@ -61,7 +61,7 @@ class Policy(ABC, Generic[M]):
 
     @property
     def weighs_each(self) -> bool:
-        """Whether it weighs each executor by itself, not all places together."""
+        """Whether it weighs each executor alone, not all places together."""
         return False
 
     @abstractmethod

@@ -34,7 +34,8 @@ def slots_to_open(
     """List what could be opened for a topology, the one with the most CPU first.
 
     It is one slot of each node where the topology has no worker, and of which the node's CPU still
-    has a share; none while one of its JVMs or agents does not know of slots that are opened.
+    has a share. There is none while one of its JVMs or agents does not know of slots that are
+    opened.
     """
     if not view.observation.can_open:
         return []
@@ -48,7 +49,7 @@ def slots_to_open(
 def opened_slot(
     view: TopologyView, slot: Slot, worker_capacity_cores: float | None
 ) -> Spare | None:
-    """Tell what a slot would be with a worker more on its node; None if its node has gone."""
+    """Return what a slot would be with a worker more on its node; None if its node has gone."""
     node = view.publication.node_of.get(slot.supervisor)
     if node is None:
         return None

@@ -27,7 +27,7 @@ class TopologyView:
     plan: Plan  # as it is written; version -1 if there is none yet
     acks: tuple[NodeAcks, ...]  # the fresh answers of all nodes
     stand_back: str | None = None  # why nothing may be moved now
-    # The newest sign of life of the hook in Nimbus; no decision depends on it.
+    # The newest report of the hook in Nimbus on itself; no decision depends on it.
     nimbus: NimbusReport | None = None
 
     @property
@@ -57,8 +57,8 @@ def moves_under_way(
     """List the moves of all topologies, with their topology, that count against the cluster's cap.
 
     Those are the moves from OPEN to STOP, without void ones. One that is undone may wait for a
-    silent agent without an end, and a topology that is not ACTIVE lets its moves rest: neither may
-    hold up the others.
+    silent agent without an end. The moves of a topology that is not ACTIVE wait. Neither may hold
+    up the others.
     """
     return tuple(
         (view.id, entry)

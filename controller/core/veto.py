@@ -1,7 +1,7 @@
-"""Says what a policy may want and the live run does not allow, and why.
+"""Finds what a policy may want and the live run does not allow, and why.
 
-Each veto concerns one executor or one target worker, so it is laid into cluster and snapshot before
-the policy looks; a vetoed candidate gives way to the next by itself.
+Each veto concerns one executor or one target worker, so it is written into cluster and snapshot
+before the policy looks. A vetoed candidate then gives way to the next.
 """
 
 import math
@@ -48,7 +48,7 @@ def _with_reasons(
 
 
 class Pace(Protocol):
-    """The settings that say for how long executors stay."""
+    """The settings of how long executors stay."""
 
     @property
     def cooldown_s(self) -> float: ...
@@ -122,7 +122,7 @@ def cooldown(left_s: Mapping[str, float], cooldown_s: float = math.inf) -> Vetoe
 
 
 def young(publication: Publication, pace: Pace, time_s: float) -> dict[str, float]:
-    """Tell for how many seconds more executors are too young: Storm started them lately."""
+    """Return for how many seconds more executors are too young: Storm has just started them."""
     ends_s = {
         str(placed.executor): placed.start_secs + pace.min_age_s
         for placed in (publication.executors if pace.min_age_s else ())

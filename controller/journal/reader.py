@@ -1,4 +1,4 @@
-"""Reads journals back: whole records only, each leader's ticks once, and says what was skipped.
+"""Reads journals back: whole records only, each leader's ticks once, and lists what was skipped.
 
 Nothing is held but one record, so a log may be as long as it likes.
 """
@@ -108,7 +108,7 @@ class Log:
         )
 
     def begins_s(self, writer: int) -> float:
-        """Tell when a controller first led, in Unix seconds; infinite if it never did."""
+        """Return when a controller first led, in Unix seconds; infinite if it never did."""
         return next((at_s for one in self.writers[writer] for _, at_s in _led(one)), float("inf"))
 
     def ticks(self, writer: int, since_s: float = 0.0) -> Iterator[Tick]:
@@ -148,7 +148,7 @@ class Log:
         return missing != 0
 
     def _is_superseded(self, record: TickRecord) -> bool:
-        """Tell whether a higher epoch had begun: nothing this controller wrote then counted."""
+        """Return whether a higher epoch had begun: nothing this controller wrote then counted."""
         if record.epoch is None:
             return False
         own = (record.cluster, record.epoch)
@@ -168,7 +168,7 @@ class Log:
                 self.skipped["records cut off at the end"] += 1
 
     def said(self) -> list[str]:
-        """Say what was skipped, one line a kind; nothing if all is whole."""
+        """Return what was skipped, one line a kind; nothing if all is whole."""
         return [f"{count} {what}" for what, count in sorted(self.skipped.items()) if count]
 
 

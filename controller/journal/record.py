@@ -1,9 +1,9 @@
 """One record of the journal is one line of JSON that carries its own checksum.
 
-A line that was cut off or damaged is recognised by itself, and other tools read the file as it is.
-What the controller remembers stands in a head at the beginning of each segment, and now and then
-within it, so that a replay may begin there: as MessagePack, which writes arrays as their bytes and
-takes any value for a key.
+A reader recognises a line that was cut off or damaged, and other tools can read the file. The
+controller's memory stands in a head at the beginning of each segment, and sometimes within it, so
+that a replay may begin there. It is MessagePack, which writes arrays as their bytes and takes any
+value for a key.
 """
 
 import json
@@ -101,7 +101,7 @@ def other_format(found: object) -> str:
 
 
 def of_another_version(error: Exception) -> JournalError:
-    """Say that something whole cannot be read, and what of it."""
+    """Return that something whole cannot be read, and what of it."""
     return JournalError(f"the journal is of another version of nstorm: {error}")
 
 
@@ -121,7 +121,7 @@ def to_line(body: bytes) -> bytes:
 
 
 def is_whole(line: bytes) -> bool:
-    """Tell whether a line has its end, and its checksum is right."""
+    """Return whether a line has its end, and its checksum is right."""
     head = _LINE.match(line)
     if head is None or not line.endswith(b"\n"):
         return False

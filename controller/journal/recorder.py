@@ -1,6 +1,6 @@
 """Writes down what each cycle of a controller saw and decided.
 
-A cycle depends on nothing else, so the same `Seen` gives the same decision when it is read back.
+A cycle depends on nothing else. So the same `CycleInput`, read back, gives the same decision.
 Messages are copied as the bytes that they came in, and only when they have changed.
 """
 
@@ -14,7 +14,7 @@ from msgspec import Raw
 
 from controller.config import Config
 from controller.core.topology import TopologyView
-from controller.cycle import Memory, Seen
+from controller.cycle import CycleInput, Memory
 from controller.journal.cycle_record import as_json, cycle_record
 from controller.journal.record import FORMAT, Head, TickRecord, ViewRecord, compact, encode
 from controller.journal.writer import Writer
@@ -28,7 +28,7 @@ Message = Publication | NodeAcks | NodeLoad
 DataOf = Callable[[Sequence[Message]], Sequence[bytes]]
 NOTES_LIMIT = 1000
 T = TypeVar("T")
-# An explanation decides so many ticks again at most; a head takes the room of two or three.
+# The most ticks that an explanation decides again; a head takes the room of two or three.
 HEAD_TICKS = 24
 
 
@@ -62,12 +62,12 @@ class Recorder:
         return (self._journal.failed if self._journal is not None else "") or self._fault or None
 
     def record(
-        self, before: Memory, seen: Seen | None, report: Report, unwritten: Sequence[str] = ()
+        self, before: Memory, seen: CycleInput | None, report: Report, unwritten: Sequence[str] = ()
     ) -> None:
         """Write down one cycle, with what it remembered before.
 
         It saw nothing if an error kept it from looking. `unwritten` are the topologies whose plan
-        another controller had changed meanwhile.
+        another controller had changed in the meantime.
         """
         journal = self._journal
         if journal is None:
@@ -94,7 +94,9 @@ class Recorder:
             self._journal.close()
 
     def add_moves(self, moves: Iterable[dict[str, Any]]) -> None:
-        """Put moves that have ended beside the next record; what is there is not written again."""
+        """Write moves that have ended with the next record; those that are there are not written
+        again.
+        """
         if self._journal is not None:
             self._moves = self._guarded(lambda: list(map(compact, moves))) or []
 
@@ -116,8 +118,8 @@ class Recorder:
         self._written, self._seen = {}, {}
         return compact(msgspec.to_builtins(head))
 
-    def _tick(self, seen: Seen | None, report: Report, unwritten: Sequence[str]) -> bytes:
-        found = seen or Seen(0.0, report.topologies[0].time_s, None)
+    def _tick(self, seen: CycleInput | None, report: Report, unwritten: Sequence[str]) -> bytes:
+        found = seen or CycleInput(0.0, report.topologies[0].time_s, None)
         record = TickRecord(
             seq=self._sequence,
             cluster=next((view.plan.cluster for view in found.topologies), ""),
@@ -146,7 +148,7 @@ class Recorder:
     def _changed(self, messages: Mapping[str, Message]) -> tuple[Raw, ...]:
         """Give the bytes of messages that are not what was written last."""
         keyed = {(type(message), name): message for name, message in messages.items()}
-        # What has not changed is mostly the very same object.
+        # An unchanged value is usually the same object.
         fresh = {key: one for key, one in keyed.items() if self._seen.get(key) is not one}
         data = dict(zip(fresh, self._data_of(list(fresh.values())), strict=True))
         new = {key: one for key, one in data.items() if self._written.get(key) != one}

@@ -1,8 +1,8 @@
 """Appends records to segment files on a thread of its own, so that no disk holds the controller up.
 
 A segment is one writer's file. It is locked while it is written, compressed when it is full, and
-deleted when the journal has grown too old or too large. Moves that have ended stand in files of
-their own beside the segments, so small that they stay for much longer.
+deleted when the journal has grown too old or too large. Moves that have ended have files of their
+own next to the segments, so small that they stay for much longer.
 """
 
 import fcntl
@@ -53,7 +53,7 @@ class Bounds:
 
     @classmethod
     def of(cls, days: float, size_mb: float) -> "Bounds":
-        """Choose segments that are small beside the whole: there is room for some ten of them."""
+        """Choose segments that are small against the whole: there is room for some ten of them."""
         size = int(size_mb * _MIB)
         return cls(days, size, min(SEGMENT_BYTES, size // 10))
 
@@ -61,8 +61,8 @@ class Bounds:
 class Writer:
     """Writes one controller's journal into a folder, which is made if missing.
 
-    The name is unique among all writers, made of letters and digits. `failed` says why nothing
-    could be written lately; it is empty if it could.
+    The name is unique among all writers, made of letters and digits. `failed` is why the last
+    writes failed; it is empty if they did not.
     """
 
     def __init__(self, folder: Path, name: str, bounds: Bounds) -> None:
@@ -97,7 +97,7 @@ class Writer:
 
     @property
     def resting(self) -> bool:
-        """Whether nothing is written now because the disk refused lately."""
+        """Whether nothing is written now because the disk has just refused."""
         return time.monotonic() < self._resting_until_s
 
     def append(self, bodies: Sequence[bytes], *, begins: bool, moves: Sequence[bytes] = ()) -> None:
@@ -114,7 +114,7 @@ class Writer:
         self._chain_broken = False
         if begins:
             # As of now, though the thread opens it later: the next record belongs into it. Its head
-            # does not count: one that fills the segment by itself would end it at each tick.
+            # does not count: one that fills the segment alone would end it at each tick.
             self._written_bytes, self._opened_s = -len(bodies[0]), time.monotonic()
         try:
             self._waiting.put_nowait((bodies, begins, moves))
@@ -166,7 +166,7 @@ class Writer:
 
     def _add_moves(self, bodies: Sequence[bytes]) -> None:
         if self._moves is None:
-            # What was cut off bears its checksum, too.
+            # A line that was cut off also begins with its checksum.
             whole = (line for line in move_lines(self.folder) if is_whole(line))
             self._moves = {line[:_CHECKED] for line in whole}
         new = {line[:_CHECKED]: line for line in map(to_line, bodies)}
@@ -209,7 +209,7 @@ class Writer:
             self._file = -1
 
     def _fail(self, reason: str) -> None:
-        """Say it once; after a pause a new segment is tried."""
+        """Log it once; after a pause a new segment is tried."""
         if not self.failed:
             log.warning("journal_not_written", folder=str(self.folder), reason=reason)
         self.failed = reason

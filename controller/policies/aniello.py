@@ -1,12 +1,12 @@
 """The two schedulers of 002, by the topology alone (section 3.1) and by traffic (section 3.2).
 
 Offline, executors go next to those that feed them. The text gives the idea and the formulas; how
-slots are filled one by one is read in the authors' code. Online, executors that talk come together,
-first into workers, then onto nodes: both are one greedy that packs items which talk to each other
-into bins, those that talk most first. Our copy of the paper ends in the first sentence of its
-phase 1: the model and its constraints are in it, the rules of the two phases are not. They come
+slots are filled one by one is read in the authors' code. Online, executors that exchange tuples
+come together, first into workers, then onto nodes. Both are one greedy that packs items with
+traffic into bins, those with the most first. Our copy of the paper ends in the first sentence of
+its phase 1. The model and its constraints are in it, the rules of the two phases are not. They come
 from the authors' published code (github.com/leonardoaniello/storm-adaptive-schedulers), of which
-only the facts are used; what neither says is marked as a choice.
+only the facts are used. A rule that is in neither is marked as a choice.
 """
 
 from collections import deque
@@ -59,11 +59,11 @@ def offline_groups(snapshot: LoadSnapshot, workers: int, options: Aniello) -> In
     slot.
 
     Neither load nor traffic counts. Components in the order of `linearised`. The executors of each
-    go round robin over the slots below M that hold an executor of a component that feeds it
-    straight, and when these are full over the other slots. From component i ≥ ⌊β·C⌋ on, counted
-    from 0 (the paper: i > ⌊β·C⌋ from 1), the slots still empty come first. If β is so large that
-    few executors are left by then, slots stay empty; the text allows it. System components are not
-    in the text: they come last, as if nothing fed them.
+    go round robin over the slots below M that hold an executor of a component that directly feeds
+    it. When these are full they go over the other slots. From component i ≥ ⌊β·C⌋ on, counted from
+    0 (the paper: i > ⌊β·C⌋ from 1), the slots still empty come first. If β is so large that few
+    executors are left by then, slots stay empty; the text allows it. System components are not in
+    the text: they come last, as if nothing fed them.
     """
     graph, executors = component_graph(snapshot), executors_of(snapshot)
     order = linearised(graph)
@@ -175,7 +175,7 @@ def online_place(
     options: Aniello,
     profiles: Profiles = NONE,
 ) -> Ints | str:
-    """Place by the online scheduler, on exactly min(E, W) workers; or tell what does not fit.
+    """Place by the online scheduler, on exactly min(E, W) workers; or name what does not fit.
 
     The authors' code does not reschedule then, nor do we. `high_frac` of a node's speed is its
     capacity. The slots of a node are taken in the order of their ids (our choice).
@@ -292,8 +292,8 @@ def gather(packing: Packing) -> int | None:
     """Place all items, the pairs that talk most first; gives an item that fits nowhere, which ends
     it.
 
-    Ties go by the ids. The pairs never meet an item without traffic; the authors leave it to
-    Storm's even scheduler, here it comes last, to the least loaded bin where it fits (our choice).
+    Ties go by the ids. The pairs never meet an item without traffic. The authors leave it to
+    Storm's even scheduler. Here it comes last, to the least loaded bin where it fits (our choice).
     """
     falling = np.lexsort((packing.target, packing.source, -rounded(packing.tps)))
     for i in falling:

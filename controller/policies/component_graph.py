@@ -31,9 +31,9 @@ def component_graph(snapshot: LoadSnapshot) -> nx.DiGraph:
 def acyclic(graph: nx.DiGraph) -> nx.DiGraph:
     """Drop the edges that lead back.
 
-    No paper says what to do with a cycle. An edge leads back if its target finishes after its
-    source in a depth first search that starts from the components that nothing feeds (the spouts),
-    then from the others, each in the order of the graph.
+    No paper has a rule for a cycle. An edge leads back if its target finishes after its source in a
+    depth first search. The search starts from the components that nothing feeds (the spouts), then
+    from the others, each in the order of the graph.
     """
     sources_first = nx.DiGraph()
     sources_first.add_nodes_from(sorted(graph, key=lambda name: graph.in_degree(name) > 0))
@@ -46,7 +46,9 @@ def acyclic(graph: nx.DiGraph) -> nx.DiGraph:
 
 
 def left_out(snapshot: LoadSnapshot) -> str:
-    """Say for a reason which edges of a cyclic topology do not count; nothing of an acyclic one."""
+    """Name for a reason the edges of a cyclic topology that do not count; nothing of an acyclic
+    one.
+    """
     graph = component_graph(snapshot)
     back = [f"{a} -> {b}" for a, b in graph.edges - acyclic(graph).edges]
     return f" (left out, found depth first: {', '.join(sorted(back))})" if back else ""
@@ -94,8 +96,8 @@ def input_rates(
     out for one in, 1 where it is not given. Edges that lead back do not count.
 
     GetRate of 001, with one selectivity for all out-edges of a component. 000, equation 6, with the
-    instances of a component added up; its authors' code splits the output between the downstream
-    components, Storm gives each of them all of it.
+    instances of a component added up. Its authors' code splits the output between the downstream
+    components. Storm gives each of them all of it.
     """
     forward = acyclic(graph)
     rates: dict[str, float] = {}
@@ -117,7 +119,7 @@ def spouts(graph: nx.DiGraph) -> list[str]:
 
 
 def planned_rates(snapshot: LoadSnapshot, profiles: Profiles = NONE) -> dict[str, float]:
-    """Tell what each component has to take in: as the profiles ask for, else as it was measured.
+    """Return what each component has to take in: as the profiles ask for, else as it was measured.
 
     The `rate_tps` to plan for is shared evenly by the spouts. Measured is what a component received
     from others; of one that received nothing, what it sent, once for all its consumers.

@@ -1,6 +1,6 @@
-"""Deals executors out to slots like cards (003): each by itself, or in pipelines.
+"""Deals executors out to slots like cards (003): each alone, or in pipelines.
 
-Each by itself is what Storm does by default.
+Each alone is what Storm does by default.
 """
 
 from collections import deque
@@ -42,8 +42,7 @@ def deal(cluster: Cluster, groups: Iterable[Iterable[int]], executors: int) -> I
 
 
 def even_place(cluster: Cluster, snapshot: LoadSnapshot) -> Ints:
-    """Place every executor by itself, component by component (003, algorithm 2, all slots
-    requested).
+    """Place every executor alone, component by component (003, algorithm 2, all slots requested).
 
     System components are not in the paper; their executors go last.
     """

@@ -28,10 +28,10 @@ _NONE = Moves(*np.zeros((2, 0), dtype=np.int64), *np.zeros((2, 0)))
 def greedy(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
     """Relieve hot workers, else bring traffic together, never filling a worker above `high`.
 
-    Differs from 004: a target must have room for the executor (the fit test; for traffic a little
-    less than all of it, `FILL_FRAC`), the executors that remove most of the excess go first, and a
+    Differs from 004. A target must have room for the executor (the fit test; for traffic a little
+    less than all of it, `FILL_FRAC`). The executors that remove most of the excess go first, and a
     hot worker that no move relieves is skipped. `low_frac` is not used. A move to relieve lowers
-    the sum of the excess, a move for traffic lowers the weighted cost and raises no excess, so on
+    the sum of the excess. A move for traffic lowers the weighted cost and raises no excess. So on
     frozen traffic no placement comes back. Where no single move gains, two that belong together may
     (`opening_pairs`). Only executors that talk to each other can gain, so it costs O(pairs with
     traffic), not O(E·W).
@@ -65,7 +65,7 @@ def or_open(short: Decision, cluster: Cluster, snapshot: LoadSnapshot, limits: L
 
 
 def choose_greedy(view: View) -> Choice | Decision:
-    """Choose one move as `greedy` does, or say why there is none.
+    """Choose one move as `greedy` does, or return why there is none.
 
     A view that was `moved` saves most of the work.
     """
@@ -135,7 +135,7 @@ def best_gathering(view: View, above: float, slack: float) -> Moves:
 def opening_pairs(view: View, threshold_tps: float) -> Moves:
     """List first moves that gain little or nothing, but open the way for a second that does.
 
-    Asked where no move by itself gains more than the threshold; two have to gain twice as much. The
+    Asked where no move alone gains more than the threshold; two have to gain twice as much. The
     score of a first move is the gain of both.
 
     Two halves that each keep their own spout, split and counts are stable under single moves though

@@ -38,10 +38,9 @@ PATIENCE = 100
 class Model:
     """The costs of instances, as shares of machines.
 
-    `gain` is what a component takes in, all instances together, for one tuple into the
-    topology. `cost_s` is the share of the machine times seconds that a tuple takes,
-    e of equation 5; `overhead` the share that an instance takes without tuples, MET
-    of it.
+    `gain` is what a component takes in, all instances together, for one tuple into the topology.
+    `cost_s` is the share of the machine times seconds that a tuple takes, e of equation 5.
+    `overhead` is the share that an instance takes without tuples, MET of it.
     """
 
     gain: Floats  # (C,)
@@ -72,7 +71,7 @@ class Model:
 
 
 def full_at(room: Floats, used: Floats) -> Floats:
-    """Tell at which rate machines are full: what is free at rate 0, over what a tuple/s takes.
+    """Return at which rate machines are full: what is free at rate 0, over what a tuple/s takes.
 
     Infinite if a tuple takes nothing; below 0, by how much, where nothing is free.
     """
@@ -87,8 +86,8 @@ def first_assignment(model: Model, rate_tps: float, most: Ints, fixed: Ints, is_
     """Place all instances at a rate, each where it takes the least CPU of where it fits.
 
     Where none fits, on the machine that is least over-used with it. Gives counts of shape (C, M).
-    `most`, shape (C,), is how many instances there are of each component, `fixed`, shape (C, M),
-    those that are placed already; one of the machines at least is open. 000, algorithm 1
+    `most`, shape (C,), is how many instances there are of each component. `fixed`, shape (C, M),
+    are those that are placed already. One of the machines at least is open. 000, algorithm 1
     (FirstAssignment), by the text; there it places one instance a component.
     """
     placement, tcu = fixed.copy(), model.tcu(most, rate_tps)
@@ -107,9 +106,10 @@ def first_assignment(model: Model, rate_tps: float, most: Ints, fixed: Ints, is_
 def replaced(model: Model, placement: Ints, fixed: Ints, is_open: Mask) -> Ints:
     """Look for the placement of the same instances that takes the most input.
 
-    Relieves the machine that is full first: one of its instances goes to another machine, or
-    changes places with one there, whichever leaves the two the most input; a worse placement too,
-    but none twice. Gives the best seen. Not in 000, whose algorithms never move an instance.
+    Relieves the machine that is full first. One of its instances goes to another machine, or
+    changes places with one there, whichever leaves the two the most input. A worse placement may
+    follow, but none twice. Gives the best seen. Not in 000, whose algorithms never move an
+    instance.
     """
     each = model.cost_s * (model.gain / np.maximum(placement.sum(axis=1), 1))[:, None]
     # The last row is no instance: nothing comes back in exchange.
@@ -138,10 +138,10 @@ def replaced(model: Model, placement: Ints, fixed: Ints, is_open: Mask) -> Ints:
 def _exchanges(
     slope: Floats, overhead: Floats, state: tuple[Floats, Floats], movable: Ints, is_open: Mask
 ) -> Floats:
-    """Tell the input at which the first of two machines is full, for each exchange between them.
+    """Return the input at which the first of two machines is full, for each exchange between them.
 
     Shape (C, C + 1, M): an instance of the first component leaves the fullest machine for the third
-    index, one of the second, if any, comes back. Minus infinity where that may not be.
+    index. One of the second, if any, comes back. Minus infinity where that may not be.
     """
     room, used = state
     fullest = int(np.argmin(full_at(room, used)))
@@ -174,14 +174,14 @@ def heterogeneity(
 ) -> Decision:
     """Decide for the scheduler that knows what each machine can do.
 
-    All its moves, with the rate that the placement reaches by the profiles; none, with what is
+    All its moves, with the rate that the placement reaches by the profiles. None, with what is
     missing, if the rate to plan for, else the measured, does not fit. 000 fills machines up: the
     limits are not used. A cost profile is found by a node's kind of machine; raises PolicyError if
     a component has costs, but none for a node's kind. The cost of a component without any profile
-    is its measured CPU over its input, the same on every machine, without overhead; one without
+    is its measured CPU over its input, the same on every machine, without overhead. One without
     input has all its CPU as overhead, and so have all where the spouts emit nothing.
 
-    The paper chooses the numbers of instances, by its algorithm 2. Here they are given: algorithm 1
+    The paper chooses the numbers of instances, by its algorithm 2. Here they are given. Algorithm 1
     places them all at that rate, and a search of ours goes on to the placement that takes the most.
     The paper has one worker on a machine: executors go to the worker of the node that has least CPU
     in use. Pinned executors count as placed where they are.
@@ -262,7 +262,7 @@ def _model(
 def _no_cost(component: str, node: str, kind: str) -> str:
     return (
         f"policy heterogeneity: component {component}: profile.costs has no machine {kind!r}, "
-        f"which node {node} is; add it, or leave all costs away to plan with the measured CPU"
+        f"which node {node} is. Add it, or leave all costs away to plan with the measured CPU"
     )
 
 

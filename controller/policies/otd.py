@@ -31,7 +31,7 @@ def otd(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
 
 
 def choose_otd(view: View) -> Choice | Decision:
-    """Choose one move as `otd` does, or say why there is none; it wants weights 1 and 0."""
+    """Choose one move as `otd` does, or return why there is none; it wants weights 1 and 0."""
     limits = view.limits
     lowest = _lowest_low_worker_of_each_node(view)
     hot = np.flatnonzero(view.classes.high)

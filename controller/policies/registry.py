@@ -19,12 +19,12 @@ from migration.settings import setting
 
 @dataclass(frozen=True, slots=True)
 class Aniello:
-    """The tuning of both schedulers of 002; the table of settings says what each number does.
+    """The tuning of both schedulers of 002; the table of settings describes each number.
 
     The paper prints no values. The defaults of `alpha` and `beta` are those of the authors' code
-    (`alfa`, `epsilon`); its other defaults spread workers evenly over the nodes, which the paper's
-    model does not ask for and which costs locality, so they are off here. Online, an `alpha` above
-    0 wants a `gamma`: phase 1 knows no capacity, and what it puts together may fit no node.
+    (`alfa`, `epsilon`). Its other defaults spread workers evenly over the nodes. The paper's model
+    does not ask for that, and it costs locality, so they are off here. Online, an `alpha` above 0
+    wants a `gamma`: phase 1 knows no capacity, and what it puts together may fit no node.
     """
 
     alpha: float = setting("aniello.alpha")
@@ -34,7 +34,7 @@ class Aniello:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of single policies, besides the limits that all of them share."""
+    """The options of single policies, in addition to the limits that all of them share."""
 
     aniello: Aniello = field(default_factory=Aniello)
     target: TargetOptions = field(default_factory=TargetOptions)

@@ -13,7 +13,7 @@ from controller.core.view.view import Moves, View, rounded
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One move by its indices, and why; `warnings` say what placement cannot repair."""
+    """One move by its indices, and why; `warnings` name what placement cannot repair."""
 
     executor: int
     worker: int
@@ -26,11 +26,11 @@ Chooser = Callable[[View], Choice | Decision]
 
 
 def disjoint(choose: Chooser, view: View) -> Decision:
-    """Choose up to `max_moves` moves that do not touch each other, or say why there is none.
+    """Choose up to `max_moves` moves that do not touch each other, or return why there is none.
 
     Each move is chosen on the placement after those before it. No executor moves twice, and each
-    pair of nodes is used once: measured gains are of the placement before all of them, and two
-    moves between the same nodes are the ones whose gains depend on each other most.
+    pair of nodes is used once. Measured gains are of the placement before all of them, and two
+    moves between the same nodes depend on each other most.
     """
     chosen: list[Choice] = []
     moves: list[Move] = []
@@ -75,7 +75,7 @@ def if_above_threshold(
 
 
 def _no_way(view: View) -> str | None:
-    """Say why nothing could gain whatever the load, if it is so."""
+    """Return why nothing could gain whatever the load, if it is so."""
     cluster, pinned = view.cluster, view.snapshot.pinned
     if not view.movable.any():
         return f"no executor may move, {_reasons(pinned, 'pinned')}"

@@ -63,22 +63,23 @@ def replay(
     every: Annotated[
         bool,
         typer.Option(
-            "--all", help="With the recorded settings: print ticks like the one before, too."
+            "--all", help="With the recorded settings: also print ticks like the one before."
         ),
     ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say what the controller would have done with a recorded log.
+    """Decide a recorded log again, also with other settings.
 
-    With the recorded settings every decision must come out the same, byte for byte; exit code 1 if
-    one does not. Printed are the ticks that moved something, or whose outcome is another than
+    With the recorded settings every decision must be the same, byte for byte. Exit code 1: one is
+    not. The command prints the ticks with a move, and those whose outcome differs from the tick
     before.
 
-    With others, by --set or --policy, the outcome is compared with that of the recorded ones: moves
-    follow other moves, executors take their CPU along, less what tuples cost that stay near now,
-    who talks to whom stays as recorded, and moves are made whatever the mode was. What that cannot
-    know: that shuffles would send elsewhere, that an overload would have slowed the topology down.
-    Each topology has max.moves.per.cycle moves to itself, which in a live run all of them share.
+    With other settings, by --set or --policy, the outcome is compared with that of the recorded
+    settings. Moves follow other moves, whatever the mode was. Executors take their CPU along, less
+    the cost of tuples that stay near now. The traffic between executors stays as recorded. So a
+    replay misses that shuffles would send elsewhere, and that an overload would slow the topology
+    down. Each topology has max.moves.per.cycle moves of its own, while in a live run all topologies
+    share them.
     """
     window = unix_s("--from", begin, -math.inf), unix_s("--to", end, math.inf)
     log = Log.open(paths)

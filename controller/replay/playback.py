@@ -12,7 +12,7 @@ from msgspec import Raw
 from controller.config import Config, build
 from controller.core.policy import Policy
 from controller.core.topology import TopologyView
-from controller.cycle import Memory, Seen, cycle, failed
+from controller.cycle import CycleInput, Memory, cycle, failed
 from controller.journal.cycle_record import CycleRecord, as_json, cycle_record
 from controller.journal.reader import Tick
 from controller.journal.record import (
@@ -39,15 +39,15 @@ class _RecordedError(Exception):
 
 
 class SeenReader:
-    """Makes each tick's `Seen` again; a record holds only the messages that had changed."""
+    """Makes each tick's `CycleInput` again; a record holds only the messages that had changed."""
 
     def __init__(self) -> None:
         self._publications: dict[str, Publication] = {}
         self._acks: dict[str, NodeAcks] = {}
         self._loads: dict[str, NodeLoad] = {}
 
-    def seen(self, record: TickRecord, answer_type: Any = Any) -> Seen:
-        return Seen(
+    def seen(self, record: TickRecord, answer_type: Any = Any) -> CycleInput:
+        return CycleInput(
             record.now_s,
             record.time_s,
             record.epoch,
@@ -97,7 +97,7 @@ class Replayed:
     """A tick, decided again."""
 
     tick: Tick
-    seen: Seen
+    seen: CycleInput
     report: Report
     cycles: tuple[CycleRecord, ...]  # the report as the journal records it, one a topology
 

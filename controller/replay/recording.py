@@ -1,7 +1,7 @@
 """Turns a journal into arrays: the load of each tick, free of whatever was decided then.
 
-The rates are those between two reports, not smoothed, and the placement is the one at the beginning
-with the changes that nstorm did not make itself; so any configuration can be run over them.
+The rates are those between two reports, not smoothed. The placement is the one at the beginning,
+with the changes that nstorm did not make itself. So any configuration can be run over them.
 """
 
 import heapq
@@ -39,7 +39,7 @@ class PlacementChange:
     row: int  # the first tick with it
     executor: int
     worker: int
-    own: bool  # the recorded controller made it; a replay decides these anew
+    own: bool  # the recorded controller made it; a replay decides these again
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -266,7 +266,7 @@ class _Topology:
 
 
 def _same_places(one: Layout, other: Layout) -> bool:
-    """Tell whether places of both mean the same: they have the same workers and executors."""
+    """Return whether places of both mean the same: they have the same workers and executors."""
     same = one.cluster.workers == other.cluster.workers
     return same and one.executors == other.executors
 

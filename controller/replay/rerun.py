@@ -1,8 +1,9 @@
 """Runs one configuration over recorded load, and keeps score.
 
 What a replay can know: who sent how much to whom, and what that cost. A replayed move changes where
-an executor is, so what is local and how full the workers are; its CPU goes with it, by as much more
-or less as its tuples' hops cost. The engine is that of the live cycle; `LEFT_OUT` is the rest.
+an executor is, so which traffic is local and how full the workers are. Its CPU goes with it,
+changed by the cost of its tuples' hops. The engine is that of the live cycle; `LEFT_OUT` is the
+rest.
 """
 
 from collections.abc import Iterator
@@ -198,7 +199,7 @@ class Rerun:
         self._recorded = {name: workers[w] for name, w in zip(executors, recorded, strict=True)}
 
     def _enter(self, span: Span) -> Ints:
-        """Keep what the replay moved, unless Storm has placed the executor anew meanwhile."""
+        """Keep what the replay moved, unless Storm has placed the executor again since."""
         place = span.place.copy()
         index = {name: w for w, name in enumerate(span.cluster.workers)}
         for e, name in enumerate(span.first.executors):
@@ -221,7 +222,7 @@ class Rerun:
         return asked
 
     def _now_s(self, span: Span) -> Floats:
-        """Tell the time; where the clock was set back, the length of the tick counts instead."""
+        """Return the time; where the clock was set back, the length of the tick counts instead."""
         if np.isinf(self._last_s):
             self._clock_s = self._last_s = float(span.time_s[0])
         steps_s: Floats = np.diff(span.time_s, prepend=self._last_s)
@@ -231,7 +232,7 @@ class Rerun:
         return now_s
 
     def _due(self, now_s: Floats, span_s: Floats) -> Marks:
-        """Tell when cycles are due: within half a tick."""
+        """Return when cycles are due: within half a tick."""
         due = np.zeros(len(now_s), dtype=np.bool_)
         for row, (at_s, half_s) in enumerate(zip(now_s, span_s / 2, strict=True)):
             if at_s >= self._next_s - half_s:
@@ -239,7 +240,7 @@ class Rerun:
         return due
 
     def _vetoes(self, span: Span, place: Ints) -> Vetoes:
-        """Say what a placement, (E,), does not allow by itself."""
+        """Return what a placement, (E,), does not allow, whatever has moved."""
         first = span.first
         snapshot = first.at(first.time_s, place, first.cpu_cores, first.traffic)
         return placement_vetoes(span.cluster, snapshot, self._config.excluded.on(span.hosts))
@@ -279,7 +280,7 @@ def _stretches(span: Span) -> Iterator[tuple[int, int, list[PlacementChange]]]:
 
 
 def _snapshot(span: Span, row: int, place: Ints, smoothed: Smoothed) -> LoadSnapshot:
-    """Show the smoothed load of a tick as a policy sees it: without pairs that say nothing."""
+    """Show the smoothed load of a tick as a policy sees it: without pairs that have no traffic."""
     tps, tps_var = smoothed.tps, smoothed.tps_var
     source, target = span.source, span.target
     if not tps.all():

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from controller.core.topology import TopologyView, moves_under_way
-from controller.cycle import Seen
+from controller.cycle import CycleInput
 from controller.report import Report
 from controller.storm.apply import Applier
 from controller.storm.last import LastCycle, asked_by
@@ -27,7 +27,7 @@ class Act:
         self.settles = moving and not moves_under_way(views, MOVING)
         return moving
 
-    def write(self, seen: Seen | None, report: Report) -> None:
+    def write(self, seen: CycleInput | None, report: Report) -> None:
         """Write the plans of a report; where ZooKeeper goes away the rest stays unwritten."""
         plans = report.plans
         self.unwritten = set(plans)

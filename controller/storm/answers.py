@@ -118,7 +118,7 @@ def plan_of(
 
 
 def misfit(made: Picture, moves: tuple[Move, ...], config: Config) -> str | None:
-    """Say which worker these moves would fill beyond the limit; None if all fit.
+    """Name the worker that these moves would fill beyond the limit; None if all fit.
 
     One that has more than that already, and gets none, may stay so.
     """
@@ -181,7 +181,7 @@ def explained(reports: Iterable[TopologyReport], command: Command, config: Confi
 
 
 def explain(report: TopologyReport, what: str, config: Config) -> ExplainAnswer | None:
-    """Say why a topology was decided so, or of an executor, a worker or a host, why it stays.
+    """Return why a topology was decided so, or of an executor, a worker or a host, why it stays.
 
     None if the topology has nothing of that name.
     """
@@ -248,7 +248,7 @@ def _reason(vetoes: Mapping[str, Veto], name: str) -> str | None:
 def _candidates(
     made: Picture, closed: list[str | None], e: int, config: Config
 ) -> tuple[ExplainedTarget, ...]:
-    """Score the moves of an executor, the best first, and say what is in the way of each."""
+    """Score the moves of an executor, the best first, with what is in the way of each."""
     view = View.of(made.cluster, made.snapshot, config.limits)
     moves = view.score(np.array([e]), np.arange(len(closed)))
     cores, least = float(made.snapshot.cpu_cores[e]), view.threshold_tps

@@ -37,7 +37,7 @@ class _Held:
 class Applier:
     """Writes the plans of all topologies, and what becomes of the moves in them.
 
-    `now_s` tells monotonic seconds, `time_s` Unix seconds.
+    `now_s` returns monotonic seconds, `time_s` Unix seconds.
     """
 
     def __init__(
@@ -70,8 +70,8 @@ class Applier:
         """Write the next plan of a topology, with one or more moves that begin in it.
 
         `after` is one version above `before`, which it was made from, and under this leader's
-        epoch; `asked` goes into the history. False if the plan has changed meanwhile or this
-        controller no longer leads.
+        epoch; `asked` goes into the history. False if the plan has changed since or this controller
+        no longer leads.
         """
         held = self._take(before)
         if held is None:
@@ -100,7 +100,7 @@ class Applier:
             held.held_plan = replace(held.held_plan, progress=progress)
 
     def step(self, views: Iterable[TopologyView]) -> bool:
-        """Look once at every move under way, write what follows; tell whether moves are left."""
+        """Look once at every move under way, write what follows; return whether moves are left."""
         left, views = False, tuple(views)
         self._call_agents(views)
         for gone in {*self._held, *self._lost_s} - {view.id for view in views}:
@@ -149,7 +149,7 @@ class Applier:
                 self._mirror.invalidate(path)
 
     def _mend(self, view: TopologyView) -> bool:
-        """Write a plan anew that ZooKeeper has lost; return whether it was lost."""
+        """Write a plan again that ZooKeeper has lost; return whether it was lost."""
         topology, epoch = view.publication.topology, self._leader.epoch
         node = self._mirror.node(wire.plan_path(topology))
         stored = self._mirror.plan(topology)
@@ -164,10 +164,10 @@ class Applier:
         nothing = Plan(view.plan.cluster, 0, -1, topology)
         last = max(there, key=lambda plan: plan.stamp, default=nothing)
         if not all(entry.understood for entry in last.entries):
-            return True  # what a later version wrote only that one can write anew
+            return True  # only that version can write again what it wrote
         waits = now_s - since_s < self._timing.ack_fresh_s
         if last.stamp < known.read and waits:
-            return True  # a node whose JVM has read the newest one may still say what it holds
+            return True  # a node whose JVM has read the newest one may still report it
         version = -1 if node is None else node.version
         if PlanVersion(epoch, version + 1) > known.read or self._renew(known.read.epoch):
             self._write_anew(structs.replace(last, version=version), lost)
@@ -244,7 +244,7 @@ class Applier:
                 )
             except (ConflictError, NodeExistsError, NoNodeError) as error:
                 log.warning("plan_write_refused", topology=made.plan.topology, reason=str(error))
-                # What is remembered stays: should the plan be gone or garbled, it is written anew.
+                # What is remembered stays: if the plan is gone or garbled, it is written again.
                 self._check_epoch(held.held_plan.epoch)
                 return False
             finally:

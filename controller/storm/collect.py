@@ -31,8 +31,8 @@ from migration.model import (
 )
 from migration.recovery import KnownPlan
 
-# Loads say that a node is alive, too; between two cycles they are read for that alone.
-# More than a cycle's 5 s, also of a late one: else every report would be read twice.
+# Loads also show that a node is alive; between two cycles they are read for that alone. More than a
+# cycle's 5 s, also of a late one: else every report would be read twice.
 _LOADS_OLD_S = 10.0
 # After this silence the reports of a node that Storm has not got are deleted.
 _NODE_GONE_S = 3600.0
@@ -41,7 +41,7 @@ DRAINED = f"{wire.ROOT}/drained"
 
 
 class LiveCluster:
-    """The cluster as ZooKeeper shows it; `timing` says how old an answer may be."""
+    """The cluster as ZooKeeper shows it; `timing` limits the age of an answer."""
 
     def __init__(self, mirror: Mirror, timing: Timing) -> None:
         self._mirror = mirror
@@ -50,7 +50,7 @@ class LiveCluster:
         self._loads_read_s = -math.inf
         self._published: dict[str, tuple[Publication, Nodes, Publication]] = {}
         self._acks: dict[str, NodeAcks] = {}  # by node
-        self._speak: dict[str, set[str]] = {}  # the nodes that speak of each topology
+        self._speak: dict[str, set[str]] = {}  # the nodes with answers on each topology
         self._places: dict[str, set[str]] = {}  # and those where it is or will be
         self._views: dict[str, TopologyView] = {}
 
@@ -68,8 +68,8 @@ class LiveCluster:
 
         Left out are those that Storm no longer has, or whose publication could never be read.
         """
-        sign, nodes = self._nimbus.newest(), self._mirror.message(Nodes, wire.NODES)
-        report = None if sign is None else sign.report
+        newest, nodes = self._nimbus.newest(), self._mirror.message(Nodes, wire.NODES)
+        report = None if newest is None else newest.report
         changed, concerned = self._news()
         lowest = min((one.speaks for one in self.controllers()), default=wire.SPEAKS)
         views, before, last = [], self._published, self._views
@@ -96,10 +96,10 @@ class LiveCluster:
                 there = self._places[topology].union(self._speak.get(topology, ()))
                 answers = tuple(self._acks[name] for name in sorted(there & self._acks.keys()))
                 old = TopologyView(publication, plan, answers)
-            view = _told(old, nimbus=report, stand_back=None)
-            stand_back = self._lost(view) or self._nimbus.stand_back(publication, plan, sign)
+            view = _updated(old, nimbus=report, stand_back=None)
+            stand_back = self._lost(view) or self._nimbus.stand_back(publication, plan, newest)
             if stand_back is not None:
-                view = _told(view, stand_back=stand_back)
+                view = _updated(view, stand_back=stand_back)
             self._views[topology] = view
             views.append(view)
         for gone in before.keys() - self._published.keys():
@@ -108,7 +108,7 @@ class LiveCluster:
         return views
 
     def _news(self) -> tuple[set[str], set[str]]:
-        """Take the fresh answers; tell whose have changed, and of which topologies these speak."""
+        """Take the fresh answers; return which have changed, and the topologies in these."""
         before, self._acks = self._acks, {acks.node: acks for acks in self.acks()}
         both = {**before, **self._acks}
         changed = {name for name in both if before.get(name) is not self._acks.get(name)}
@@ -135,7 +135,7 @@ class LiveCluster:
             return Plan(self.cluster(), 0, version, topology)
         if plan.version == version:
             return plan  # the very same object while nothing has changed
-        # A plan that was written by hand may say another version; the next write mends it.
+        # A plan that was written by hand may have another version; the next write corrects it.
         return Plan(plan.cluster, plan.epoch, version, topology, plan.entries)
 
     def free(self, views: Sequence[TopologyView]) -> frozenset[Slot]:
@@ -153,17 +153,17 @@ class LiveCluster:
         return nodes.nodes if nodes else ()
 
     def has_moves(self) -> bool:
-        """Tell whether any plan has moves."""
+        """Return whether any plan has moves."""
         topologies = self._mirror.children(wire.PLANS)
         return any(self.plan(topology).entries for topology in topologies)
 
     def _lost(self, view: TopologyView) -> str | None:
-        """Say so while the JVMs follow another plan than the one in ZooKeeper."""
+        """Return why to wait, while the JVMs follow another plan than the one in ZooKeeper."""
         path = wire.plan_path(view.id)
         there = self._mirror.node(path) is not None
         known = known_of(view, self.cluster(), self._mirror.epoch)
         lost = known.lost(self._mirror.plan(view.id), there)
-        return None if lost is None else f"the plan {path} {lost}: the leader writes it anew"
+        return None if lost is None else f"the plan {path} {lost}: the leader writes it again"
 
     def orphans(self) -> list[tuple[str, int]]:
         """List what is left of topologies and nodes that Storm no longer has."""
@@ -179,11 +179,11 @@ class LiveCluster:
         """List the reports of nodes that have been silent for long, and that Storm has not got."""
         nodes = self._mirror.message(Nodes, wire.NODES)
         there = {node.id for node in nodes.nodes} if nodes else set()
-        said = [name for name in self._mirror.children(wire.ACKS) if nodes and name not in there]
-        for name in said:
+        acked = [name for name in self._mirror.children(wire.ACKS) if nodes and name not in there]
+        for name in acked:
             self._mirror.message(NodeAcks, wire.acks_path(name))
-        lately, ever = self._spoke(said, _NODE_GONE_S), self._spoke(said, math.inf)
-        gone = [name for name, late, once in zip(said, lately, ever, strict=True) if once > late]
+        recent, ever = self._wrote(acked, _NODE_GONE_S), self._wrote(acked, math.inf)
+        gone = [name for name, late, once in zip(acked, recent, ever, strict=True) if once > late]
         # The acks last: by them a node is known.
         return [path(name) for name in gone for path in (wire.load_path, wire.acks_path)]
 
@@ -193,22 +193,22 @@ class LiveCluster:
         return "" if stored is None else stored.data.decode(errors="replace")
 
     def controllers(self) -> list[Candidacy]:
-        """Return the controllers, the leader first; none while the leader's word cannot be read."""
+        """Return the controllers, the leader first; none while the leader cannot be read."""
         paths = [f"{wire.LEADER}/{name}" for name in in_line(self._mirror.children(wire.LEADER))]
-        said = [self._mirror.message(Candidacy, path) for path in paths]
-        return [one for one in said if one is not None] if said and said[0] is not None else []
+        known = [self._mirror.message(Candidacy, path) for path in paths]
+        return [one for one in known if one is not None] if known and known[0] is not None else []
 
     def acks(self) -> tuple[NodeAcks, ...]:
-        """Return the answers of the nodes whose agents have spoken lately."""
+        """Return the answers of the nodes whose agents have recently reported."""
         if self._mirror.now_s() - self._loads_read_s > _LOADS_OLD_S:
             self.loads()
         names = self._mirror.children(wire.ACKS)
         read = self._mirror.watched(NodeAcks, [wire.acks_path(name) for name in names])
-        found = zip(read, self._spoke(names, self._timing.ack_fresh_s), strict=True)
+        found = zip(read, self._wrote(names, self._timing.ack_fresh_s), strict=True)
         return tuple(acks for acks, lately in found if lately and acks is not None)
 
     def silent_s(self) -> dict[str, float]:
-        """Tell for how long each node's agent has written neither acks nor a load report.
+        """Return for how long each node's agent has written neither acks nor a load report.
 
         By ZooKeeper's clock, until an agent or Nimbus has last written: who looks once has not seen
         them come.
@@ -223,7 +223,7 @@ class LiveCluster:
         return {name: (now_ms - ms) / 1000 for name, ms in last_ms.items()}
 
     def clocks_ahead_s(self) -> dict[str, float]:
-        """Tell by how much the clock of each node is ahead of ZooKeeper's, by its newest acks.
+        """Return by how much the clock of each node is ahead of ZooKeeper's, by its newest acks.
 
         It is less by what the way of the acks took, some milliseconds.
         """
@@ -239,8 +239,8 @@ class LiveCluster:
         self._loads_read_s = self._mirror.now_s()
         return self._mirror.messages(NodeLoad, paths)
 
-    def _spoke(self, nodes: Sequence[str], within_s: float) -> list[bool]:
-        """Tell which agents were seen to write lately; clocks of nodes are not compared."""
+    def _wrote(self, nodes: Sequence[str], within_s: float) -> list[bool]:
+        """Return which agents were recently seen to write; clocks of nodes are not compared."""
         acks = self._mirror.came_within(map(wire.acks_path, nodes), within_s)
         loads = self._mirror.came_within(map(wire.load_path, nodes), within_s)
         return list(map(operator.or_, acks, loads))
@@ -275,7 +275,7 @@ def known_of(view: TopologyView, cluster: str, epoch: int) -> KnownPlan:
     return cast(KnownPlan, known)
 
 
-def _told(old: TopologyView, **new: Any) -> TopologyView:
+def _updated(old: TopologyView, **new: Any) -> TopologyView:
     """Change a view, and keep what is worked out of publication, plan and answers alone."""
     view = dataclasses.replace(old, **new)
     kept = ("observation", "allowed", "known")
@@ -290,7 +290,7 @@ def _places(publication: Publication, plan: Plan) -> set[str]:
 
 
 def _named(node: NodeAcks | None) -> set[str]:
-    """Name the topologies of which a node says something."""
+    """Name the topologies in the answers of a node."""
     if node is None:
         return set()
     named = {worker.topology for worker in node.workers}

@@ -33,7 +33,7 @@ ENDS = frozenset({REFUSED, DONE, "MOVED", "UNDONE", "VOID"})
 
 
 class Command(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A wish, mostly to move an executor to a slot, and its state.
+    """The request of an operator, such as to move an executor to a slot, and its state.
 
     A default is not written: a controller of the last version knows no other keys.
     """
@@ -84,9 +84,9 @@ def decode(data: bytes) -> Command | None:
 class CommandQueue:
     """Works off the operators' commands.
 
-    `begin` writes the plan that follows another, False if it could not; `cancel` takes a move back,
-    by topology and id; `misfit` says why the moves of a proposal do not fit any more; `others`
-    answer the verbs besides. The cluster may have `max_moves` moves under way at a time.
+    `begin` writes the plan that follows another, False if it could not. `cancel` takes a move back,
+    by topology and id. `misfit` is why the moves of a proposal do not fit any more. `others` answer
+    all other verbs. The cluster may have `max_moves` moves under way at a time.
     """
 
     def __init__(
@@ -125,10 +125,10 @@ class CommandQueue:
         free: Collection[Slot] = (),
         frozen: str | None = None,
     ) -> None:
-        """Begin waiting moves under this epoch, and answer for those that have ended lately.
+        """Begin waiting moves under this epoch, and answer for those that have just ended.
 
-        Nothing moves to the hosts `drained`; a move may open a slot that is `free`. `frozen` says
-        why operators may not move anything.
+        Nothing moves to the hosts `drained`; a move may open a slot that is `free`. `frozen` is why
+        operators may not move anything.
         """
         for path, command in self.read().items():
             if command.ended:
@@ -190,7 +190,7 @@ class CommandQueue:
             wait = f"{flying} move{'s' * (flying > 1)} under way"
         asked = {"asked_by": command.by, "why": command.why}
         if wait is None and not self._begin(view.plan, after, asked):
-            wait = "another controller changed the plan meanwhile"
+            wait = "another controller changed the plan in the meantime"
         if wait is not None:
             return replace(command, reason=wait)
         return _begun(command, after.entries[-len(moves)])
@@ -261,7 +261,7 @@ def _begun(command: Command, entry: Entry) -> Command:
 
 
 def _elsewhere(view: TopologyView, moves: Iterable[Move], drained: Iterable[str]) -> str | None:
-    """Say what is not where a wish takes it to be, or may go nowhere near its target."""
+    """Return what is elsewhere than a wish takes it to be, or may not go to its target."""
     closed = nodes_named(view.publication.hosts, [*drained])
     for move in moves:
         if Slot.parse(move.target).supervisor in closed:

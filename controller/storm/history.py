@@ -106,11 +106,11 @@ class History:
         return self.moves[-1]
 
     def rest_s(self, move: MoveRecord, cooldown_s: float) -> float:
-        """Tell for how long an executor rests after a move that has ended.
+        """Return for how long an executor rests after a move that has ended.
 
-        From the second move on that was undone it doubles, up to a day: of the executor since it
-        last moved, or of it to this node since it last came there. What an operator has cancelled
-        does not count.
+        From the second move on that was undone it doubles, up to a day. Moves count of the executor
+        since it last moved, or to this node since it last came there. What an operator has
+        cancelled does not count.
         """
         same = [
             one

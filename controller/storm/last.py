@@ -34,7 +34,7 @@ class LastCycle:
         return next(map(figures, of_topology(self.reports, topology)), None)
 
     def misfit(self, topology: str, moves: tuple[Move, ...]) -> str | None:
-        """Say why moves that were shown do not fit any more, by the load of the cycle."""
+        """Return why moves that were shown do not fit any more, by the load of the cycle."""
         reports = of_topology(self.reports, topology)
         if not reports or reports[0].picture is None:
             why = reports[0].reason if reports else "there was no cycle yet"
@@ -62,7 +62,7 @@ class LastCycle:
 
 
 def asked_by(report: TopologyReport, config: Config) -> dict[str, Any]:
-    """Say who asks for the moves of a report, why, and what each gains."""
+    """Return who asks for the moves of a report, why, and what each gains."""
     return {
         "asked_by": "drain" if report.drains else f"policy {config.policy}",
         "why": report.reason,

@@ -20,14 +20,14 @@ RENEWED_AT_ONCE = 100
 class Leader:
     """One controller's part in the election, under a name for people who look.
 
-    The version of the leader's own node would not fence, because it starts at 0 each time; the
+    The version of the leader's own node would not fence, because it starts at 0 each time. The
     epoch is the version of a node that outlives all leaders.
     """
 
     def __init__(self, session: Session, name: str) -> None:
         self._session = session
-        says = wire.encode(Candidacy(name, version("nstorm"), wire.SPEAKS))
-        self._candidate = Candidate(session, wire.LEADER, says)
+        candidacy = wire.encode(Candidacy(name, version("nstorm"), wire.SPEAKS))
+        self._candidate = Candidate(session, wire.LEADER, candidacy)
         self._epoch: int | None = None
         self._interruptions = session.interruptions
 
@@ -54,8 +54,8 @@ class Leader:
     def renew(self, above: int) -> int | None:
         """Take a higher epoch while leading, because JVMs have read plans of higher ones.
 
-        None if another controller has taken one meanwhile. It may be lower than asked for: so that
-        nothing else waits for long, the next call goes on.
+        None if another controller has taken one in the meantime. It may be lower than requested: so
+        that nothing else waits for long, the next call goes on.
         """
         epoch = self.epoch
         for _ in range(RENEWED_AT_ONCE):

@@ -10,7 +10,7 @@ import structlog
 
 from controller.config import Config
 from controller.core.decision import Move, Outcome
-from controller.cycle import Seen, cycle, failed
+from controller.cycle import CycleInput, cycle, failed
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Writer
 from controller.report import Report, TopologyReport, not_written
@@ -53,7 +53,7 @@ IDLE_S = 0.5
 
 
 class LiveController:
-    """One controller process; `name` says who it is, for people who look."""
+    """One controller process; `name` identifies it, for people who look."""
 
     def __init__(
         self,
@@ -107,9 +107,9 @@ class LiveController:
         self._knows_too_little = False
 
     def run(self, stop: threading.Event) -> None:
-        """Work until told to stop; a move under way stays in the plan for the next leader.
+        """Work until `stop` is set; a move under way stays in the plan for the next leader.
 
-        A `SessionLostError` if ZooKeeper ended the session: begin anew in another one.
+        A `SessionLostError` if ZooKeeper ended the session: begin again in another one.
         """
         if self._config.journal.dir is None:
             log.info(
@@ -136,7 +136,7 @@ class LiveController:
                     self._history.load(self._session.read(HISTORY))
                     self._publisher.led()
                     cycle_at_s = led_s = now_s
-                # A new leader may find a plan that was lost; no plan tells of that.
+                # A new leader may find a plan that was lost; no plan shows that.
                 look = moving or epoch != looked_epoch or now_s - looked_s >= LOOK_S
                 moving = epoch is not None and self._drive(look=look)
                 self._keep_history()
@@ -198,7 +198,7 @@ class LiveController:
             self._history.load(self._mirror.node(HISTORY))
         self._notes.moves(self._history.ended)
         before, time_s, began_s = self._last.memory, time.time(), time.monotonic()
-        seen: Seen | None = None
+        seen: CycleInput | None = None
         try:
             seen = self._look.seen(time_s, self._leader.epoch)
             memory, report = cycle(before, seen, self._config)
@@ -211,11 +211,11 @@ class LiveController:
         self._last = LastCycle(self._config, now_s, report.topologies, memory)
         try:
             self._act.write(seen, report)
-        finally:  # a tick that decided is in the journal, also if ZooKeeper has gone meanwhile
+        finally:  # a tick that decided is in the journal, also if ZooKeeper has gone since
             unwritten = self._act.unwritten
             self._recorder.record(before, seen, report, sorted(unwritten))
             self._look.not_begun = self._act.not_begun(report)
-        self._keep_history()  # before anybody is told of it
+        self._keep_history()  # before anybody learns of it
         reports = tuple(not_written(r) if r.topology in unwritten else r for r in report.topologies)
         self._last = replace(self._last, reports=reports)
         self._history.measure({r.topology: figures(r) for r in reports if r.picture}, time_s)
@@ -233,7 +233,9 @@ class LiveController:
         self._tell(seen, reports, time.monotonic() - began_s)
         return len(unwritten) < len(report.plans)
 
-    def _tell(self, seen: Seen | None, reports: tuple[TopologyReport, ...], took_s: float) -> None:
+    def _tell(
+        self, seen: CycleInput | None, reports: tuple[TopologyReport, ...], took_s: float
+    ) -> None:
         if self._telemetry is None:
             self._look.take_ended()
             return

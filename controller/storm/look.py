@@ -3,7 +3,7 @@
 import time
 from dataclasses import replace
 
-from controller.cycle import Seen
+from controller.cycle import CycleInput
 from controller.searching import SubprocessSearches
 from controller.storm.apply import Applier
 from controller.storm.collect import LiveCluster
@@ -27,16 +27,16 @@ class Look:
         self._history = history
         self._searches = searches
         self._cooldown_s = cooldown_s
-        # The moves of the last cycle whose plan could not be written, as in `Seen`.
+        # The moves of the last cycle whose plan could not be written, as in `CycleInput`.
         self.not_begun: tuple[tuple[str, ExecutorId], ...] = ()
         self.ended: list[MoveRecord] = []  # moves that have ended since these were last taken
 
-    def seen(self, time_s: float, epoch: int | None) -> Seen:
+    def seen(self, time_s: float, epoch: int | None) -> CycleInput:
         """Look; who does not lead, and has no epoch, looks at no topology.
 
         `time_s` are Unix seconds.
         """
-        seen = Seen(time.monotonic(), time_s, epoch)
+        seen = CycleInput(time.monotonic(), time_s, epoch)
         if epoch is not None:
             views = self._view.topologies()
             seen = replace(

@@ -22,8 +22,8 @@ log = structlog.get_logger()
 # What no JSON in UTF-8 on one line contains.
 _NOT_PLAIN = (b"\n", b"\r", b"\0")
 
-# The write that a message was decoded from, the message, its JSON, when it was seen to come, and
-# when it was written, by ZooKeeper's clock.
+# The write that a message was decoded from, the message, its JSON, and when it was seen to come.
+# Last, when it was written, by ZooKeeper's clock.
 _Decoded = tuple[int, Any, bytes, float, int]
 _NOTHING: _Decoded = (-1, None, b"", math.nan, 0)
 
@@ -66,18 +66,18 @@ class Mirror(Watched):
         return value
 
     def messages(self, kind: type[M], paths: Sequence[str]) -> list[M]:
-        """Read many nodes anew, whatever the watches say; those that are gone are left out."""
+        """Read many nodes again, whatever the watches reported; absent ones are left out."""
         found = zip(paths, self._session.read_many(paths), strict=True)
         read = (self._message(kind, path, stored) for path, stored in found)
         return [message for message in read if message is not None]
 
     def came_within(self, paths: Iterable[str], seconds: float) -> list[bool]:
-        """Tell of each message whether it was seen to come lately; not if it is gone."""
+        """Return of each message whether it was recently seen to come; False if it is gone."""
         since_s = self.now_s() - seconds
         return [self._decoded.get(path, _NOTHING)[3] >= since_s for path in paths]
 
     def written_ms(self, path: str) -> int:
-        """Tell when the message was written, by ZooKeeper's clock; 0 if none was read there."""
+        """Return when the message was written, by ZooKeeper's clock; 0 if none was read there."""
         return self._decoded.get(path, _NOTHING)[4]
 
     def forget(self, path: str) -> None:
@@ -87,9 +87,9 @@ class Mirror(Watched):
     def plan(self, topology: str) -> Plan | None:
         """Read a topology's plan as it is now, not as it last could be read.
 
-        None if there is none, or if the node holds garbage, another topology's plan, or one that
-        names another version than its node has, or an epoch that no leader has had, as only hands
-        write it.
+        None if there is none, or if the node holds garbage or another topology's plan. Also None if
+        the plan names another version than its node has, or an epoch that no leader has had: only
+        people write such plans.
         """
         path = plan_path(topology)
         plan, stored = self.message(Plan, path), self.node(path)
@@ -105,7 +105,7 @@ class Mirror(Watched):
         return -1 if stored is None else stored.version
 
     def was_led(self, epoch: int) -> bool:
-        """Tell whether there was a leader of this epoch."""
+        """Return whether there was a leader of this epoch."""
         return self.has_version(EPOCH, epoch)
 
     def data_of(self, messages: Sequence[NodeAcks | NodeLoad | Publication]) -> list[bytes]:
@@ -115,6 +115,6 @@ class Mirror(Watched):
 
 
 def _one_line(data: bytes, message: NodeAcks | NodeLoad | Publication) -> bytes:
-    """Keep what is plain; anything else is written anew."""
+    """Keep plain JSON; anything else is written again."""
     plain = data.startswith(b"{") and not any(mark in data for mark in _NOT_PLAIN)
     return data if plain else encode(message)

@@ -11,8 +11,8 @@ SILENCE_LIMIT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class SignOfLife:
-    """The last word of the hooks in Nimbus, and ZooKeeper's number of that write."""
+class StoredReport:
+    """The newest report of the hooks in Nimbus, and ZooKeeper's number of that write."""
 
     report: NimbusReport
     mzxid: int
@@ -21,9 +21,9 @@ class SignOfLife:
 class NimbusWatch:
     """Compares what the hooks in Nimbus published with what Storm has written since.
 
-    ZooKeeper numbers all writes in one row (zxid), so a node of Storm's that was written after the
-    last sign of life is known to be newer without comparing clocks. The sign of life is written
-    after the publications that it stands for.
+    ZooKeeper numbers all writes in one row (zxid). So a node of Storm's that was written after the
+    last report is known to be newer without comparing clocks. The report is written after its
+    publications.
     """
 
     def __init__(self, mirror: Mirror, now_s: Callable[[], float]) -> None:
@@ -32,44 +32,44 @@ class NimbusWatch:
         self._last: tuple[int, float | None] | None = None
 
     def led(self) -> None:
-        """Take in that this controller has just written the epoch.
+        """Note that this controller has just written the epoch.
 
-        So it is known how old the last sign of life is: ZooKeeper has dated both by one clock.
+        That shows how old the last report is: ZooKeeper has dated both by one clock.
         """
-        sign, epoch = self._mirror.node(wire.NIMBUS), self._mirror.stat(wire.EPOCH)
-        if self._last is None and sign is not None and epoch is not None:
-            age_s = max(epoch.mtime_ms - sign.mtime_ms, 0) / 1000
-            self._last = (sign.mzxid, self._now_s() - age_s)
+        stored, epoch = self._mirror.node(wire.NIMBUS), self._mirror.stat(wire.EPOCH)
+        if self._last is None and stored is not None and epoch is not None:
+            age_s = max(epoch.mtime_ms - stored.mtime_ms, 0) / 1000
+            self._last = (stored.mzxid, self._now_s() - age_s)
 
-    def newest(self) -> SignOfLife | None:
-        """Return the newest sign of life, None if there never was one.
+    def newest(self) -> StoredReport | None:
+        """Return the newest report, None if there never was one.
 
-        Whoever compares it with a publication asks for it before: a publication that is read later
-        is at least as new.
+        A caller that compares it with a publication reads it first: a publication that is read
+        later is at least as new.
         """
         stored = self._mirror.node(wire.NIMBUS)
         report = self._mirror.message(NimbusReport, wire.NIMBUS)
-        return None if stored is None or report is None else SignOfLife(report, stored.mzxid)
+        return None if stored is None or report is None else StoredReport(report, stored.mzxid)
 
     def stand_back(
-        self, publication: Publication, plan: Plan, sign: SignOfLife | None
+        self, publication: Publication, plan: Plan, newest: StoredReport | None
     ) -> str | None:
-        """Say why nothing may be moved now; None if the publication is the whole truth."""
-        if sign is None:
-            return "the hooks in Nimbus have never given a sign of life"
+        """Return why nothing may be moved now; None if the publication is complete and current."""
+        if newest is None:
+            return "the hooks in Nimbus have never reported"
         return (
             _later_version(plan)
-            or self._silent(sign.mzxid)
-            or _unpublished(publication.topology, sign.report)
-            or self._changed(publication, plan, sign.mzxid)
+            or self._silent(newest.mzxid)
+            or _unpublished(publication.topology, newest.report)
+            or self._changed(publication, plan, newest.mzxid)
         )
 
     def _silent(self, mzxid: int) -> str | None:
         silence_s = self._silence_s(mzxid)
         if silence_s is None:
-            return "waiting for the first sign of life of Nimbus since this controller looks"
+            return "waiting for the first report of Nimbus since this controller started"
         if silence_s > SILENCE_LIMIT_S:
-            return f"Nimbus has given no sign of life for {silence_s:.0f} s"
+            return f"no report from Nimbus for {silence_s:.0f} s"
         return None
 
     def _changed(self, publication: Publication, plan: Plan, mzxid: int) -> str | None:
@@ -82,14 +82,14 @@ class NimbusWatch:
         return None
 
     def knows(self, topology: str) -> bool:
-        """Tell whether Storm still has the topology; False once it has been killed."""
+        """Return whether Storm still has the topology; False once it has been killed."""
         return topology in self._mirror.children("/storms")
 
     def _silence_s(self, mzxid: int) -> float | None:
-        """Measure the age of the last sign of life; None while its age is unknown."""
+        """Measure the age of the last report; None while its age is unknown."""
         now_s = self._now_s()
         if self._last is None:
-            # It may have lain there for long: only the next one is known to be new.
+            # It may be old: only the next one is known to be new.
             self._last = (mzxid, None)
         last, since_s = self._last
         if last != mzxid:
@@ -105,20 +105,23 @@ class NimbusWatch:
 def _later_version(plan: Plan) -> str | None:
     if all(entry.understood for entry in plan.entries):
         return None
-    return "a later version of nstorm has written the plan: let that one end its moves"
+    return (
+        "a later version of nstorm has written the plan: a controller of that version has to end "
+        "its moves"
+    )
 
 
 def _unpublished(topology: str, report: NimbusReport) -> str | None:
-    said = report.find(topology)
-    if said is None:
+    published = report.find(topology)
+    if published is None:
         return "Nimbus has not published the topology recently"
-    if said.problem is not None:
-        return f"Nimbus cannot publish the topology: {said.problem}"
+    if published.problem is not None:
+        return f"Nimbus cannot publish the topology: {published.problem}"
     return None
 
 
 def _asks_to_absorb(plan: Plan, publication: Publication) -> bool:
-    """Tell whether Storm is about to change the assignment because the plan wants it."""
+    """Return whether Storm is about to change the assignment because the plan wants it."""
     for entry in plan.entries:
         placed = publication.find(entry.executor)
         there = placed is not None and placed.slot == entry.target

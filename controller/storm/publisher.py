@@ -16,7 +16,7 @@ _ALL_PARTS_CYCLES = 12
 
 
 class Publisher:
-    """Remembers what a status says beyond the last cycle: proposals, ways, what did not fit."""
+    """Remembers the parts of a status beyond the last cycle: proposals, ways, what did not fit."""
 
     def __init__(
         self,

@@ -100,7 +100,7 @@ def status_of(
 ) -> LeaderStatus:
     """Put the last cycle into a status.
 
-    `ended` are the last moves, oldest first; `left_out` is how many parts will not fit; `ways` say
+    `ended` are the last moves, oldest first; `left_out` is how many parts will not fit. `ways` have
     by topology what all its moves would gain, `missed` what they would have gained today.
     """
     return LeaderStatus(

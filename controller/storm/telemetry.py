@@ -18,7 +18,7 @@ from controller.core.controls import EVERYWHERE
 from controller.core.decision import Outcome
 from controller.core.headroom import headroom
 from controller.core.picture import Picture
-from controller.cycle import Memory, Seen
+from controller.cycle import CycleInput, Memory
 from controller.report import TopologyReport
 from controller.storm.history import MoveRecord
 from controller.storm.totals import TupleTotals
@@ -44,8 +44,8 @@ _GAUGES = {
         "topology",
     ),
     "move_gain_ratio": (
-        "Share of the traffic that a move in the history brings inside nodes, mean of all; kind is "
-        "predicted, or measured 30 s after its end.",
+        "Share of the traffic that a move in the history brings inside nodes, mean of all. kind "
+        "is predicted, or measured 30 s after its end.",
         "topology kind",
     ),
     "plan_version": ("The version of the topology's plan.", "topology"),
@@ -60,7 +60,7 @@ _GAUGES = {
 
 
 class Telemetry(Collector):
-    """Takes in each cycle, and tells when it is asked, which may be in another thread."""
+    """Takes in each cycle, and answers requests, which may come in another thread."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -90,8 +90,8 @@ class Telemetry(Collector):
         )
         self._pauses = Histogram(
             "nstorm_move_pause_seconds",
-            "From QUIET to the end of STOP, or all of CARRY: how long at most a moved spout, or "
-            "bolt with state, has worked on nothing. A live move pauses nothing.",
+            "The most time a moved spout, or bolt with state, works on nothing: from QUIET to the "
+            "end of STOP, or all of CARRY. A live move pauses nothing.",
             buckets=_PHASES,
             **here,
         )
@@ -114,7 +114,7 @@ class Telemetry(Collector):
             for move in ended:
                 self.ended(move)
             self.cycle(*cycle)
-        except Exception:  # the cycle is over and done, whatever can be told of it
+        except Exception:  # the cycle is over, whether it can be shown or not
             log.exception("metrics_failed")
 
     def ended(self, move: MoveRecord) -> None:
@@ -129,7 +129,7 @@ class Telemetry(Collector):
 
     def cycle(
         self,
-        seen: Seen | None,
+        seen: CycleInput | None,
         memory: Memory,
         reports: Sequence[TopologyReport],
         took_s: float,
@@ -170,7 +170,7 @@ class Telemetry(Collector):
                 _add_picture(gauges, report, report.picture, self._config.link_tps)
         self._gauges = gauges  # at once: a scrape sees one cycle or the next
 
-    def _count_tuples(self, seen: Seen, memory: Memory) -> None:
+    def _count_tuples(self, seen: CycleInput, memory: Memory) -> None:
         views = tuple(view for view in seen.topologies if view.id in memory.rates)
         for topology, component, tuples in self._totals.since(views, memory.rates):
             series = topology_name(topology), component

@@ -21,7 +21,7 @@ class TupleTotals:
     ) -> Iterator[tuple[str, str, float]]:
         """Give topology, component, and the tuples it was sent since the last call.
 
-        What is seen for the first time tells nothing yet.
+        A total that is seen for the first time has no rate yet.
         """
         before, self._before = self._before, {view.id: rates[view.id] for view in views}
         for view in views:

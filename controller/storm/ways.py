@@ -44,7 +44,7 @@ class Ways:
     def update(self, reports: Sequence[TopologyReport]) -> None:
         """Take in the reports of a cycle.
 
-        At most one way is found anew: with many topologies, or large ones, a cycle would be late.
+        At most one way is found again: with many topologies, or large ones, a cycle would be late.
         """
         # What has moved is not summed up: a way takes its time, and moves under way wait for it.
         shown = [r for r in reports if r.picture and r.moves and r.outcome is not Outcome.MOVED]

@@ -149,7 +149,7 @@ def suggest(outcomes: Sequence[SetOutcome], objective: Objective) -> Suggestion:
     elif held_frac < LEAST_GAIN_FRAC:
         reason = (
             f"No change: the best set lowers the cost by {gain_frac:.1%} with the load it was "
-            f"chosen by, but by {held_frac:.1%} with the load held back; less than "
+            f"chosen by. The load held back gives {held_frac:.1%}; less than "
             f"{LEAST_GAIN_FRAC:.0%} is noise."
         )
     else:

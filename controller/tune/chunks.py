@@ -1,7 +1,7 @@
 """Puts a decoded log on disk, in pieces that fit into memory, and holds a part of it back.
 
-A piece is of one topology and one day, and lies before or after the moment from which on the load
-is held back from the choice.
+A piece is of one topology and one day. It lies before or after the moment from which on the load is
+held back from the choice.
 """
 
 import itertools

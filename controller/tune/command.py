@@ -39,7 +39,7 @@ def tune(
     ],
     *,
     topology: Annotated[
-        str | None, typer.Option(metavar="T", help="Only this one, by id or name; else all.")
+        str | None, typer.Option(metavar="T", help="Only this topology, by id or name.")
     ] = None,
     space: Annotated[
         Path | None,
@@ -53,23 +53,23 @@ def tune(
         str, typer.Option(help="Where Spark runs, as for spark-submit.")
     ] = "local[*]",
     objective: Annotated[
-        str, typer.Option(help="balanced, or what counts how much: traffic=1,overload=5,moves=2.")
+        str, typer.Option(help="balanced, or the weights: traffic=1,overload=5,moves=2.")
     ] = "balanced",
     conf: Annotated[
         Path | None, typer.Option(help="storm.yaml to change; else the settings in the log.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for what is drawn.")] = Path("build/tune"),
+    out: Annotated[Path, typer.Option(help="Folder for the figures.")] = Path("build/tune"),
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say which settings would have done best with a recorded log.
+    """Find the best settings for a recorded log.
 
-    A parameter set is one value for each key that varies. All combinations of values are tried
-    if they are few enough; else each value by itself and a fixed sample of combinations.
+    A parameter set is one value for each key that varies. All combinations of values are tried if
+    they are few enough. Otherwise each value is tried alone, with a fixed sample of combinations.
 
-    Each parameter set replays the log from its beginning with moves of its own, and is ranked by
-    what the first 70 % of the time cost. The best one is then tested with the rest, and suggested
-    only if it does better than the settings in force there, too. The row "no moves" is the same
-    replay without any move: it shows the cluster without nstorm.
+    Each parameter set replays the log from its beginning with moves of its own. Its rank is the
+    cost of the first 70 % of the time. The best set is then tested with the rest. It is suggested
+    only if it is better than today's settings there as well. The row "no moves" is the same replay
+    without any move: it shows the cluster without nstorm.
     """
     goal = Objective.parse(objective)
     asked = read_space(space) if space else None
@@ -81,7 +81,7 @@ def tune(
         raise TuneError(f"--out {out}: {error.strerror}") from None
     console = Console(stderr=True)
     with TemporaryDirectory(prefix="nstorm-tune-") as folder, quiet(logging.CRITICAL):
-        chunks = unpack(_told(spans(log), console), Path(folder), topology)
+        chunks = unpack(_shown(spans(log), console), Path(folder), topology)
         fitted = asked or Space().narrowed(today)
         sets = parameter_sets(fitted, today)
         about = _about(chunks, sets, fitted)
@@ -90,8 +90,8 @@ def tune(
             console.print(f"skipped: {line}", highlight=False)
         idle = without_moves(today, (chunk.topology for chunk in chunks))
         rehearse(chunks, sets)
-        with spark(master, out / "spark.log") as engine, _progress(console, len(sets)) as tell:
-            *outcomes, no_moves = sweep(chunks, [*sets, idle], engine, tell)
+        with spark(master, out / "spark.log") as engine, _progress(console, len(sets)) as report:
+            *outcomes, no_moves = sweep(chunks, [*sets, idle], engine, report)
     suggestion = suggest(outcomes, goal)
     document = as_document(outcomes, goal, suggestion, no_moves)
     diff = proposed_diff(conf.read_text() if conf else None, suggestion, today)
@@ -113,7 +113,7 @@ def _today(log: Log, conf: Path | None) -> dict[str, Any]:
     return dict(build(log.newest_head().config).keys)
 
 
-def _told(spans: Iterable[Span], console: Console) -> Iterator[Span]:
+def _shown(spans: Iterable[Span], console: Console) -> Iterator[Span]:
     """Show how far the log is read: a day of many executors takes minutes."""
     ticks = 0
     with console.status("reading the log") as shown:
@@ -154,7 +154,7 @@ def _progress(console: Console, sets: int) -> Iterator[Callable[[float], None]]:
     with Progress(*columns, console=console) as bar:
         task = bar.add_task("", total=sets)
 
-        def tell(share: float) -> None:
+        def report(share: float) -> None:
             bar.update(task, completed=round(share * sets))
 
-        yield tell
+        yield report

@@ -130,8 +130,8 @@ def print_found(
         console.print(diff, highlight=False, soft_wrap=True, end="")
 
 
-def _table(rows: Sequence[dict[str, Any]], **said: str) -> Table:
-    table = Table(**said)  # type: ignore[arg-type]
+def _table(rows: Sequence[dict[str, Any]], **options: str) -> Table:
+    table = Table(**options)  # type: ignore[arg-type]
     for name in COLUMNS:
         table.add_column(name, justify="left" if name == "settings" else "right", overflow="fold")
     for row in rows:

@@ -103,9 +103,9 @@ def _values(path: Path, key: str, value: Any) -> tuple[Any, ...]:
 def parameter_sets(space: Space, today: Mapping[str, Any]) -> list[ParameterSet]:
     """List what is tried; the same for the same space and day.
 
-    Today's settings first, then either all combinations, or where they are too many each value by
-    itself and a sample, in which every second key stays as it is today. Raises `ConfigError` where
-    a key is to vary that another one in force makes void.
+    Today's settings come first, then all combinations. Where these are too many, each value comes
+    alone, and then a sample in which every second key stays as it is today. Raises `ConfigError`
+    where a key is to vary that another one in force makes void.
     """
     if "asc.threshold" in space.values and today.get("asc.threshold.tps") is not None:
         raise ConfigError(

@@ -18,7 +18,7 @@ from controller.tune.sweep import Engine, SweptChunk, Trial, Wave, step
 
 INSTALL = "pip install 'nstorm[replay]'"
 JDK = "apt-get install openjdk-17-jre-headless"
-# How often a task is tried anew when the worker that had it dies.
+# How often a task is tried again when the worker that had it dies.
 TRIES = 4
 LOOK_S, STOP_S = 0.25, 30.0
 # Spark takes up to 0.1 s for each slice of the work; this many keep all cores busy to the end.
@@ -30,12 +30,11 @@ SLICES_PER_CORE, MOST_SLICES = 20, 4096
 def spark(master: str, log: Path) -> Iterator[Engine]:
     """Start Spark's driver, and stop it with all that it has started.
 
-    The master is as for `spark-submit`; Spark writes what it has to say into `log`. Raises
-    `TuneError` where pyspark or Java is missing, the master cannot be reached, or Spark has given
-    up a task.
+    The master is as for `spark-submit`; Spark writes its output into `log`. Raises `TuneError`
+    where pyspark or Java is missing, the master cannot be reached, or Spark has given up a task.
     """
     pyspark = _pyspark()
-    # What the workers' Python is called where Spark itself is told nothing else.
+    # The name of the workers' Python where Spark itself has no other setting.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     conf = pyspark.SparkConf().setMaster(_patient(master)).setAppName("nstorm tune")
     conf.set("spark.ui.enabled", "false").set("spark.task.maxFailures", str(TRIES))
@@ -67,7 +66,7 @@ def spark(master: str, log: Path) -> Iterator[Engine]:
 
 
 def _pyspark() -> Any:
-    """Import pyspark, or say what to type."""
+    """Import pyspark, or name the command that installs it."""
     try:
         pyspark = import_module("pyspark")
         import_module("pyspark.java_gateway")
@@ -94,7 +93,7 @@ def _launch(conf: Any, file: Any, log: Path) -> Any:
 
 
 def _patient(master: str) -> str:
-    """Let a local Spark try a task again, as a cluster does by itself."""
+    """Let a local Spark try a task again, as a cluster does by default."""
     return re.sub(r"^local\[([^,\]]+)\]$", rf"local[\1,{TRIES}]", master)
 
 
@@ -133,7 +132,7 @@ def _finished(context: Any) -> int:
 
 
 def _cause(error: Exception) -> str:
-    """Take the one line out of a stack trace, Python's or Java's, that says something."""
+    """Take the one line out of a stack trace, Python's or Java's, that has the cause."""
     java = getattr(error, "java_exception", None)
     lines = str(java.getMessage() if java is not None else error).splitlines() or [repr(error)]
     raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception)(: |$)", line)]
@@ -141,11 +140,11 @@ def _cause(error: Exception) -> str:
 
 
 def _why(log: Path) -> str:
-    """Find the line of a failed start that tells most."""
+    """Find the most useful line of a failed start."""
     lines = log.read_text(errors="replace").splitlines()
-    said = [line.strip() for line in lines if line.strip() and not line.startswith("WARNING")]
-    errors = (line for line in said if "Exception" in line or "Error" in line)
-    return next(errors, said[0] if said else "it said nothing")[:300]
+    written = [line.strip() for line in lines if line.strip() and not line.startswith("WARNING")]
+    errors = (line for line in written if "Exception" in line or "Error" in line)
+    return next(errors, written[0] if written else "it printed nothing")[:300]
 
 
 def _stop(context: Any, gateway: Any) -> None:

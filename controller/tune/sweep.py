@@ -76,7 +76,7 @@ class SetOutcome:
     held_back: Figures  # with the load that came later
 
 
-# Works trials off, in any order, and tells now and then how many are done.
+# Works trials off, in any order, and reports from time to time how many are done.
 Engine: TypeAlias = Callable[[Wave, Sequence[Trial], Callable[[int], None]], Iterable[SweptChunk]]
 
 
@@ -92,8 +92,8 @@ def step(wave: Wave, trial: Trial) -> SweptChunk:
 def rehearse(chunks: Sequence[Chunk], sets: Sequence[ParameterSet]) -> None:
     """Let every policy try the first ticks of every topology, before others are set to work.
 
-    What decisions are made of is compiled here, once, and not by each of the others. Raises
-    `PolicyError` where a policy cannot work with this log; the message says what it lacks.
+    The loops of decisions are compiled here, once, and not by each of the others. Raises
+    `PolicyError` where a policy cannot work with this log; the message names what it lacks.
     """
     prepare()
     firsts = {chunk.topology: chunk for chunk in reversed(chunks)}
@@ -114,8 +114,8 @@ def sweep(
 ) -> list[SetOutcome]:
     """Run all parameter sets over all of the log; one outcome a set, in their order.
 
-    The same whoever did the work and in whatever order. `progress` is told which share is done, up
-    to 1.
+    The result does not depend on the workers or their order. `progress` gets the share that is
+    done, up to 1.
     """
     runs: dict[tuple[Episode, int], Rerun | None] = {}
     sums = [(Figures(), Figures()) for _ in sets]
@@ -136,11 +136,12 @@ def sweep(
         ]
         ticks = sum(chunk.ticks for chunk in part)
 
-        def tell(done: int, before: int = so_far, each: float = ticks / len(trials)) -> None:
+        def report(done: int, before: int = so_far, each: float = ticks / len(trials)) -> None:
             progress((before + each * done) / whole)
 
         # In a fixed order: sums of floats depend on it.
-        for one in sorted(engine(wave, trials, tell), key=lambda done: (done.episode, done.number)):
+        done = engine(wave, trials, report)
+        for one in sorted(done, key=lambda of: (of.episode, of.number)):
             chosen_by, held_back = sums[one.number]
             sums[one.number] = chosen_by + one.chosen_by, held_back + one.held_back
             if one.run is not None:

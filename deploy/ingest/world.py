@@ -12,7 +12,7 @@ from msgspec import structs
 from controller.config import Config
 from controller.core.cluster import Floats, Ints
 from controller.core.topology import TopologyView
-from controller.cycle import Memory, Seen
+from controller.cycle import CycleInput, Memory
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Writer
 from controller.report import Report
@@ -82,10 +82,10 @@ class WindowWorld:
             for source, target, tuples in rows:
                 sent[source, target] = sent.get((source, target), 0.0) + tuples
 
-    def seen(self) -> Seen:
+    def seen(self) -> CycleInput:
         """Show the topology where it is now, and the totals up to now."""
         views, loads = (self._view(),), self._loads()
-        return Seen(self._now_s, self._now_s, epoch=0, topologies=views, loads=loads)
+        return CycleInput(self._now_s, self._now_s, epoch=0, topologies=views, loads=loads)
 
     def write(self, report: Report) -> None:
         for plan in report.plans.values():

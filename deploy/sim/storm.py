@@ -8,7 +8,7 @@ import numpy as np
 from controller.core.allowed import Allowed, free_slots
 from controller.core.decision import Veto
 from controller.core.topology import TopologyView
-from controller.cycle import Seen
+from controller.cycle import CycleInput
 from controller.report import Report
 from deploy.sim.flow.load import Meter
 from deploy.sim.flow.world import World
@@ -77,7 +77,7 @@ class Storm:
         self.moved: list[tuple[float, SimulatedMove]] = []
         self.drained: set[str] = set()
 
-    def seen(self) -> Seen:
+    def seen(self) -> CycleInput:
         """Show the one topology and the newest reports that have come, as the only controller."""
         now_s = self._world.now_s
         publication, plan, acks = self._publication(), self._held_plan.plan, self._acks()
@@ -85,7 +85,7 @@ class Storm:
         if self._system is System.NSTORM:
             taken = publication.slots | plan.opened_slots()
             free = free_slots(publication.nodes, taken, acks)
-        return Seen(
+        return CycleInput(
             now_s,
             now_s,
             EPOCH,

@@ -114,7 +114,7 @@ def test_every_outcome_is_explained_with_what_to_do() -> None:
     assert sorted(name for name, _, _ in rows) == sorted(Outcome)
     assert all(meaning.strip() and action.strip() for _, meaning, action in rows)
     told = what_to_do(Outcome.BELOW_THRESHOLD)
-    assert told == "Nothing, or lower `asc.threshold`. `nstorm tune` says whether that pays."
+    assert told == "Nothing, or lower `asc.threshold`. `nstorm tune` shows whether that pays."
 
 
 def test_every_alert_has_its_line_in_the_runbook() -> None:

@@ -1,6 +1,13 @@
-"""The language of the pages: no idiom for a machine, and at most 25 words a sentence."""
+"""The language of pages and sources: no idiom for a machine, and at most 25 words a sentence.
 
+Of a source its docstrings, comments and texts are read.
+"""
+
+import ast
+import inspect
+import io
 import re
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -11,15 +18,37 @@ MOST_WORDS = 25
 LEFT_OUT = ("docs/measurements/",)
 PAGES = sorted(
     name
-    for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "controller/OUTCOMES.md")
+    for path in (
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        ROOT / "controller/OUTCOMES.md",
+        ROOT / "migration/PROTOCOL.md",
+        ROOT / "migration/jvm/HOOKS.md",
+    )
     if not (name := path.relative_to(ROOT).as_posix()).startswith(LEFT_OUT)
+)
+# Sources whose language has not been mended yet.
+NOT_YET = (
+    "controller/core/classify.py",
+    "controller/core/drain.py",
+    "controller/core/spare.py",
+    "controller/core/view/kernels.py",
+    "controller/core/view/view.py",
+    "controller/policies/gather/problem.py",
+    "controller/policies/gather/target.py",
+)
+SOURCES = sorted(
+    name
+    for folder in ("agent", "kvstore", "migration", "controller")
+    for path in (ROOT / folder).glob("**/*.py")
+    if not (name := path.relative_to(ROOT).as_posix()).startswith(NOT_YET)
 )
 # What people do, said of a machine; and what says nothing.
 IDIOMS = re.compile(
     r"\b(?:told|tells?|telling|lately|anew|besides?|meanwhile|in vain|so many|of late"
     r"|(?:an?|its|your|one|another|no|the) word"
     r"|for good|as ever|sign of life|behind \w+ back|to and fro|by itself|by themselves"
-    r"|in its turn|mostly)\b|, too\b",
+    r"|in its turn|mostly|says?|said)\b|, too\b",
     re.IGNORECASE,
 )
 FENCE = re.compile(r"^```.*?^```$|<!--.*?-->", re.MULTILINE | re.DOTALL)
@@ -37,7 +66,7 @@ def prose(text: str) -> str:
 
 def idioms(text: str) -> list[str]:
     """List what is not said of machines, in sentences and in tables."""
-    return [found.strip() for found in IDIOMS.findall(prose(text))]
+    return [found.strip() for found in IDIOMS.findall(" ".join(prose(text).split()))]
 
 
 def long_sentences(text: str) -> list[str]:
@@ -52,6 +81,69 @@ def faults(name: str) -> list[str]:
     """List what is wrong with the language of a page."""
     text = (ROOT / name).read_text()
     return idioms(text) + long_sentences(text)
+
+
+def comments(source: str) -> list[str]:
+    """List the comments of a source; lines of one column below each other are one comment."""
+    found: list[str] = []
+    last = (-1, 0)
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            text, (row, column) = token.string.lstrip("# "), token.start
+            if last == (row - 1, column):
+                found[-1] += f" {text}"
+            else:
+                found.append(text)
+            last = token.start
+    return found
+
+
+def literals(source: str) -> list[str]:
+    """List the texts of a source, docstrings too; a value within a text is one word."""
+    found: list[str] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.JoinedStr):
+            parts = (part.value if isinstance(part, ast.Constant) else "X" for part in node.values)
+            found.append("".join(map(str, parts)))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.append(inspect.cleandoc(node.value))
+    return found
+
+
+def faults_of_source(source: str) -> list[str]:
+    """List what is wrong with the language of a source."""
+    written = comments(source) + literals(source)
+    found = [one for text in written for one in idioms(text) + long_sentences(text)]
+    return list(dict.fromkeys(found))
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_source_is_plain(name: str) -> None:
+    assert faults_of_source((ROOT / name).read_text()) == []
+
+
+def test_an_idiom_in_a_source_is_found_but_in_names() -> None:
+    source = '''def told(said):
+    """Tell it by\n    itself."""
+    # It says so
+    # to and
+    # fro.
+    return f"a {said} of late, told {told}"
+'''
+    assert faults_of_source(source) == [
+        "says",
+        "to and fro",
+        "Tell",
+        "by itself",
+        "of late",
+        "told",
+    ]
+    long = "Every" + " word" * 25
+    assert faults_of_source(f'"""{long}"""\n') == [long]
+    assert faults_of_source(f'"""Short.\n\n{long}"""\n') == [long]
+    assert faults_of_source(f"# {long}\n") == [long]
+    assert faults_of_source(f'X = "{long}"\n') == [long]
+    assert faults_of_source(f'X = f"{long[:-5]} {{x + y - z}}"\n') == [f"{long[:-5]} X"]
 
 
 @pytest.mark.parametrize("name", PAGES)

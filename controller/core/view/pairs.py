@@ -25,7 +25,7 @@ class Pairs:
 
     @classmethod
     def of(cls, traffic: Traffic, count: int) -> "Pairs":
-        """Index traffic by executor, anew only if other executors exchange tuples than lately."""
+        """Index traffic by executor, again only if other executors exchange tuples than before."""
         source, target = traffic.source, traffic.target
         for at, known in enumerate(tuple(_LATELY)):
             if known._are_of(traffic, count):
@@ -51,7 +51,7 @@ class Pairs:
         return float(own_tps[there == to].sum() - own_tps[there == node[executor]].sum())
 
 
-# From cycle to cycle, mostly the same executors exchange tuples. One index for each of the few
+# From cycle to cycle, usually the same executors exchange tuples. One index for each of the few
 # topologies that a controller may look after.
 _LATELY: deque[Pairs] = deque(maxlen=4)
 

@@ -18,8 +18,8 @@ from controller.core.cluster import Floats, Ints
 from controller.core.compiled import compiled
 from controller.policies.gather.problem import Problem
 
-# Shares of the trips: to any worker at random, instead of to the worker of a peer; of a group,
-# instead of one executor; and with others that come back in exchange.
+# Shares of the trips. Some go to any worker at random, instead of to the worker of a peer. Some are
+# of a group, instead of one executor, and some bring others back in exchange.
 STRAY, TOGETHER, BACK = 0.1, 0.6, 0.5
 MOST_IN_GROUP = 24
 # In the mean traffic of a pair: the temperature at the end.
@@ -27,8 +27,8 @@ COLD = 0.01
 # Tries for each executor in a round.
 TRIES = 10
 # The price of a core too much, at first: this times the traffic of all executors per core they use.
-# After a round it rises by a step if workers were too full in more of its tries than OFTEN, and
-# falls by one if in fewer than SELDOM. It stays within these times the first one: where executors
+# After a round it rises by a step if workers were too full in more of its tries than OFTEN. It
+# falls by one if in fewer than SELDOM. It stays within these times the first one. Where executors
 # are alike, full workers are above by so little that only a high price empties the last.
 EXCESS_PRICE, PRICE_STEP, PRICE_LEAST, PRICE_MOST = 0.3, 1.05, 0.05, 10_000.0
 OFTEN, SELDOM = 0.8, 0.5
@@ -37,7 +37,7 @@ ROUNDING_CORES = 1e-12
 
 
 class _Board(NamedTuple):
-    """The input of the compiled loop; as in `Problem` and `Graph`, some as indices, too."""
+    """The input of the compiled loop; as in `Problem` and `Graph`, some also as indices."""
 
     first: Ints
     peers: Ints
@@ -79,9 +79,9 @@ def anneal(problem: Problem, place: Ints, rounds: int, hot: float, seed: int) ->
 
     Of all met it has the least cores above `room_cores`, and of those the least cost. In each of
     `rounds` ten trips are tried for each executor. `hot` is the temperature at the beginning, in
-    the mean traffic of a pair: 3 forgets where it began, 1 and less mends what is not yet good. A
-    trip costs O(pairs with traffic of those that move), and O(E) more where others come back, to
-    find them.
+    the mean traffic of a pair. At 3 the search forgets where it began, at 1 and less it mends what
+    is not yet good. A trip costs O(pairs with traffic of those that move), and O(E) more where
+    others come back, to find them.
     """
     graph = problem.graph
     talks = np.diff(graph.first) > 0
@@ -135,7 +135,7 @@ def _gather(board: _Board, place: Ints, trip: _Trip, begin: int, goal: int) -> i
     if np.random.random() < TOGETHER:
         most += np.random.randint(MOST_IN_GROUP)
     at = place[trip.who[begin]]
-    # A peer comes along from this share of the loudest pair's traffic on: mostly from a small one.
+    # A peer comes along from this share of the loudest pair's traffic on: usually from a small one.
     loud = np.random.random() ** 2
     i = begin
     while i < end < most:

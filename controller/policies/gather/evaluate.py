@@ -16,7 +16,7 @@ from controller.policies.greedy import greedy
 # Up to this many executors, `greedy` is followed to its end, so that a target is never worse.
 GREEDY_EXECUTORS = 60
 # A way is cut to the moves that its best placement has made. Without the others it may lead
-# elsewhere, so it is walked anew: this many walks at most.
+# elsewhere, so it is walked again: this many walks at most.
 CUTS = 3
 
 
@@ -30,8 +30,8 @@ def find(
     """Search for a placement that gains enough and can be reached; no target if none is worth it.
 
     The way may not come through the placements `seen`, each by its `digest`. Takes long (annealing,
-    the order of all moves), so a live run does it beside the cycle. The way
-    is walked to its end here: on frozen traffic it can be walked as it is.
+    the order of all moves), so a live run does it parallel to the cycle. The way is walked to its
+    end here: on frozen traffic it can be walked as it is.
     """
     problem = Problem.of(cluster, snapshot, limits, options)
     least_gain = options.gain_frac * problem.today_tps
@@ -81,7 +81,7 @@ def _worth(
 
 
 def _missing(cluster: Cluster, snapshot: LoadSnapshot, problem: Problem, way: Route) -> str:
-    """Say what would let a way be gone to its end."""
+    """Return what would let a way be gone to its end."""
     place = [problem.start, *(place for place, _ in _walk(problem, way))][-1]
     waiting = way.only(place[way.executors] != way.goals)
     if not waiting.executors.size:

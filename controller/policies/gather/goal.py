@@ -46,8 +46,8 @@ class Target:
 class Answer:
     """That a search has ended, and what it found.
 
-    `beyond` says what better placement is known and out of reach, and what would reach it; it is
-    empty where none is known.
+    `beyond` names a better placement that is out of reach, and what would reach it; it is empty
+    where none is known.
     """
 
     target: Target | None
@@ -55,7 +55,7 @@ class Answer:
 
 
 def digest(*parts: Ints | Floats | NDArray[np.bool_] | tuple[str, ...]) -> int:
-    """Tell placements of one snapshot, or loads, apart by 64 bits with a sign.
+    """Distinguish placements of one snapshot, or loads, by 64 bits with a sign.
 
     They are written down, so the same parts give the same bits in every process.
     """

@@ -11,8 +11,8 @@ from controller.policies.gather.question import TargetQuestion
 from controller.policies.gather.target import TargetMemory, target
 from controller.policies.greedy import greedy_opening, or_open
 
-# After a search in vain there is none for this long, while all executors are where they were and
-# the same ones may move.
+# After a search without a result there is none for this long, while all executors are where they
+# were and the same ones may move.
 RETRY_S = 300.0
 # Where loads jitter, what is found looks better than it is: of many placements the one is chosen
 # that noise is kindest to. So it is judged by other load, this many decisions later: with
@@ -38,9 +38,9 @@ class Remembered:
     """The memory that `gather` has of a topology.
 
     `last` is what the last decision left. `in_vain` is the last search, as `_asked` names it, that
-    found nothing, or nothing that was worth it when it was judged; and its Unix seconds. `found`
-    waits to be judged. `beyond` is what the last search knew to be out of reach, and where.
-    `answer` has not been looked at.
+    found nothing, or nothing that was worth it; and its Unix seconds. `found` waits to be judged.
+    `beyond` is what the last search knew to be out of reach, and where. `answer` has not been
+    looked at.
     """
 
     last: TargetMemory | None = None
@@ -50,12 +50,12 @@ class Remembered:
     answer: Answer | None = None
 
     def searched_in_vain(self, asked: int, time_s: float) -> bool:
-        """Tell whether this search was in vain lately."""
+        """Return whether this search has recently found nothing."""
         in_vain, since_s = self.in_vain
         return in_vain == asked and 0 <= time_s - since_s < RETRY_S
 
     def looked_at(self, asked: int, time_s: float, wait: int) -> "Remembered":
-        """Take what the answer says, which waits for `wait` decisions to be judged."""
+        """Take over the answer, which waits for `wait` decisions to be judged."""
         assert self.answer is not None
         heard = replace(self, answer=None, beyond=(asked, self.answer.beyond))
         if self.answer.target is None:
@@ -123,7 +123,7 @@ class Gather(Policy[Remembered]):
     def _options(self, before: Remembered, last: TargetMemory) -> tuple[TargetOptions, int]:
         """Give how to search, and how many decisions later what is found is judged."""
         if before.last is None:
-            # The first decision of all cannot tell whether loads jitter.
+            # The first decision of all cannot know whether loads jitter.
             return replace(self.options.on_still_loads, effort=1), 0
         if before.last.load == last.load:
             # Nothing jitters, as in a file.
@@ -132,5 +132,5 @@ class Gather(Policy[Remembered]):
 
 
 def _asked(cluster: Cluster, snapshot: LoadSnapshot) -> int:
-    """Tell apart what a search may find, whatever the load: what is where, and what may move."""
+    """Identify what a search may find, whatever the load: what is where, and what may move."""
     return digest(snapshot.executors, cluster.workers, snapshot.place, snapshot.is_movable)

@@ -21,7 +21,7 @@ CHAIN = 24
 # Executors that move at once, at most: each of them is twice in memory for a moment. So an exchange
 # of more is only looked for where there is none of few.
 AT_ONCE = 4, 16, 32
-# So many executors are tried as the first of one, and with each this number of exchanges.
+# This number of executors is tried as the first of one, and with each this number of exchanges.
 MOST_BEGUN, MOST_TRIED = 20, 200
 
 Step = tuple[int, int]
@@ -86,7 +86,7 @@ def _exchange(problem: Problem, place: Ints, left: Floats, waiting: Route) -> tu
     """Find executors that fit if they move at once: few, or else more.
 
     So a big one changes places with two small ones, and three go in a ring. Where no part of what
-    waits fits by itself, all of it between some workers may.
+    waits fits alone, all of it between some workers may.
     """
     goal = dict(zip(waiting.executors.tolist(), waiting.goals.tolist(), strict=True))
     room, leaving = left.tolist(), dict[int, list[int]]()
@@ -159,8 +159,8 @@ def _nearness(problem: Problem, one: Ints, other: Ints) -> Floats:
 class _Chains:
     """For each node the best beginning of a greedy chain of moves to it.
 
-    `gain` is what each executor's own move would gain now; `goal_node` the node it still has to go
-    to, or -1; `goal_nodes` counts those by node. `mean` is the gain per move of the chain of a
+    `gain` is what each executor's own move would gain now. `goal_node` is the node it still has to
+    go to, or -1; `goal_nodes` counts those by node. `mean` is the gain per move of the chain of a
     node: infinite until it was looked at, so that every node is. Gains have changed since on
     `stale` nodes.
     """

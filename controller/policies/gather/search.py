@@ -12,7 +12,7 @@ from controller.policies.gather.anneal import anneal
 from controller.policies.gather.problem import TIE, Problem
 
 # It begins ANNEALINGS times from scratch, then with twice as many rounds each time until that is
-# the effort, but ends as soon as the best is found a second time. Then it mends the best. The first
+# the effort. It ends as soon as the best is found a second time. Then it mends the best. The first
 # has ROUNDS_OF_ALL rounds divided by the executors, fewer for few, and at least ROUNDS_LEAST.
 ANNEALINGS = 3
 HOT, WARM = 3.0, 0.5
@@ -22,7 +22,7 @@ ROUNDS_OF_ALL, ROUNDS_LEAST, ROUNDS_PER_EXECUTOR = 40_000, 250, 10
 def search(problem: Problem, least_gain_tps: float, others: tuple[Ints, ...] = ()) -> Ints | None:
     """Find a placement that costs less than today's by more than `least_gain_tps`, its moves paid.
 
-    Gives the best found: least excess above `high`, then least cost with the moves; None if nothing
+    Gives the best found: least excess above `high`, then least cost with the moves. None if nothing
     gains enough or everything that does is fuller than today. `others` are placements to be no
     worse than.
     """
@@ -31,7 +31,7 @@ def search(problem: Problem, least_gain_tps: float, others: tuple[Ints, ...] = (
     best, least = problem.start, (problem.excess_cores(problem.start), today - least_gain_tps)
 
     def look_at(place: Ints) -> bool:
-        """Tell whether it is as good as the best before."""
+        """Return whether it is as good as the best before."""
         nonlocal best, least
         place = renamed(problem, place)
         cost, key = problem.cost_tps(place), _key(problem, place)

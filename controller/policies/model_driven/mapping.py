@@ -1,7 +1,7 @@
 """Maps the threads of tasks to slots: DSM, RSM (R-Storm) and SAM (001, section 7).
 
-What threads of a task reach together on one slot (section 5) is a table of performance: a tuple of
-`Performance`, by rising number of threads.
+A table of performance has what threads of a task reach together on one slot (section 5). It is a
+tuple of `Performance`, by rising number of threads.
 """
 
 from collections.abc import Mapping, Sequence
@@ -123,8 +123,8 @@ def sam(tasks: Mapping[str, Allocation], slots: Slots) -> Placed | Lacking:
     bundle or rest that fits nowhere.
 
     001, algorithm 6, with "full" for the bundles that MBA counted as a slot. Its printed test for
-    them, that τ̂ threads are left, also gives whole slots to what MBA counted as a share, when one
-    thread is a bundle or the rest needs as many threads as a bundle.
+    them is that τ̂ threads are left. That also gives whole slots to what MBA counted as a share. It
+    happens when one thread is a bundle or the rest needs as many threads as a bundle.
     """
     cpu, memory = slots.cpu.copy(), slots.memory.copy()
     empty = (cpu >= 1 - SLACK) & (memory >= 1 - SLACK)

@@ -53,7 +53,8 @@ def rsm(
 
     All its moves; none, with what is missing, if an executor fits nowhere. A worker of the mean
     capacity is a slot of size 1. With a performance profile each executor needs what one thread
-    does at its peak; without, the CPU it was measured to use and no memory, which is not measured.
+    does at its peak. Without, it needs the CPU it was measured to use and no memory, which is not
+    measured.
 
     CPU has to fit the node, memory the worker: with unknown memory one worker of a node takes all
     that the node's CPU allows. The paper knows no pinned executors: they count as placed where they
@@ -80,7 +81,7 @@ def sam(
 
     The paper chooses the number of threads by MBA; here it is given. With MBA's numbers the bundles
     are MBA's. Pinned executors count as placed where they are, with their measured CPU. System
-    components are not in the paper: each executor by itself, last.
+    components are not in the paper: each executor alone, last.
     """
     total = executors_of(snapshot)
     rates = planned_rates(snapshot, profiles)
@@ -105,7 +106,7 @@ def sam(
 
 
 def allocate_existing(table: tuple[Performance, ...], threads: int, rate_tps: float) -> Allocation:
-    """Tell full bundles from the rest, for a number of threads that is given, at least 1.
+    """Separate full bundles from the rest, for a number of threads that is given, at least 1.
 
     As by MBA if there are as many threads as MBA allocates for the rate, which may be infinite.
     Threads beyond those cost nothing; if there are fewer, those there are work at their peak.

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from controller.config import build
-from controller.cycle import Memory, Seen, cycle
+from controller.cycle import CycleInput, Memory, cycle
 from controller.journal.reader import Log
 from controller.journal.recorder import Message, Recorder
 from controller.journal.writer import Bounds, Writer
@@ -47,7 +47,7 @@ class _Bytes:
         self._bytes = [(type(message), wire.encode(message)) for message in messages]
         self._data = {}
 
-    def seen(self) -> Seen:
+    def seen(self) -> CycleInput:
         """Decode everything."""
         (view,) = self._seen.topologies
         (publication,) = self._decoded(Publication)

@@ -11,7 +11,7 @@ from controller.core.controls import Controls, Pause, Rejected
 from controller.core.decision import Outcome
 from controller.core.excluded import Excluded
 from controller.core.topology import TopologyView
-from controller.cycle import Memory, Seen, cycle
+from controller.cycle import CycleInput, Memory, cycle
 from controller.policies.gather.goal import Answer
 from controller.report import Report, TopologyReport
 from migration.model import (
@@ -62,14 +62,14 @@ class World:
     speaks: int = 2
     written: list[Plan] = field(default_factory=list)
 
-    def seen(self) -> Seen:
+    def seen(self) -> CycleInput:
         view = TopologyView(self.publication(), self.plan(), self.acks(), self.stand_back)
         if self.surprise:
             view = replace(view, plan=None)
         loads = tuple(self.loads())
         controls = Controls(pauses={"wc": Pause(self.pause)}) if self.pause else self.controls
         time_s = 1.7e9 + self.now
-        seen = Seen(self.now, time_s, self.epoch, controls, (view,), loads, begun=self.begun)
+        seen = CycleInput(self.now, time_s, self.epoch, controls, (view,), loads, begun=self.begun)
         return replace(seen, drained=self.drained, free=self.free)
 
     def write(self, report: Report) -> None:
@@ -183,7 +183,7 @@ def test_advise_says_the_plan_that_auto_writes() -> None:
             World(hookless=frozenset({A1, A2, B1, B2})),
             AUTO,
             Outcome.STALE_METRICS,
-            "no worker has said",
+            "no worker has reported",
         ),
         (
             World(),
@@ -337,7 +337,7 @@ def test_a_worker_that_is_not_heard_of_is_waited_for_then_it_has_no_hooks() -> N
     world = World(hookless=frozenset({A1}))
     early = last(world)
     assert early.outcome is Outcome.STALE_METRICS
-    assert "a:1 has not said that it has the hooks" in early.reason
+    assert "a:1 has not reported that it has the hooks" in early.reason
     # Then it takes nothing...
     report = last(world, cycles=31)
     assert report.outcome is Outcome.MOVED
@@ -369,7 +369,7 @@ def test_measures_come_with_every_report_that_got_so_far() -> None:
     assert report.picture.cluster.capacity_cores.tolist() == [1.0] * 4
 
 
-def two_topologies(world: World) -> Seen:
+def two_topologies(world: World) -> CycleInput:
     """See the same topology twice, under two ids."""
     seen = world.seen()
     (view,) = seen.topologies

@@ -6,7 +6,7 @@ from controller.config import Config, Mode
 from controller.core.classify import Limits
 from controller.core.decision import Outcome
 from controller.core.excluded import Excluded
-from controller.cycle import Memory, Seen, cycle
+from controller.cycle import CycleInput, Memory, cycle
 from controller.policies.gather.goal import Answer
 from controller.report import TopologyReport
 from controller.storm.answers import misfit, plan_of
@@ -20,7 +20,7 @@ FREE = frozenset({Slot("a", 3), Slot("b", 3), C1, Slot("c", 2)})
 FULL = replace(AUTO, limits=Limits(high_frac=0.15, low_frac=0.1))
 
 
-def searched(seen: Seen) -> Seen:
+def searched(seen: CycleInput) -> CycleInput:
     """Let a search have ended in vain."""
     return replace(seen, answers=tuple((view.id, Answer(None)) for view in seen.topologies))
 

@@ -85,7 +85,7 @@ def test_health_and_readiness_are_told_apart(served: tuple[int, One, Pulse, Cloc
     pulse.beat()
     assert get(port, "/readyz") == (200, "ok\n")
     clock.now_s += HANGS_AFTER_S + 1
-    assert get(port, "/healthz") == (503, "the loop has not turned for 61 s\n")
+    assert get(port, "/healthz") == (503, "the loop has not run for 61 s\n")
     assert get(port, "/readyz")[0] == 503
     assert get(port, "/else") == (404, "there are /metrics, /healthz and /readyz\n")
 

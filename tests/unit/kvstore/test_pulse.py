@@ -1,4 +1,4 @@
-"""A daemon's sign of life, as systemd hears it and as it is asked for."""
+"""Whether a daemon works, as systemd and as HTTP clients see it."""
 
 import socket
 from collections.abc import Iterator
@@ -78,4 +78,4 @@ def test_it_says_why_it_idles_and_that_it_hangs() -> None:
     assert pulse.idles is None
     assert pulse.worked_at_s > 1e9
     clock.now_s += HANGS_AFTER_S + 1
-    assert pulse.hangs == pulse.idles == "the loop has not turned for 61 s"
+    assert pulse.hangs == pulse.idles == "the loop has not run for 61 s"

@@ -153,7 +153,7 @@ def test_a_file_that_is_no_lmdb_is_put_aside_whole(folder: Path) -> None:
     with pytest.raises(FormatError):
         Env(folder, writable=True)
     with PlanWriter(folder, b"plan") as writer:
-        assert writer.problem is not None and "began anew" in writer.problem
+        assert writer.problem is not None and "began an empty one" in writer.problem
         writer.write(b"plan")
     (aside,) = folder.glob("data.mdb.bad-*")
     assert aside.read_bytes() == b"garbage" * 4000

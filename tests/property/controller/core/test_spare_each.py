@@ -11,7 +11,7 @@ from hypothesis.strategies import DrawFn, composite
 from controller.config import Config, Mode
 from controller.core.allowed import free_slots
 from controller.core.topology import TopologyView
-from controller.cycle import Memory, Seen
+from controller.cycle import CycleInput, Memory
 from deploy.cycle import cycle_with_searches
 from migration.model import (
     ExecutorId,
@@ -80,7 +80,7 @@ class World:
         self.now_s, self.memory = 100.0, Memory()
         self.rests: list[tuple[str, ExecutorId, float]] = []
 
-    def seen(self) -> Seen:
+    def seen(self) -> CycleInput:
         in_use = {slot for one in self.topologies for slot in one.slots()}
         nodes = [
             replace(node, slots_in_use=sum(slot.supervisor == node.id for slot in in_use))
@@ -120,7 +120,7 @@ class World:
             for node in nodes
         )
         rests, self.rests = tuple(self.rests), []
-        return Seen(
+        return CycleInput(
             self.now_s,
             1.7e9 + self.now_s,
             1,

@@ -164,5 +164,5 @@ def test_what_the_main_class_did_wrong_is_shown_with_its_last_lines(
 
 def test_a_jvm_without_an_answer_is_quoted(tmp_path: Path, storm: Path, java: Path) -> None:
     answers(java, "")
-    why = "its JVM gave no answer; it said:\nsaid this"
+    why = "its JVM gave no answer; it printed:\nsaid this"
     assert refusal(jar(tmp_path), "--storm-home", storm) == why

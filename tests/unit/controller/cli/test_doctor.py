@@ -74,7 +74,7 @@ def test_where_all_is_well_nothing_is_found() -> None:
         (status_of(journal_problem="disk full"), "the journal is not written: disk full"),
         (
             status_of(silent={"a": 2.0, "b": 70.4}),
-            "no agent has spoken on host-b for 70 s",
+            "no report from the agent of host-b for 70 s",
         ),
         (status_of(topologies=()), "the hooks in Nimbus publish no topology"),
         (
@@ -103,7 +103,7 @@ def test_each_fault_is_found(status: StatusDocument, what: str) -> None:
 def test_a_node_without_agent_and_a_jvm_without_hooks_are_found() -> None:
     status = status_of(worker_ack(A, [1]), silent={"a": 1.0})
     assert found(status) == [
-        "no agent has spoken on host-b",
+        "no report from the agent of host-b",
         "worker host-b:1 of wc has no hooks",
     ]
     agents = [replace(agent, supervisor_hooks=None) for agent in status.agents[:1]]
@@ -233,7 +233,7 @@ def test_the_heap_of_a_jvm_is_its_last_option() -> None:
     ("silent_s", "answer", "said"),
     [
         ({}, None, "nothing found"),
-        ({"a": None}, None, "- no agent has spoken on host-a"),
+        ({"a": None}, None, "- no report from the agent of host-a"),
         ({}, [7], "- the leader's plan cannot be read: Expected `object`, got `int`"),
     ],
 )

@@ -53,8 +53,8 @@ def test_what_an_old_leader_would_pass_over_is_refused(
     }
     result = CliRunner().invoke(app, [verb, *words.get(verb, []), "--conf", str(conf)])
     assert str(result.exception) == (
-        f"nstorm {verb} would do nothing: old-1:7 leads, which speaks version 1 of the protocol, "
-        "and that needs 2; upgrade it, or stop it so that a newer one leads"
+        f"nstorm {verb} would do nothing: the leader old-1:7 speaks version 1 of the protocol, "
+        "and that needs 2. Upgrade it, or stop it so that a newer controller leads"
     )
     assert written == []
     leads.pop(0)
@@ -96,5 +96,5 @@ def test_a_silent_zookeeper_is_given_up_with_what_to_check(
     conf.write_text("storm.zookeeper.servers: [zk1, zk2]\nstorm.zookeeper.port: 2182\n")
     result = CliRunner().invoke(app, [*command, "--conf", str(conf)])
     said = str(result.exception)
-    assert "at zk1:2182, zk2:2182: check that it runs" in said
+    assert "at zk1:2182, zk2:2182. Check that it runs" in said
     assert f"storm.zookeeper.servers and storm.zookeeper.port in {conf}" in said

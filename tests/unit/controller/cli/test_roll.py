@@ -222,7 +222,7 @@ def test_without_a_topology_no_host_is_known(
 
 def test_bytes_that_are_no_roll_are_told(cluster: Cluster) -> None:
     cluster.put(roll.ROLL, b"x")
-    with pytest.raises(CommandError, match="--anew forgets it"):
+    with pytest.raises(CommandError, match="--forget deletes it"):
         rolled(cluster, "true")
 
 

@@ -112,7 +112,7 @@ def test_the_last_executor_goes_where_everybody_knows_how_a_worker_ends() -> Non
     for nodes, published, why in (
         (NODES, of, "the agent of s1 speaks version 1"),
         (new, PUBLICATION, "Nimbus or a controller speaks version 1"),
-        (new, replace(of, executors=(*of.executors[:3], spare)), "s2:6701 has not said that it"),
+        (new, replace(of, executors=(*of.executors[:3], spare)), "s2:6701 has not reported"),
     ):
         refusal = ask(E3, A, nodes=nodes, publication=published)
         assert isinstance(refusal, Veto)

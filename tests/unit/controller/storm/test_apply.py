@@ -1,4 +1,4 @@
-"""A plan that ZooKeeper has lost, in every phase: the leader writes it anew and the move ends."""
+"""A plan that ZooKeeper has lost, in every phase: the leader writes it again and the move ends."""
 
 import threading
 from collections.abc import Callable

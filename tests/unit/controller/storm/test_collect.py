@@ -162,7 +162,7 @@ def test_a_plan_of_garbage_is_not_for_people_to_delete() -> None:
     ).topologies()
     assert view.stand_back is not None
     assert "/nstorm/plans/wc-1 is garbled" in view.stand_back
-    assert "the leader writes it anew" in view.stand_back
+    assert "the leader writes it again" in view.stand_back
     assert "delete" not in view.stand_back
 
 

@@ -112,7 +112,7 @@ def test_what_was_shown_is_done_exactly_or_refused_with_the_difference() -> None
     # Both are allowed, and only the plan could not be written here.
     assert (answer.state, answer.reason) == (
         "WAITING",
-        "another controller changed the plan meanwhile",
+        "another controller changed the plan in the meantime",
     )
     elsewhere = asked(Command("wc", moves=(("1-1", "b:1", "a:1"),)), view_of())
     assert (elsewhere.state, elsewhere.reason) == ("REFUSED", "1-1 is at a:1 now, not at b:1")

@@ -10,7 +10,7 @@ from msgspec import structs
 from controller.config import Config, Mode
 from controller.core.controls import Controls
 from controller.core.decision import Move
-from controller.cycle import Memory, Seen, cycle
+from controller.cycle import CycleInput, Memory, cycle
 from controller.report import Report, TopologyReport
 from controller.storm.act import Act
 from controller.storm.answer_records import PlanAnswer, PlanStep
@@ -209,7 +209,7 @@ class Begins:
         return may
 
 
-def decided(*topologies: str) -> tuple[Seen, Report]:
+def decided(*topologies: str) -> tuple[CycleInput, Report]:
     """Decide to move 2-2 of each topology."""
     world = World()
     memory, _ = cycle(Memory(), world.seen(), AUTO)

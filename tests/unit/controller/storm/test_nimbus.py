@@ -78,7 +78,7 @@ def watching() -> tuple[World, NimbusWatch]:
     watch = NimbusWatch(cast(Mirror, world), world.now_s)
     first = asked(watch)
     assert first is not None
-    assert "waiting for the first sign of life" in first
+    assert "waiting for the first report of Nimbus" in first
     world.publish(20)
     assert asked(watch) is None
     return world, watch
@@ -91,9 +91,9 @@ def test_a_new_leader_knows_the_age_of_the_last_sign_of_life(said_ms: int, silen
     world.mzxid[EPOCH], world.mtime_ms = 11, {NIMBUS: said_ms, EPOCH: 100_000}
     watch = NimbusWatch(cast(Mirror, world), world.now_s)
     watch.led()
-    assert asked(watch) == ("Nimbus has given no sign of life for 40 s" if silent else None)
+    assert asked(watch) == ("no report from Nimbus for 40 s" if silent else None)
     world.now = 37.5
-    assert "no sign of life" in str(asked(watch))
+    assert "no report from Nimbus" in str(asked(watch))
 
 
 def test_silence_of_nimbus() -> None:
@@ -101,7 +101,7 @@ def test_silence_of_nimbus() -> None:
     world.now = 30
     assert asked(watch) is None
     world.now = 31
-    assert asked(watch) == "Nimbus has given no sign of life for 31 s"
+    assert asked(watch) == "no report from Nimbus for 31 s"
     world.publish(30)
     assert asked(watch) is None
 
@@ -156,7 +156,7 @@ def test_what_nimbus_cannot_publish_and_what_it_says_nothing_of() -> None:
     reason = asked(watch)
     assert reason == "Nimbus has not published the topology recently"
     reason = watch.stand_back(PUBLICATION, EMPTY, None)
-    assert reason == "the hooks in Nimbus have never given a sign of life"
+    assert reason == "the hooks in Nimbus have never reported"
 
 
 @pytest.mark.parametrize("later", [{"phase": Phase.UNKNOWN}, {"way": Way.UNKNOWN}])

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from controller.config import build
 from controller.core.decision import Outcome
 from controller.core.topology import TopologyView
-from controller.cycle import Memory, Seen, cycle
+from controller.cycle import CycleInput, Memory, cycle
 from controller.report import Report
 from controller.storm.history import MoveRecord
 from controller.storm.telemetry import Telemetry
@@ -23,7 +23,7 @@ MOVE = MoveRecord(
 
 
 @pytest.fixture(scope="module")
-def decided() -> tuple[Seen, Memory, Report]:
+def decided() -> tuple[CycleInput, Memory, Report]:
     """Three cycles over a world whose load is known."""
     world, window, memory = WindowWorld(publication(8)), windows(8), Memory()
     for tick in range(3):
@@ -40,7 +40,7 @@ def told(telemetry: Telemetry) -> dict[tuple[str, ...], float]:
     return {(s.name, *s.labels.values()): s.value for f in families for s in f.samples}
 
 
-def test_a_cycle_is_told(decided: tuple[Seen, Memory, Report]) -> None:
+def test_a_cycle_is_told(decided: tuple[CycleInput, Memory, Report]) -> None:
     seen, memory, report = decided
     (one,) = report.topologies
     assert one.picture is not None
@@ -70,7 +70,7 @@ def test_a_cycle_is_told(decided: tuple[Seen, Memory, Report]) -> None:
 
 
 def test_each_series_begins_at_0_and_ends_with_its_topology(
-    decided: tuple[Seen, Memory, Report],
+    decided: tuple[CycleInput, Memory, Report],
 ) -> None:
     seen, memory, report = decided
     telemetry = Telemetry(CONFIG)
@@ -110,7 +110,7 @@ def test_what_components_are_sent_is_counted_through_moves() -> None:
 
 
 def test_who_stands_by_tells_no_topology_and_keeps_what_it_counted(
-    decided: tuple[Seen, Memory, Report],
+    decided: tuple[CycleInput, Memory, Report],
 ) -> None:
     seen, memory, report = decided
     telemetry = Telemetry(CONFIG)
@@ -124,7 +124,7 @@ def test_who_stands_by_tells_no_topology_and_keeps_what_it_counted(
     assert ("nstorm_inter_node_ratio", "wc-1") not in found
 
 
-def test_executors_that_run_nowhere_are_told(decided: tuple[Seen, Memory, Report]) -> None:
+def test_executors_that_run_nowhere_are_told(decided: tuple[CycleInput, Memory, Report]) -> None:
     seen, memory, report = decided
     telemetry = Telemetry(CONFIG)
     telemetry.cycle(seen, memory, report.topologies, 0.02)
@@ -166,7 +166,7 @@ def test_the_pause_of_a_move_that_holds_its_executor_still_is_told() -> None:
 
 
 def test_what_moves_were_to_gain_and_what_they_gained_is_told_whoever_led(
-    decided: tuple[Seen, Memory, Report],
+    decided: tuple[CycleInput, Memory, Report],
 ) -> None:
     seen, memory, report = decided
     before = {"inter_node_frac": 0.5, "total_tps": 200.0}
@@ -185,7 +185,7 @@ def test_what_moves_were_to_gain_and_what_they_gained_is_told_whoever_led(
     assert not [key for key in told(telemetry) if key[0] == "nstorm_move_gain_ratio"]
 
 
-def test_a_surprise_is_counted(decided: tuple[Seen, Memory, Report]) -> None:
+def test_a_surprise_is_counted(decided: tuple[CycleInput, Memory, Report]) -> None:
     _, memory, report = decided
     telemetry = Telemetry(CONFIG)
     failed = replace(report.topologies[0], topology="", outcome=Outcome.STAND_BACK, picture=None)
@@ -196,7 +196,7 @@ def test_a_surprise_is_counted(decided: tuple[Seen, Memory, Report]) -> None:
 
 
 def test_a_fault_of_the_metrics_stays_out_of_the_cycle(
-    decided: tuple[Seen, Memory, Report],
+    decided: tuple[CycleInput, Memory, Report],
 ) -> None:
     seen, memory, report = decided
 
