@@ -113,8 +113,11 @@ final class TrafficFigures {
                 long[] copy = now[source];
                 for (int i = 1; i < row.length; i++) {
                     if (row[i] > 0) {
-                        // Many tasks have a row and send nothing.
-                        copy = copy == null ? now[source] = new long[row.length] : copy;
+                        if (copy == null) {
+                            // Many tasks have a row and send nothing.
+                            copy = new long[row.length];
+                            now[source] = copy;
+                        }
                         // A bolt that emits from two threads may write an older count back.
                         copy[i] = Math.max(copy[i], row[i]);
                     }
@@ -160,7 +163,10 @@ final class TrafficFigures {
             if (row == null) {
                 continue;
             }
-            long[] before = ranked[source] == null ? ranked[source] = new long[row.length] : ranked[source];
+            if (ranked[source] == null) {
+                ranked[source] = new long[row.length];
+            }
+            long[] before = ranked[source];
             for (int i = 1; i < row.length; i++) {
                 before[i] = row[i] - before[i];
             }

@@ -77,7 +77,7 @@ final class Decisions {
         By found = branches.isEmpty() ? By.CALLER : By.OTHER;
         for (int branch : branches.stream().toArray()) {
             By one = of(machine, branch, tuples, seen);
-            found = one.ordinal() < found.ordinal() ? one : found;
+            found = one.compareTo(found) < 0 ? one : found;
         }
         return found;
     }

@@ -125,6 +125,7 @@ record LiveTypes(String type, Set<String> types, List<Handle> lambdas, boolean o
         }
 
         /** Some throw when they change meanwhile, and may not the next time. */
+        @SuppressWarnings("ThreadPriorityCheck") // a hint is enough
         private void pushCopy(Supplier<Object[]> copy) {
             for (int i = 0; i < COPIES_MAX; i++) {
                 try {

@@ -41,7 +41,7 @@ final class Machine extends Interpreter<Machine.Value> {
 
         BitSet make(String place, String type);
 
-        /** @param arguments the object first, if there is one */
+        /** A call; its object is the first of the arguments, if there is one. */
         BitSet call(String place, Instruction call, List<BitSet> arguments);
 
         BitSet dynamic(String place, Instruction call, List<BitSet> arguments);

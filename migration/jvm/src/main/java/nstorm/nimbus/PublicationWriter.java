@@ -7,6 +7,7 @@ import java.util.Map;
 import nstorm.wire.json.Packing;
 
 /** What was published: a znode is written anew only when its content has changed. */
+@SuppressWarnings("ReferenceEquality") // OF_ANOTHER is one object
 final class PublicationWriter {
 
     /** A znode stays far below ZooKeeper's limit of 1 MiB: it is read by all who watch it. */

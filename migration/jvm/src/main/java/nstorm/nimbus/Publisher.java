@@ -43,6 +43,7 @@ final class Publisher {
 
     /** What a topology was published from, and why it could not be. */
     private record Outcome(int assignment, TopologyDetails details, StormBase base, String problem) {
+        @SuppressWarnings("ReferenceEquality") // Nimbus makes another one when something has changed
         boolean isOf(int nowAssigned, TopologyDetails nowKnown, StormBase nowBase) {
             return assignment == nowAssigned && details == nowKnown && base.equals(nowBase);
         }

@@ -90,7 +90,7 @@ final class GraphWalk {
     private int line;
     private Found now;
     /** Of large maps and sets. */
-    private Map<Object, Long> plainSums = new IdentityHashMap<>();
+    private IdentityHashMap<Object, Long> plainSums = new IdentityHashMap<>();
     /** The classes of the user's that were met: their static fields are their objects' memory, too. */
     final Set<Class<?>> classes;
 
@@ -371,6 +371,7 @@ final class GraphWalk {
         }
     }
 
+    @SuppressWarnings("JavaUtilDate") // a user's
     private static long number(Object object) {
         return object instanceof LongAdder adder ? adder.sum() : object instanceof DoubleAdder adder
                 ? Double.doubleToRawLongBits(adder.sum()) : ((Date) object).getTime();

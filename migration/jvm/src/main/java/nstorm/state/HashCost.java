@@ -21,7 +21,7 @@ final class HashCost {
 
     private final long most;
     /** Of those that are not small. */
-    private final Map<Object, Long> costs = new IdentityHashMap<>();
+    private final IdentityHashMap<Object, Long> costs = new IdentityHashMap<>();
     private final Map<Class<?>, Content> contents = new HashMap<>();
     private Class<?> lastClass;
     private Content last;

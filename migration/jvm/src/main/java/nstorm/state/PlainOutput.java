@@ -51,6 +51,7 @@ final class PlainOutput {
     }
 
     /** What many entries share goes once, and they share it afterwards: else a state could take more heap there than here. */
+    @SuppressWarnings("ReferenceEquality") // one that is equal is not shared
     private void text(String text) throws IOException {
         int slot = Plain.slot(text);
         if (recent[slot] == text) {

@@ -43,6 +43,7 @@ final class AcceptedAssignments {
     }
 
     /** True if the running worker may go on with the next assignment instead of the current one. */
+    @SuppressWarnings("ReferenceEquality") // the very objects that the slot asked about
     boolean accepts(LocalAssignment next, LocalAssignment current) {
         Told last = told.get();
         if (next != null && last.next == next && last.current == current) {
@@ -71,6 +72,7 @@ final class AcceptedAssignments {
         return topologies.contains(topologyId);
     }
 
+    @SuppressWarnings("ReferenceEquality") // as above
     private void remember(Told last, LocalAssignment next, LocalAssignment current) {
         boolean launched = last.next != current;
         last.launchedHeapMb = launched ? heapMb(current) : last.launchedHeapMb;

@@ -84,6 +84,7 @@ final class WorkerAdvice {
 
     static final class Always {
         @Advice.OnMethodExit
+        @SuppressWarnings("UnusedVariable") // Storm's method returns it
         static void exit(@Advice.Return(readOnly = false) boolean result) {
             result = true;
         }
@@ -91,6 +92,7 @@ final class WorkerAdvice {
 
     static final class Never {
         @Advice.OnMethodExit
+        @SuppressWarnings("UnusedVariable") // Storm's method returns it
         static void exit(@Advice.Return(readOnly = false) boolean result) {
             result = false;
         }

@@ -59,30 +59,30 @@ public final class Client {
 
     private Map<String, Object> dispatch(Nimbus.Iface nimbus, List<?> request) throws Exception {
         String argument = request.size() > 1 ? (String) request.get(1) : "";
-        switch ((String) request.get(0)) {
-            case "cluster":
-                return cluster(nimbus.getClusterInfo());
-            case "topology":
-                return topology(nimbus, argument);
-            case "submit":
-                return submit(nimbus, argument, object(request.get(2)), (String) request.get(3));
-            case "kill":
+        return switch ((String) request.get(0)) {
+            case "cluster" -> cluster(nimbus.getClusterInfo());
+            case "topology" -> topology(nimbus, argument);
+            case "submit" -> submit(nimbus, argument, object(request.get(2)), (String) request.get(3));
+            case "kill" -> {
                 KillOptions kill = new KillOptions();
                 kill.set_wait_secs(((Number) request.get(2)).intValue());
                 nimbus.killTopologyWithOpts(argument, kill);
-                return Map.of();
-            case "rebalance":
+                yield Map.of();
+            }
+            case "rebalance" -> {
                 nimbus.rebalance(argument, rebalanceOptions(object(request.get(2))));
-                return Map.of();
-            case "activate":
+                yield Map.of();
+            }
+            case "activate" -> {
                 nimbus.activate(argument);
-                return Map.of();
-            case "deactivate":
+                yield Map.of();
+            }
+            case "deactivate" -> {
                 nimbus.deactivate(argument);
-                return Map.of();
-            default:
-                throw new IllegalArgumentException("no such command: " + request.get(0));
-        }
+                yield Map.of();
+            }
+            default -> throw new IllegalArgumentException("no such command: " + request.get(0));
+        };
     }
 
     private static Map<String, Object> object(Object value) {

@@ -207,7 +207,9 @@ public final class JsonInput {
                     depth--;
                 }
                 case NAME -> sound(json.nextName());
-                case BOOLEAN -> json.nextBoolean();
+                case BOOLEAN -> {
+                    boolean unused = json.nextBoolean();
+                }
                 case NULL -> json.nextNull();
                 default -> sound(json.nextString());
             }

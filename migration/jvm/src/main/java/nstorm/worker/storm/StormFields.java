@@ -77,7 +77,7 @@ public final class StormFields {
     private StormFields() {
     }
 
-    @SuppressWarnings("unchecked")
+    @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"})
     public static <T> T get(Field field, Object owner) {
         try {
             return (T) field.get(owner);
