@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decision import Decision, Outcome
+from controller.core.limits import Limits
 from controller.core.view.view import View, rounded
 from controller.policies.single_move import (
     Choice,
@@ -34,7 +34,7 @@ def choose_otd(view: View) -> Choice | Decision:
     """Choose one move as `otd` does, or return why there is none; it wants weights 1 and 0."""
     limits = view.limits
     lowest = _lowest_low_worker_of_each_node(view)
-    hot = np.flatnonzero(view.classes.high)
+    hot = np.flatnonzero(view.fit.is_high)
     if hot.size and not lowest.size:
         return no_low_worker(view, ())
     if not lowest.size:
@@ -53,7 +53,7 @@ def choose_otd(view: View) -> Choice | Decision:
 
 
 def _lowest_low_worker_of_each_node(view: View) -> Ints:
-    usable = np.flatnonzero(view.classes.low & view.cluster.is_open)
-    rising = usable[np.argsort(rounded(view.classes.load_frac[usable]), kind="stable")]
+    usable = np.flatnonzero(view.fit.is_low & view.cluster.is_open)
+    rising = usable[np.argsort(rounded(view.fit.frac[usable]), kind="stable")]
     _, first = np.unique(view.cluster.node_of[rising], return_index=True)
     return np.sort(rising[first])

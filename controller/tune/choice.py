@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controller.core.classify import Limits
+from controller.core.limits import Limits
 from controller.errors import TuneError
 from controller.tune.sweep import Figures, SetOutcome
 

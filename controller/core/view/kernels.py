@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from controller.core.cluster import Floats, Ints
 from controller.core.compiled import compiled
+from controller.core.fit import Marks, holds
 
 # Executors, workers, ASC and scores, one move a row; as in `Moves`.
 Table: TypeAlias = tuple[Ints, Ints, Floats, Floats]
 # Machine code need not test whether an unsigned index is negative and counts from the end.
 Rows: TypeAlias = NDArray[np.uint32]
-Marks: TypeAlias = NDArray[np.bool_]
 # In place of a worker, where the best move of an executor is not known yet.
 _NOT_LOOKED_AT = -2
 # Scores that differ by less may be one sum, added up in two orders.
@@ -27,9 +27,9 @@ class KernelWorld(NamedTuple):
     """The input of the loops, in contiguous arrays.
 
     `begin`, `peer` and `row` are as in `Pairs`; `movable`, `room`, `roomiest` and `taken` as in
-    `View`; the weights as in `Limits`. By row of the traffic: `tps`. By executor: its worker in
-    `place`, its CPU in `cores`, and what measured gains of its moves may be too high in `doubt`; it
-    is taken off the scores of `gather`, `best` and `open_pairs`. By worker: `node_of`.
+    `View`, `demand` as in `Fit`; the weights as in `Limits`. By row of the traffic: `tps`. By
+    executor: its worker in `place`, and what measured gains of its moves may be too high in
+    `doubt`; it is taken off the scores of `gather`, `best` and `open_pairs`. By worker: `node_of`.
     """
 
     begin: Ints
@@ -37,7 +37,7 @@ class KernelWorld(NamedTuple):
     row: Rows
     tps: Floats
     place: Ints
-    cores: Floats
+    demand: Floats
     doubt: Floats
     movable: Marks
     node_of: Ints
@@ -93,13 +93,13 @@ def _is_taken(world: KernelWorld, one: int, other: int) -> bool:
 
 
 @compiled
-def roomiest(room_cores: Floats, is_open: Marks, node_of: Ints, nodes: int) -> Ints:
+def roomiest(room: Floats, is_open: Marks, node_of: Ints, nodes: int) -> Ints:
     """Find the open worker with most room of each node, of equal ones the first; -1 without any."""
     found, most = np.full(nodes, -1, dtype=np.int64), np.full(nodes, -np.inf)
     for w in range(len(node_of)):
-        room = np.rint(room_cores[w] / ROUNDING)
-        if is_open[w] and room > most[node_of[w]]:
-            found[node_of[w]], most[node_of[w]] = w, room
+        here = np.rint(room[w] / ROUNDING)
+        if is_open[w] and here > most[node_of[w]]:
+            found[node_of[w]], most[node_of[w]] = w, here
     return found
 
 
@@ -155,7 +155,7 @@ def may_move(world: KernelWorld, e: int, w: int) -> bool:
     Whether the executor is movable is not looked at.
     """
     home = world.place[e]
-    if w == home or not world.cores[e] <= world.room[w]:  # a CPU of NaN fits nowhere
+    if w == home or not holds(world.room, w, world.demand[e]):
         return False
     return not _is_taken(world, world.node_of[home], world.node_of[w])
 
@@ -375,7 +375,7 @@ def open_pairs(
             there = node_of[to]
             at_nodes = 1.0 + (node_one == node_other) - (node_one == there) - (node_other == there)
             missed = tps * (weight_node * at_nodes + weight_worker * at_workers)
-            both_fit = world.cores[one] + world.cores[other] <= world.room[to]
+            both_fit = holds(world.room, to, world.demand[one] + world.demand[other])
             if first + missed <= least or not both_fit:
                 continue
             _, second = score_of(world, other, to)

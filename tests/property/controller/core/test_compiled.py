@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.core.classify import Limits
 from controller.core.cluster import LoadSnapshot
 from controller.core.compiled import Loop, run_as_python_until
+from controller.core.limits import Limits
 from controller.core.view import kernels
 from controller.core.view.pairs import _LATELY
 from controller.core.view.view import View
@@ -93,7 +93,7 @@ def test_every_loop_of_a_decision_is_the_same(
                 kernels.doubts(*rows, snapshot.traffic.tps, 2.0, view.movable.copy()),
                 (*best, looked, pairs),
                 (kernels.score_of(view.world, e, w), kernels.may_move(view.world, e, w)),
-                (carried.bounds, carried.roomiest, carried.room, carried.classes.load_frac),
+                (carried.bounds, carried.roomiest, carried.room, carried.fit.frac),
             )
         ]
 
