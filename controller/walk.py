@@ -7,8 +7,9 @@ from typing import Any
 
 from controller.config import Config
 from controller.core.choose import decide, decide_in_file
-from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
+from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Outcome, Vetoes, first_of
+from controller.core.distance import inter_node_tps
 from controller.core.fit import Fit
 from controller.core.headroom import headroom
 from controller.core.policy import Case, Decided, Search, Searching, search_inline

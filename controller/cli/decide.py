@@ -16,8 +16,9 @@ from rich.table import Table
 from controller.compiling import compiling_beside
 from controller.config import Config, build, keys_of
 from controller.console import Console
-from controller.core.cluster import Cluster, LoadSnapshot, inter_node_frac
+from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.compiled import run_as_python_until
+from controller.core.distance import inter_node_frac
 from controller.core.fit import Fit
 from controller.core.headroom import headroom
 from controller.core.policy import Question, Search, search_inline

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.distance import node_traffic_tps
 from controller.core.fit import Fit
 from controller.core.resources import CPU
 
@@ -40,18 +39,3 @@ def headroom(cluster: Cluster, snapshot: LoadSnapshot, link_tps: float | None = 
                 where = f"{cluster.nodes[source]} to {cluster.nodes[target]}"
                 return Headroom(link_tps / tps, NETWORK, where)
     return found
-
-
-def node_traffic_tps(
-    cluster: Cluster, snapshot: LoadSnapshot, most: int
-) -> list[tuple[float, int, int]]:
-    """List the directed pairs of nodes with the most traffic: tuples/s, source, target."""
-    nodes, of_worker = np.unique(cluster.node_of, return_inverse=True)
-    node, count = of_worker[snapshot.place], len(nodes)
-    source, target = node[snapshot.traffic.source], node[snapshot.traffic.target]
-    tps = np.bincount(source * count + target, snapshot.traffic.tps, count * count)
-    tps[:: count + 1] = 0.0  # what stays in a node
-    least = np.partition(tps, -most)[-most] if tps.size > most else 0.0
-    loud = np.flatnonzero((tps > 0) & (tps >= least))
-    order = loud[np.argsort(-tps[loud], kind="stable")][:most].tolist()
-    return [(float(tps[row]), int(nodes[row // count]), int(nodes[row % count])) for row in order]

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from controller.core.cluster import inter_node_tps
+from controller.core.distance import inter_node_tps
 from controller.core.picture import Picture
 from controller.journal.record import compact
 from controller.report import TopologyReport

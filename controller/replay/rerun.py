@@ -18,6 +18,7 @@ from controller.core.choose import decide_in_file
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.compiled import compiled
 from controller.core.decision import Decision, Move, Outcome, Veto, Vetoes, first_of
+from controller.core.distance import hops
 from controller.core.fit import Fit, Marks
 from controller.core.limits import Limits
 from controller.core.metrics import Weights
@@ -337,17 +338,12 @@ def _load(  # noqa: PLR0917
     for k in range(len(source)):
         # Machine code never looks at a sign of these.
         said, one, other = float(tps[k]), np.uint64(source[k]), np.uint64(target[k])
-        hops = _hops(place[one], place[other], node_of)
+        now = hops(place[one], place[other], node_of)
         total += said
-        leaving += said if hops >= WORKER else 0.0
-        crossing += said if hops == NODE else 0.0
-        before = _hops(recorded[one], recorded[other], node_of)
-        more = said * (HOP_COST_S[hops] - HOP_COST_S[before])
+        leaving += said if now >= WORKER else 0.0
+        crossing += said if now == NODE else 0.0
+        before = hops(recorded[one], recorded[other], node_of)
+        more = said * (HOP_COST_S[now] - HOP_COST_S[before])
         cpu_cores[one] += more
         cpu_cores[other] += more
     return np.maximum(cpu_cores, 0.0), crossing, leaving, total
-
-
-@compiled
-def _hops(at: int, to: int, node_of: Ints) -> int:
-    return int(at != to) + int(node_of[at] != node_of[to])

@@ -9,8 +9,9 @@ import numpy as np
 from msgspec import UNSET, structs
 
 from controller.config import Config
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Spare, inter_node_tps
+from controller.core.cluster import Cluster, LoadSnapshot, Spare
 from controller.core.decision import TEMPORARY, Decision, Move, Outcome, Veto, Vetoes, first_of
+from controller.core.distance import crossing_tps, inter_node_tps
 from controller.core.fit import Fit
 from controller.core.headroom import headroom
 from controller.core.outcomes import what_to_do
@@ -92,7 +93,7 @@ def plan_of(
             n: {"place": name} for n, name in enumerate(names) if cores[n]
         }
         for when, end, fit in zip(("now", "then"), ends, fits, strict=True):
-            (used, _), tps = fit.by(of, len(names)), _crossing_tps(end, of[end.place])
+            (used, _), tps = fit.by(of, len(names)), crossing_tps(end, of[end.place])
             for n, row in rows.items():
                 row[f"cpu_frac_{when}"] = used[n] / cores[n]
                 row[f"headroom_{when}"] = cores[n] / used[n] if used[n] else None
@@ -145,14 +146,6 @@ def misfit(made: Picture, moves: tuple[Move, ...], config: Config) -> str | None
 
 def _with_spare(cluster: Cluster) -> Cluster:
     return cluster.with_opened(cluster.spare) if isinstance(cluster.spare, Spare) else cluster
-
-
-def _crossing_tps(snapshot: LoadSnapshot, place: Ints) -> Floats:
-    """Add up what comes to each place from others or goes there; `place` is by executor."""
-    ends = np.stack((place[snapshot.traffic.source], place[snapshot.traffic.target]))
-    apart = ends[0] != ends[1]
-    tps: Floats = np.tile(snapshot.traffic.tps[apart], 2)
-    return np.bincount(ends[:, apart].ravel(), tps).astype(np.float64)
 
 
 def _head(report: TopologyReport) -> dict[str, Any]:

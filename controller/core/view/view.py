@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
+from controller.core.distance import TrafficWeights, weighed
 from controller.core.fit import SURE, Fit
 from controller.core.limits import Limits
 from controller.core.view import kernels
@@ -88,8 +89,7 @@ class View:
             room=self.room,
             roomiest=self.roomiest,
             taken=self.taken,
-            weight_node=float(self.limits.weight_node),
-            weight_worker=float(self.limits.weight_worker),
+            weights=TrafficWeights.of(self.limits),
         )
 
     @cached_property
@@ -159,7 +159,7 @@ def _doubt(snapshot: LoadSnapshot, limits: Limits, pairs: Pairs) -> Floats:
     var, movable = snapshot.traffic.var, snapshot.is_movable.copy()
     if var is None:
         return np.zeros(len(movable))
-    times = SURE * (limits.weight_node + limits.weight_worker)
+    times = SURE * weighed(TrafficWeights.of(limits), 1.0, 1.0)
     return kernels.doubts(pairs.begin, pairs.row, var, times, movable)
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from controller.core.cluster import Floats, Ints
 from controller.core.compiled import compiled
+from controller.core.distance import TrafficWeights, weigh
 from controller.core.fit import TOLERANCE_CORES, shift
 from controller.policies.gather.problem import Problem
 
@@ -50,8 +51,7 @@ class _Board(NamedTuple):
     is_open: NDArray[np.bool_]
     open: Ints
     node_of: Ints
-    weight_node: float
-    weight_worker: float
+    weights: TrafficWeights
     price_tps: float
 
 
@@ -104,8 +104,7 @@ def anneal(problem: Problem, place: Ints, rounds: int, hot: float, seed: int) ->
         problem.is_open.copy(),
         np.flatnonzero(problem.is_open),
         problem.node_of,
-        float(problem.weight_node),
-        float(problem.weight_worker),
+        problem.distance.weights,
         float(problem.price_tps),
     )
     mean_tps = float(graph.tps.mean())
@@ -124,7 +123,7 @@ def _gain(board: _Board, place: Ints, e: int, to: int) -> float:
         w = place[board.peers[k]]
         node = int(board.node_of[w] == there) - int(board.node_of[w] == here)
         worker = int(w == to) - int(w == at)
-        gain += board.tps[k] * (board.weight_node * node + board.weight_worker * worker)
+        gain += board.tps[k] * weigh(board.weights, node, worker)
     return gain
 
 

@@ -9,7 +9,7 @@ from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.limits import Limits
 from controller.policies.gather.goal import Answer, Target, digest
 from controller.policies.gather.problem import TIE, Problem, TargetOptions
-from controller.policies.gather.route import Route, gain_tps, next_steps, route
+from controller.policies.gather.route import Route, next_steps, route
 from controller.policies.gather.search import search
 from controller.policies.greedy import greedy
 
@@ -132,7 +132,7 @@ def _walk(problem: Problem, way: Route) -> Iterator[tuple[Ints, tuple[float, flo
     noise = TIE * problem.total_tps
     while steps := next_steps(problem, fit, way):
         for e, worker in steps:
-            cost -= gain_tps(problem, fit.place, e, worker)
+            cost -= problem.gain_tps(fit.place, e, worker)
             fit = fit.moved(e, worker)
         # Steps of noise would make placements differ that are the same.
         yield fit.place, (problem.excess(fit), round(cost / noise) * noise)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
+from controller.core.distance import Distance
 from controller.core.fit import Fit
 from controller.core.limits import Limits
 from migration.settings import setting
@@ -58,6 +59,7 @@ class Graph:
     """
 
     first: Ints  # (E + 1,)
+    owner: Ints  # (K,), the executor whose row it is
     peers: Ints  # (K,)
     tps: Floats  # (K,)
 
@@ -70,11 +72,15 @@ class Graph:
         pairs, row = np.unique(ends * count + peers, return_inverse=True)
         first = np.searchsorted(pairs, np.arange(count + 1) * count)
         tps = np.bincount(row, weights=weights, minlength=len(pairs)).astype(np.float64)
-        return cls(first, pairs % count, tps)
+        return cls(first, pairs // count, pairs % count, tps)
 
     def row(self, executor: int) -> slice:
         """Tell where an executor's peers are in `peers` and `tps`."""
         return slice(int(self.first[executor]), int(self.first[executor + 1]))
+
+    def cost_tps(self, distance: Distance, place: Ints) -> float:
+        # Every pair is there twice, once from each end.
+        return distance.cost_tps(place[self.owner], place[self.peers], self.tps) / 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,8 +92,7 @@ class Problem:
     free: NDArray[np.bool_]  # (E,), not pinned, and not too big for every open worker
     fill: Floats  # (W,), up to where a target may fill a worker
     full: Floats  # (W,), up to where an exchange may, as `Fit.most`
-    weight_node: float
-    weight_worker: float
+    distance: Distance
     price_tps: float  # what one move costs (λ)
     total_tps: float
     today_tps: float  # what today's placement costs
@@ -104,16 +109,15 @@ class Problem:
         fit = Fit.of(cluster, snapshot, limits)
         count, total = len(snapshot.executors), snapshot.traffic.total_tps
         graph = Graph.of(snapshot.traffic, count)
-        weights = limits.weight_node, limits.weight_worker
-        today = _cost_tps(graph, snapshot.place, cluster.node_of, weights)
+        distance = Distance.of(cluster, limits)
+        today = graph.cost_tps(distance, snapshot.place)
         return cls(
             graph=graph,
             fit=fit,
             free=snapshot.is_movable & fit.fits_if_empty,
             fill=fit.limit_or_used(options.fill_frac),
             full=fit.most,
-            weight_node=limits.weight_node,
-            weight_worker=limits.weight_worker,
+            distance=distance,
             price_tps=options.move_price_frac * today / max(count, 1),
             total_tps=total,
             today_tps=today,
@@ -156,26 +160,13 @@ class Problem:
 
     def cost_tps(self, place: Ints) -> float:
         """Weigh the traffic between nodes and between workers; the price of moves is not in it."""
-        weights = self.weight_node, self.weight_worker
-        return _cost_tps(self.graph, place, self.node_of, weights)
+        return self.graph.cost_tps(self.distance, place)
 
-    def apart(self, place: Ints, source: Ints, target: Ints) -> Floats:
-        """Compute what a tuple of each of these pairs counts."""
-        weights = self.weight_node, self.weight_worker
-        return _apart(place[source], place[target], self.node_of, weights)
+    def gain_tps(self, place: Ints, executor: int, worker: int) -> float:
+        """Compute by how much less, in weighted tuples/s, a placement costs after a move."""
+        row = self.graph.row(executor)
+        peers, tps = place[self.graph.peers[row]], self.graph.tps[row]
+        return self.distance.gain_tps(int(place[executor]), worker, peers, tps)
 
     def moves(self, place: Ints) -> int:
         return int((place != self.start).sum())
-
-
-def _cost_tps(graph: Graph, place: Ints, node_of: Ints, weights: tuple[float, float]) -> float:
-    owner = np.repeat(np.arange(len(place)), np.diff(graph.first))
-    apart = _apart(place[owner], place[graph.peers], node_of, weights)
-    # Every pair is there twice, once from each end.
-    return float((graph.tps * apart).sum()) / 2
-
-
-def _apart(one: Ints, other: Ints, node_of: Ints, weights: tuple[float, float]) -> Floats:
-    weight_node, weight_worker = weights
-    apart = weight_worker * (one != other) + weight_node * (node_of[one] != node_of[other])
-    return np.asarray(apart, dtype=np.float64)

@@ -38,15 +38,6 @@ class Route:
         return Route(self.executors[keep], self.goals[keep])
 
 
-def gain_tps(problem: Problem, place: Ints, executor: int, worker: int) -> float:
-    """Compute by how much less, in weighted tuples/s, a placement costs after a move."""
-    row = problem.graph.row(executor)
-    peers = place[problem.graph.peers[row]]
-    there = _nearness(problem, np.full_like(peers, worker), peers)
-    here = _nearness(problem, np.full_like(peers, place[executor]), peers)
-    return float((problem.graph.tps[row] * (there - here)).sum())
-
-
 def route(problem: Problem, target: Ints) -> Route:
     """Order the moves to a placement: always the chain to one node that gains most per move.
 
@@ -146,12 +137,6 @@ def _all_between(problem: Problem, fit: Fit, waiting: Route) -> tuple[int, ...]:
     return ()
 
 
-def _nearness(problem: Problem, one: Ints, other: Ints) -> Floats:
-    same_node = problem.node_of[one] == problem.node_of[other]
-    near = problem.weight_node * same_node + problem.weight_worker * (one == other)
-    return np.asarray(near, dtype=np.float64)
-
-
 class _Chains:
     """For each node the best beginning of a greedy chain of moves to it.
 
@@ -164,10 +149,9 @@ class _Chains:
     def __init__(self, problem: Problem, target: Ints) -> None:
         self.problem, self.target = problem, target
         self.place = problem.start.copy()
-        owner = np.repeat(np.arange(len(target)), np.diff(problem.graph.first))
+        owner, near = problem.graph.owner, problem.distance.near
         peers = self.place[problem.graph.peers]
-        closer = _nearness(problem, target[owner], peers)
-        closer -= _nearness(problem, self.place[owner], peers)
+        closer = near(target[owner], peers) - near(self.place[owner], peers)
         gains = closer * problem.graph.tps
         self.gain = np.bincount(owner, gains, len(target)).astype(np.float64)
         self.goal_node = np.where(target != self.place, problem.node_of[target], -1)
@@ -216,8 +200,7 @@ class _Chains:
         problem, row = self.problem, self.problem.graph.row(e)
         peers = problem.graph.peers[row]
         goals, at = self.target[peers], self.place[peers]
-        new = np.full_like(peers, self.target[e])
-        old = np.full_like(peers, self.place[e])
-        change = _nearness(problem, goals, new) - _nearness(problem, at, new)
-        change -= _nearness(problem, goals, old) - _nearness(problem, at, old)
+        new, old, near = int(self.target[e]), int(self.place[e]), problem.distance.near
+        change = near(new, goals) - near(new, at)
+        change -= near(old, goals) - near(old, at)
         return peers, change * problem.graph.tps[row]

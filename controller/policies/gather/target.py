@@ -137,8 +137,11 @@ def _doubt_tps(view: View, problem: Problem, end: Ints) -> float:
     traffic = view.snapshot.traffic
     if traffic.var is None:
         return 0.0
-    ends = traffic.source, traffic.target
-    closer = problem.apart(end, *ends) - problem.apart(problem.start, *ends)
+    now, then = (
+        problem.distance.apart(place[traffic.source], place[traffic.target])
+        for place in (problem.start, end)
+    )
+    closer = then - now
     return SURE * float(np.sqrt((traffic.var * closer**2).sum()))
 
 

@@ -42,7 +42,7 @@ def prove(problem: Problem, known: Ints, limit_s: float) -> Proof:
             if e >= peer:
                 continue
             share = SHARES * graph.tps[k] / problem.total_tps
-            for weight, places in ((problem.weight_node, nodes), (problem.weight_worker, at)):
+            for weight, places in zip(problem.distance.weights, (nodes, at), strict=True):
                 if worth := round(weight * share):
                     apart.append(worth * (1 - _together(model, places[e], places[peer])))
     model.minimize(sum(apart))

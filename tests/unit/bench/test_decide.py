@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controller.core.cluster import inter_node_tps
+from controller.core.distance import inter_node_tps
 from controller.core.fit import Fit
 from controller.core.limits import Limits
 from controller.policies.gather.problem import Problem, TargetOptions

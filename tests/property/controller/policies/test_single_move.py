@@ -8,13 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
 
-from controller.core.cluster import (
-    Cluster,
-    LoadSnapshot,
-    Traffic,
-    inter_node_tps,
-)
+from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.decision import Decision, Outcome
+from controller.core.distance import inter_node_tps
 from controller.core.fit import TOLERANCE_CORES, Fit
 from controller.core.limits import Limits
 from controller.core.view.view import FILL_FRAC

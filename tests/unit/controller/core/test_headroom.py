@@ -12,8 +12,9 @@ from controller.config import Config
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.controls import Controls
 from controller.core.decision import Outcome
+from controller.core.distance import node_traffic_tps
 from controller.core.fit import Fit
-from controller.core.headroom import NETWORK, Headroom, headroom, node_traffic_tps
+from controller.core.headroom import NETWORK, Headroom, headroom
 from controller.core.layout import layout_of
 from controller.core.limits import Limits
 from controller.core.picture import Picture

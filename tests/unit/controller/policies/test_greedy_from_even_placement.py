@@ -12,14 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from controller.core.choose import decide
-from controller.core.cluster import (
-    Cluster,
-    Floats,
-    LoadSnapshot,
-    Traffic,
-    inter_node_tps,
-)
+from controller.core.cluster import Cluster, Floats, LoadSnapshot, Traffic
 from controller.core.decision import Decision, Outcome, Veto, Vetoes, first_of
+from controller.core.distance import inter_node_tps
 from controller.core.excluded import Excluded
 from controller.core.fit import Fit
 from controller.core.limits import Limits

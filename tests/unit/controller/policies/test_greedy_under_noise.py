@@ -8,8 +8,9 @@ import numpy as np
 from controller.config import Config
 from controller.core import policy
 from controller.core.choose import decide
-from controller.core.cluster import Floats, LoadSnapshot, inter_node_tps
+from controller.core.cluster import Floats, LoadSnapshot
 from controller.core.decision import first_of
+from controller.core.distance import inter_node_tps
 from controller.core.excluded import Excluded
 from controller.core.fit import Fit
 from controller.core.policy import Stateless

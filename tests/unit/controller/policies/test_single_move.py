@@ -12,13 +12,9 @@ import pytest
 
 from controller.config import Config
 from controller.core.choose import decide
-from controller.core.cluster import (
-    Cluster,
-    LoadSnapshot,
-    Traffic,
-    inter_node_tps,
-)
+from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.decision import Decision, Move, Outcome, Rule, Veto, Vetoes
+from controller.core.distance import inter_node_tps
 from controller.core.fit import Fit
 from controller.core.limits import Limits
 from controller.core.policy import Case, Stateless

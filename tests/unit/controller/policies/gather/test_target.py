@@ -6,14 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controller.core.cluster import (
-    Cluster,
-    Ints,
-    LoadSnapshot,
-    Traffic,
-    inter_node_tps,
-)
+from controller.core.cluster import Cluster, Ints, LoadSnapshot, Traffic
 from controller.core.decision import Outcome
+from controller.core.distance import inter_node_tps
 from controller.core.fit import Fit
 from controller.core.limits import Limits
 from controller.policies.gather import search
