@@ -11,7 +11,7 @@ from controller.core.case import Budget, TopologyCase
 from controller.core.cluster import Cluster, Spare
 from controller.core.decision import Decision, Outcome
 from controller.core.excluded import Excluded, nodes_named
-from controller.core.fit import Fit, holds, room_of
+from controller.core.fit import Fit, room_of
 from controller.core.layout import settled_placement
 from controller.core.limits import Limits
 from controller.core.picture import Picture
@@ -174,9 +174,9 @@ def _drain(
         # A worker that runs comes before one that has to be started.
         largest, source = fit.largest(limit), cluster.workers[snapshot.place[e]]
         to = int(np.argmax(largest[:running]))
-        if not holds(largest, to, snapshot.cpu_cores[e]):
+        if not fit.has_room(e, to, limit):
             to = int(np.argmax(largest))
-        if len(steps) == limits.max_moves or not holds(largest, to, snapshot.cpu_cores[e]):
+        if len(steps) == limits.max_moves or not fit.has_room(e, to, limit):
             continue
         if allowed.is_last(Slot.parse(source), left[source]):
             continue
@@ -186,9 +186,6 @@ def _drain(
     if steps:
         reason = f"{len(leaving)} of its executors may leave"
         return Decision(Outcome.WOULD_MOVE, reason, proposals(cluster, snapshot, steps))
-    name, cores = snapshot.executors[leaving[-1]], snapshot.cpu_cores[leaving[-1]]
-    reason = (
-        f"{name} needs {cores:.3g} cores, and no worker or free slot elsewhere has more than "
-        f"{max(fit.largest(limit).max(), 0.0):.3g} below {limits.high_frac:g} of its CPU"
-    )
+    smallest = leaving[-1]
+    reason = f"{snapshot.executors[smallest]} {fit.why_nowhere(smallest, limit)}"
     return Decision(Outcome.NO_LOW_WORKER, reason)

@@ -164,8 +164,12 @@ class Fit:
         """
         return (self.limit if limit is None else limit) - self.used + TOLERANCE_CORES
 
+    def has_room(self, executor: int, worker: int, limit: Floats | None = None) -> bool:
+        """Check whether an executor fits on a worker."""
+        return bool(self.demand[executor] <= self.largest(limit)[worker])
+
     def fits(self, executors: Ints, workers: Ints, limit: Floats | None = None) -> Marks:
-        """Tell of each executor whether it fits on the worker beside it."""
+        """Mark the executors that fit, each on the worker of the same row."""
         return self.demand[executors] <= self.largest(limit)[workers]
 
     @cached_property
@@ -189,7 +193,7 @@ class Fit:
         return np.maximum(self.largest(limit), TOLERANCE_CORES)
 
     def lacks(self, executors: Ints, workers: Ints) -> Floats:
-        """Compute how much more room each executor needs on the worker beside it."""
+        """Compute how much more room each executor needs on the worker of the same row."""
         return self.demand[executors] - self.room[workers]
 
     def relief(self, executors: Ints, worker: int) -> Floats:
@@ -198,15 +202,51 @@ class Fit:
         return np.where(relief > TOLERANCE_CORES, relief, 0.0)
 
     def why_not(self, executor: int, worker: int, limit: Floats | None = None) -> str | None:
-        """Say why an executor does not fit on a worker; None if it fits."""
-        need, largest = float(self.demand[executor]), float(self.largest(limit)[worker])
-        if need <= largest:
+        """Give the reason why an executor does not fit on a worker; None if it fits."""
+        if self.has_room(executor, worker, limit):
             return None
-        return f"it does not fit: {need:.3g} {CPU.unit}, room for {max(largest, 0):.3g}"
+        need = float(self.demand[executor])
+        room = float(((self.limit if limit is None else limit) - self.used)[worker])
+        return f"it does not fit: {need:.3g} {CPU.unit}, room for {max(room, 0):.3g}"
 
-    def overfilled(self, before: "Fit") -> Ints:
-        """List the workers that are high and fuller than before."""
-        return np.flatnonzero(self.is_high & (self.used > before.used))
+    def why_nowhere(self, executor: int, limit: Floats) -> str:
+        """Give the reason why an executor fits on no worker."""
+        room = max(float((limit - self.used).max()), 0.0)
+        return (
+            f"needs {self.demand[executor]:.3g} {CPU.unit}, and no worker or free slot elsewhere "
+            f"has more than {room:.3g} below {self.limits.high_frac:g} of its {CPU.shown}"
+        )
+
+    def too_large(self, executor: int) -> str | None:
+        """Give the reason why an executor fits on no empty worker; None if it does."""
+        need = float(self.demand[executor])
+        if need <= float(self.limit.max()):
+            return None
+        high = f"{self.limits.high_frac:g}"
+        return f"alone needs {need:.3g} {CPU.unit}, more than {high} of any worker"
+
+    def how_high(self, worker: int) -> str:
+        """Describe how far above the limit a worker is."""
+        at = f"{self.cluster.workers[worker]} at {self.frac[worker]:.3g} of its {CPU.shown}"
+        return f"{at} is above {self.limits.high_frac:g}"
+
+    def what_is_missing(self) -> str:
+        """Name the workers above the limit, and how much they lack in all."""
+        high = np.flatnonzero(self.is_high)
+        names = ", ".join(self.cluster.workers[w] for w in high)
+        missing = f"{float(-self.room[high].sum()):.3g} {CPU.unit} in all"
+        return f"{names} above {self.limits.high_frac:g} of the {CPU.shown} by {missing}"
+
+    def overfilled(self, before: "Fit") -> str | None:
+        """Name the fullest of the workers that are high and fuller than before; None without."""
+        found = np.flatnonzero(self.is_high & (self.used > before.used))
+        if not found.size:
+            return None
+        w = int(found[np.argmax(self.frac[found])])
+        return (
+            f"{self.cluster.workers[w]} would use {self.frac[w]:.0%} of its {CPU.shown}, "
+            f"and {CPU.limit} is {self.limits.high_frac:.0%}"
+        )
 
     def by(self, place_of: Ints, count: int) -> tuple[Floats, Floats]:
         """Add up load and capacity of places that workers are in, such as nodes: (count,) each."""
@@ -240,7 +280,7 @@ def sums(place: Ints, demand: Floats, workers: int) -> Floats:
 
 @compiled
 def holds(largest: Floats, worker: int, need: float) -> bool:
-    """Tell whether a worker has room, as `Fit.largest` computes it; a need of NaN fits nowhere."""
+    """Check whether a worker has room, as `Fit.largest` computes it; a need of NaN fits nowhere."""
     return bool(need <= largest[worker])
 
 

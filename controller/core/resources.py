@@ -31,6 +31,7 @@ class Resource:
     """A row of the table."""
 
     name: str
+    shown: str  # in a sentence
     unit: str  # of capacity and load
     level: Level
     meter: str  # the field of an executor in the load report
@@ -42,6 +43,14 @@ class Resource:
 
 
 CPU = Resource(
-    "cpu", "cores", Level.WORKER, "cpu_ns", MeterKind.TOTAL, Share.BY_TUPLES, "load.high", True
+    name="cpu",
+    shown="CPU",
+    unit="cores",
+    level=Level.WORKER,
+    meter="cpu_ns",
+    kind=MeterKind.TOTAL,
+    share=Share.BY_TUPLES,
+    limit="load.high",
+    relieves=True,
 )
 RESOURCES = (CPU,)

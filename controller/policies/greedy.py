@@ -15,7 +15,6 @@ from controller.policies.single_move import (
     best_of,
     by_load,
     disjoint,
-    how_hot,
     if_above_threshold,
     no_low_worker,
     slack,
@@ -75,7 +74,8 @@ def choose_greedy(view: View) -> Choice | Decision:
     for hottest in by_load(view, hot) if hot.size else ():
         moves = relieving(view, hottest)
         if moves.executors.size:
-            return best_of(view, moves, how_hot(view, hottest), tuple(warnings), emptier_first=True)
+            why = view.fit.how_high(hottest)
+            return best_of(view, moves, why, tuple(warnings), emptier_first=True)
         warnings.append(_cannot_relieve(view, hottest))
     found = _for_traffic(view, tuple(warnings))
     if warnings and isinstance(found, Decision):
@@ -99,15 +99,14 @@ def _for_traffic(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
 
 
 def _cannot_relieve(view: View, hottest: int) -> str:
-    snapshot, high = view.snapshot, view.limits.high_frac
+    snapshot = view.snapshot
     on_it = np.flatnonzero(snapshot.place == hottest)
     biggest = int(on_it[np.argmax(snapshot.cpu_cores[on_it])])
-    need = float(snapshot.cpu_cores[biggest])
-    text = f"{how_hot(view, hottest)} and cannot be relieved"
-    if need <= float(view.fit.limit.max()):
+    text = f"{view.fit.how_high(hottest)} and cannot be relieved"
+    if (too_large := view.fit.too_large(biggest)) is None:
         return f"{text}: no movable executor on it fits on another worker"
     name = f"{snapshot.executors[biggest]} ({snapshot.component_of[biggest]})"
-    return f"{text}: {name} alone needs {need:.3g} cores, more than {high:g} of any worker"
+    return f"{text}: {name} {too_large}"
 
 
 def relieving(view: View, hot: int) -> Moves:

@@ -13,7 +13,6 @@ from controller.policies.single_move import (
     best_of,
     by_load,
     disjoint,
-    how_hot,
     if_above_threshold,
     no_low_worker,
 )
@@ -47,9 +46,9 @@ def choose_otd(view: View) -> Choice | Decision:
     hottest = by_load(view, hot)[0]
     moves = view.score(view.movable_on(hottest), lowest)
     if not moves.executors.size:
-        reason = f"{how_hot(view, hottest)}, but nothing on it may move"
+        reason = f"{view.fit.how_high(hottest)}, but nothing on it may move"
         return Decision(Outcome.NOTHING_TO_GAIN, reason)
-    return best_of(view, moves, how_hot(view, hottest), ())
+    return best_of(view, moves, view.fit.how_high(hottest), ())
 
 
 def _lowest_low_worker_of_each_node(view: View) -> Ints:

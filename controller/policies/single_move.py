@@ -117,19 +117,9 @@ def slack(view: View) -> float:
     return TIE * max(view.total_tps, 1.0)
 
 
-def how_hot(view: View, worker: int) -> str:
-    load, high = view.fit.frac[worker], view.limits.high_frac
-    return f"{view.cluster.workers[worker]} at {load:.3g} of its CPU is above {high:g}"
-
-
 def no_low_worker(view: View, warnings: tuple[str, ...]) -> Decision:
-    high = np.flatnonzero(view.fit.is_high)
-    missing = float(-view.fit.room[high].sum())
-    reason = (
-        f"resources are missing: {', '.join(view.cluster.workers[w] for w in high)} above "
-        f"{view.limits.high_frac:g} of the CPU by {missing:.3g} cores in all, and no worker can "
-        "take any of it"
-    )
+    missing = view.fit.what_is_missing()
+    reason = f"resources are missing: {missing}, and no worker can take any of it"
     return Decision(Outcome.NO_LOW_WORKER, reason, (), warnings)
 
 

@@ -124,7 +124,7 @@ def misfit(made: Picture, moves: tuple[Move, ...], config: Config) -> str | None
 
     One that has more than that already, and gets none, may stay so.
     """
-    cluster, snapshot, limits = made.cluster, made.snapshot, config.limits
+    cluster, snapshot = made.cluster, made.snapshot
     new = [Slot.parse(move.target) for move in moves if move.target not in cluster.workers]
     opened = [opened_slot(made.view, slot, config.worker_capacity_cores) for slot in new]
     cluster = cluster.with_opened(*(spare for spare in opened if spare is not None))
@@ -133,15 +133,9 @@ def misfit(made: Picture, moves: tuple[Move, ...], config: Config) -> str | None
     if gone:
         return f"the load of {gone[0]} is not known yet"
     after = Decision(Outcome.WOULD_MOVE, "", moves).applied(cluster, snapshot)
-    now, then = (Fit.of(cluster, one, limits) for one in (snapshot, after))
-    overfull = then.overfilled(now)
-    if not overfull.size:
-        return None
-    w = int(overfull[np.argmax(then.frac[overfull])])
-    return (
-        f"the loads have changed: {cluster.workers[w]} would use {then.frac[w]:.0%} of its "
-        f"CPU, and load.high is {limits.high_frac:.0%}"
-    )
+    now, then = (Fit.of(cluster, one, config.limits) for one in (snapshot, after))
+    overfilled = then.overfilled(now)
+    return f"the loads have changed: {overfilled}" if overfilled else None
 
 
 def _with_spare(cluster: Cluster) -> Cluster:

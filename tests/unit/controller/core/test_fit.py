@@ -1,6 +1,7 @@
 """What fits where, and that no other file says so."""
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from controller.core.limits import Limits
 from controller.core.resources import RESOURCES, Share
 from migration.model import ExecutorLoad, Node
 from migration.settings import setting
+from tests.unit.test_imports import sources
 
 ROOT = Path(__file__).parent.parent.parent.parent.parent
 # Load, capacity and limits: only `Fit` computes with them or compares them.
@@ -83,7 +85,20 @@ def test_what_fits_has_no_reason_not_to() -> None:
     assert found.why_not(1, 2) is None
     assert found.why_not(1, 1) == "it does not fit: 0.2 cores, room for 0.1"
     assert found.why_not(1, 1, limit=np.ones(3)) is None
-    assert found.why_not(1, 0) == "it does not fit: 0.2 cores, room for 1e-09"
+    assert found.why_not(1, 0) == "it does not fit: 0.2 cores, room for 0"
+
+
+def test_each_reason_is_one_sentence_with_the_figures() -> None:
+    found = fit([0, 0, 1], [1.8, 0.2, 0.7])
+    assert found.how_high(0) == "a:1 at 2 of its CPU is above 0.8"
+    assert found.what_is_missing() == "a:1 above 0.8 of the CPU by 1.2 cores in all"
+    assert found.too_large(0) == "alone needs 1.8 cores, more than 0.8 of any worker"
+    assert found.too_large(1) is None
+    nowhere = found.why_nowhere(1, np.where([True, True, False], found.limit, -np.inf))
+    assert nowhere == (
+        "needs 0.2 cores, and no worker or free slot elsewhere has more than 0.1 below 0.8 of "
+        "its CPU"
+    )
 
 
 def test_a_demand_that_is_no_number_fits_nowhere() -> None:
@@ -99,8 +114,9 @@ def test_a_move_gives_the_same_as_to_place_all() -> None:
     assert moved.place.tolist() == placed.place.tolist()
     assert before.place.tolist() == [0, 0, 1]
     assert before.used == pytest.approx([0.9, 0.3, 0.0])
-    assert moved.overfilled(before).tolist() == []
-    assert before.moved(2, 0).overfilled(before).tolist() == [0]
+    assert moved.overfilled(before) is None
+    fuller = before.moved(2, 0).overfilled(before)
+    assert fuller == "a:1 would use 120% of its CPU, and load.high is 80%"
 
 
 def test_a_worker_is_surely_high_beyond_its_noise() -> None:
@@ -157,13 +173,16 @@ def test_the_table_of_resources_names_what_there_is() -> None:
         assert row.share is not Share.STAYS or not row.relieves
 
 
+OTHER_TESTS = ast.In, ast.NotIn, ast.Is, ast.IsNot
+
+
 def amounts_in(source: str) -> Iterator[str]:
     """Yield the code in which a load, a capacity or a limit is computed with or compared."""
     for node in ast.walk(ast.parse(source)):
         operands: list[ast.expr] = []
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
             operands = [node.left, node.right]
-        elif isinstance(node, ast.Compare) and not isinstance(node.ops[0], ast.In | ast.NotIn):
+        elif isinstance(node, ast.Compare) and not isinstance(node.ops[0], OTHER_TESTS):
             operands = [node.left, *node.comparators]
         elif isinstance(node, ast.AugAssign):
             operands = [node.target, node.value]
@@ -199,3 +218,23 @@ def test_no_other_file_computes_with_loads_or_compares_them() -> None:
 )
 def test_a_fit_test_of_its_own_is_found(line: str) -> None:
     assert list(amounts_in(line))
+
+
+NAMES_CPU = re.compile(
+    r"\b(cpu_(cores|frac|ns|var)|process_(cores|cpu_ns)|(high|low)_frac"
+    r"|(worker_)?(capacity|high|load|room)_cores|cpuNs|processCpuNs)\b"
+)
+
+
+def test_the_page_says_how_many_files_name_cpu() -> None:
+    """Another resource would be named in as many; the number on the page follows this one."""
+    python = [p for name in ("agent", "controller", "migration") for p in sources(ROOT / name)]
+    java = (ROOT / "migration" / "jvm" / "src" / "main").rglob("*.java")
+    found = [sum(bool(NAMES_CPU.search(p.read_text())) for p in kind) for kind in (python, java)]
+    page = (ROOT / "docs" / "contributing.md").read_text()
+    row = re.search(
+        r"^\| \*\*a resource\*\*.*? (\d+) files in Python and (\d+) in Java", page, re.M
+    )
+    assert row is not None
+    for count, stated in zip(found, map(int, row.groups()), strict=True):
+        assert stated - 3 < count <= stated
