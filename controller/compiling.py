@@ -12,9 +12,9 @@ from contextlib import contextmanager
 import numpy as np
 import structlog
 
-from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.compiled import run_as_python_until
+from controller.core.limits import Limits
 from controller.core.policy import Case, Searching
 from controller.policies.gather.policy import Gather
 from controller.policies.gather.problem import TargetOptions

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from controller.core.classify import Limits
 from controller.core.excluded import Excluded
+from controller.core.limits import Limits
 from controller.policies.gather.problem import TargetOptions
 from controller.policies.registry import NAMES, Aniello, Options
 from controller.windows import checked

@@ -122,7 +122,6 @@ def _cycle(
         holds.excluded.drained | holds.excluded.hosts | holds.busy_nodes.keys(),
         free=seen.free,
         rests=memory.moved_s.keys(),
-        high_frac=settings.limits.high_frac,
         worker_capacity_cores=settings.worker_capacity_cores,
     )
     cases = veto_each(

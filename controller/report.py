@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from controller.config import Mode
 from controller.core.case import TopologyCase
-from controller.core.cluster import inter_node_tps
 from controller.core.decision import Move, Outcome, Vetoes, proposal_id
+from controller.core.distance import inter_node_tps
 from controller.core.picture import Picture
 from controller.core.policy import Question
 from migration.model import ExecutorId, Plan

@@ -7,9 +7,10 @@ from typing import Any
 
 from controller.config import Config
 from controller.core.choose import decide, decide_in_file
-from controller.core.classify import classify
-from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
+from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Outcome, Vetoes, first_of
+from controller.core.distance import inter_node_tps
+from controller.core.fit import Fit
 from controller.core.headroom import headroom
 from controller.core.policy import Case, Decided, Search, Searching, search_inline
 from controller.core.veto import cooldown, exclusions, placement_vetoes
@@ -84,7 +85,7 @@ def as_document(cluster: Cluster, steps: list[WalkStep], config: Config) -> dict
 
 
 def _step(cluster: Cluster, step: WalkStep, config: Config) -> dict[str, Any]:
-    classes = classify(cluster, step.after, config.limits)
+    fit = Fit.of(cluster, step.after, config.limits)
     return {
         "outcome": step.decision.outcome.value,
         "reason": step.decision.reason,
@@ -92,6 +93,6 @@ def _step(cluster: Cluster, step: WalkStep, config: Config) -> dict[str, Any]:
         "moves": [move.as_row() for move in step.decision.moves],
         "inter_node_traffic": inter_node_tps(cluster, step.after),
         "total_traffic": step.after.traffic.total_tps,
-        "max_worker_cpu": float(classes.load_frac.max()),
+        "max_worker_cpu": float(fit.frac.max()),
         "headroom": asdict(headroom(cluster, step.after, config.link_tps)),
     }

@@ -16,9 +16,10 @@ from rich.table import Table
 from controller.compiling import compiling_beside
 from controller.config import Config, build, keys_of
 from controller.console import Console
-from controller.core.classify import worker_cpu_cores
-from controller.core.cluster import Cluster, LoadSnapshot, inter_node_frac
+from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.compiled import run_as_python_until
+from controller.core.distance import inter_node_frac
+from controller.core.fit import Fit
 from controller.core.headroom import headroom
 from controller.core.policy import Question, Search, search_inline
 from controller.errors import SnapshotError
@@ -145,7 +146,7 @@ def _read(path: Path) -> tuple[Cluster, LoadSnapshot, Profiles]:
 
 
 def _workers_table(cluster: Cluster, step: WalkStep) -> Table:
-    load = worker_cpu_cores(cluster, step.after) / cluster.capacity_cores
+    load = Fit.of(cluster, step.after).frac
     table = Table("worker", "node", "cpu", "executors", title="placement after the last step")
     for w, name in enumerate(cluster.workers):
         here = [e for e, at in zip(step.after.executors, step.after.place, strict=True) if at == w]

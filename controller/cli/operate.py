@@ -30,6 +30,7 @@ from controller.cli.status_view import as_tables, drain_lines
 from controller.config import Config, from_storm_yaml
 from controller.console import Console
 from controller.core.drain import cannot_drain, left_on
+from controller.core.fit import room_of
 from controller.errors import CommandError
 from controller.journal.cycle_record import rows_of
 from controller.output import Output, OutputOption, tell
@@ -341,7 +342,7 @@ def _loads(
         for executor in rows_of(cycle.executors):
             cpu_cores[cycle.topology, executor.executor] = executor.cpu_cores
         for worker in rows_of(cycle.workers):
-            room = high_frac * worker.capacity_cores - worker.cpu_cores
+            room = room_of(worker.cpu_cores, worker.capacity_cores, high_frac)
             room_cores[cycle.topology, worker.slot] = room
     return cpu_cores, room_cores
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from controller.core.case import Budget, TopologyCase
-from controller.core.classify import Limits
 from controller.core.cluster import Spare
 from controller.core.decision import PASSING, Decision, Outcome, Vetoes
+from controller.core.limits import Limits
 from controller.core.policy import Case, Decided, M, Policy
 from controller.core.spare import with_emptied
 from controller.core.veto import under

@@ -183,15 +183,3 @@ def _is_none(reasons: tuple[str | None, ...]) -> NDArray[np.bool_]:
     found = np.array([reason is None for reason in reasons], dtype=np.bool_)
     found.flags.writeable = False
     return found
-
-
-def inter_node_tps(cluster: Cluster, snapshot: LoadSnapshot) -> float:
-    """Add up the traffic that crosses between nodes."""
-    node = cluster.node_of[snapshot.place]
-    traffic = snapshot.traffic
-    return float(traffic.tps[node[traffic.source] != node[traffic.target]].sum())
-
-
-def inter_node_frac(cluster: Cluster, snapshot: LoadSnapshot) -> float:
-    """Compute the share of all traffic that crosses between nodes; 0 without traffic."""
-    return inter_node_tps(cluster, snapshot) / (snapshot.traffic.total_tps or 1.0)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.limits import Limits
 
 
 class Outcome(StrEnum):

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.core.case import Budget, TopologyCase
-from controller.core.classify import TOLERANCE_CORES, Limits
 from controller.core.cluster import Cluster, Spare
 from controller.core.decision import Decision, Outcome
 from controller.core.excluded import Excluded, nodes_named
+from controller.core.fit import Fit, room_of
 from controller.core.layout import settled_placement
+from controller.core.limits import Limits
 from controller.core.picture import Picture
 from controller.core.slots import slots_to_open
 from controller.core.topology import TopologyView
@@ -85,7 +86,8 @@ def cannot_drain(
         )
         room = sum(max(room_cores.get((view.id, slot), 0.0), 0.0) for slot in others)
         spares = slots_to_open(view, free, worker_capacity_cores)
-        room += high_frac * sum(one.capacity_cores for one in spares if one.node not in nodes)
+        there = [one.capacity_cores for one in spares if one.node not in nodes]
+        room += sum(room_of(0.0, capacity, high_frac) for capacity in there)
         if leaving and needs > room:
             return (
                 f"{len(leaving)} executors of {name} need {needs:.3g} cores, and its workers and "
@@ -161,32 +163,29 @@ def _drain(
     cluster = cluster.with_opened(*to_open)
     if limits.max_moves <= 0:
         return Decision(Outcome.MOVE_IN_FLIGHT, "executors wait for moves under way")
-    room = np.where(
-        _is_open(made, excluded.drained | excluded.hosts), made.classes.room_cores, -np.inf
-    )
-    room = np.append(room, [limits.high_frac * spare.capacity_cores for spare in to_open])
+    fit = Fit.of(cluster, snapshot, limits)
+    is_open = np.append(_is_open(made, excluded.drained | excluded.hosts), [True] * len(to_open))
+    limit = np.where(is_open, fit.limit, -np.inf)
     left: Counter[str] = Counter()
     # The largest first: what is small finds room at last, too.
     leaving.sort(key=lambda e: (-snapshot.cpu_cores[e], e))
     steps: list[tuple[int, int]] = []
     for e in leaving:
         # A worker that runs comes before one that has to be started.
-        to, source = int(np.argmax(room[:running])), cluster.workers[snapshot.place[e]]
-        if room[to] + TOLERANCE_CORES < snapshot.cpu_cores[e]:
-            to = int(np.argmax(room))
-        if len(steps) == limits.max_moves or room[to] + TOLERANCE_CORES < snapshot.cpu_cores[e]:
+        largest, source = fit.largest(limit), cluster.workers[snapshot.place[e]]
+        to = int(np.argmax(largest[:running]))
+        if not fit.has_room(e, to, limit):
+            to = int(np.argmax(largest))
+        if len(steps) == limits.max_moves or not fit.has_room(e, to, limit):
             continue
         if allowed.is_last(Slot.parse(source), left[source]):
             continue
         left[source] += 1
-        room[to] -= snapshot.cpu_cores[e]
+        fit = fit.moved(e, to)
         steps.append((e, to))
     if steps:
         reason = f"{len(leaving)} of its executors may leave"
         return Decision(Outcome.WOULD_MOVE, reason, proposals(cluster, snapshot, steps))
-    name, cores = snapshot.executors[leaving[-1]], snapshot.cpu_cores[leaving[-1]]
-    reason = (
-        f"{name} needs {cores:.3g} cores, and no worker or free slot elsewhere has more than "
-        f"{max(room.max(), 0.0):.3g} below {limits.high_frac:g} of its CPU"
-    )
+    smallest = leaving[-1]
+    reason = f"{snapshot.executors[smallest]} {fit.why_nowhere(smallest, limit)}"
     return Decision(Outcome.NO_LOW_WORKER, reason)

@@ -1,30 +1,24 @@
 """By what factor the input may still grow before a worker or a link is full (004, equation 3)."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-import numpy as np
-
-from controller.core.classify import worker_cpu_cores
 from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.distance import node_traffic_tps
+from controller.core.fit import Fit
+from controller.core.resources import CPU
 
-
-class Resource(StrEnum):
-    """The resource that is full first."""
-
-    CPU = "cpu"
-    NETWORK = "network"
+NETWORK = "network"
 
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """The factor, and what binds: the worker, or the two nodes of the link.
+    """The factor, and what binds, CPU or network: the worker, or the two nodes of the link.
 
     Below 1 something is over-used already; factor and `binds` are None if nothing is used at all.
     """
 
     factor: float | None = None
-    binds: Resource | None = None
+    binds: str | None = None
     where: str = ""
 
 
@@ -36,29 +30,12 @@ def headroom(cluster: Cluster, snapshot: LoadSnapshot, link_tps: float | None = 
     share in use binds. CPU binds where both would. `link_tps` is what can go from one node to
     another; None if that is not known, then only CPU counts.
     """
-    share = worker_cpu_cores(cluster, snapshot) / cluster.capacity_cores
-    found = Headroom()
-    if share.any():
-        busiest = int(np.argmax(share))
-        found = Headroom(1 / float(share[busiest]), Resource.CPU, cluster.workers[busiest])
+    fit, found = Fit.of(cluster, snapshot), Headroom()
+    if (busiest := fit.binding) is not None:
+        found = Headroom(1 / float(fit.frac[busiest]), CPU.name, cluster.workers[busiest])
     if link_tps is not None:
         for tps, source, target in node_traffic_tps(cluster, snapshot, 1):
             if found.factor is None or link_tps / tps < found.factor:
                 where = f"{cluster.nodes[source]} to {cluster.nodes[target]}"
-                return Headroom(link_tps / tps, Resource.NETWORK, where)
+                return Headroom(link_tps / tps, NETWORK, where)
     return found
-
-
-def node_traffic_tps(
-    cluster: Cluster, snapshot: LoadSnapshot, most: int
-) -> list[tuple[float, int, int]]:
-    """List the directed pairs of nodes with the most traffic: tuples/s, source, target."""
-    nodes, of_worker = np.unique(cluster.node_of, return_inverse=True)
-    node, count = of_worker[snapshot.place], len(nodes)
-    source, target = node[snapshot.traffic.source], node[snapshot.traffic.target]
-    tps = np.bincount(source * count + target, snapshot.traffic.tps, count * count)
-    tps[:: count + 1] = 0.0  # what stays in a node
-    least = np.partition(tps, -most)[-most] if tps.size > most else 0.0
-    loud = np.flatnonzero((tps > 0) & (tps >= least))
-    order = loud[np.argsort(-tps[loud], kind="stable")][:most].tolist()
-    return [(float(tps[row]), int(nodes[row // count]), int(nodes[row % count])) for row in order]

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
+from controller.core.fit import share_of_node
 from controller.core.metrics import Rates
 from controller.core.tasks import FIRST_COMPONENT, TaskMap, component_targets, ends_of, worker_of
 from controller.core.topology import TopologyView
@@ -221,6 +222,6 @@ def build_cluster(
 
     def capacity(slot: Slot) -> float:
         node = nodes[slot.supervisor]
-        return node.cpu_capacity / 100 / max(node.slots_in_use + opened.get(node.id, 0), 1)
+        return share_of_node(node, more=opened.get(node.id, 0))
 
     return Cluster.build(nodes, [(str(s), s.supervisor, cores or capacity(s)) for s in known])

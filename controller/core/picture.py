@@ -3,10 +3,11 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from controller.core.classify import Classes, Limits, classify
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Outcome, Veto
+from controller.core.fit import Fit
 from controller.core.layout import Layout, layout_of, opened_by
+from controller.core.limits import Limits
 from controller.core.metrics import Rates
 from controller.core.topology import TopologyView
 from migration.model import Slot
@@ -23,7 +24,7 @@ class Picture:
     view: TopologyView
     layout: Layout
     snapshot: LoadSnapshot
-    classes: Classes
+    fit: Fit
 
     @property
     def cluster(self) -> Cluster:
@@ -69,8 +70,8 @@ def picture_each(
         layout = layout_of(view, worker_capacity_cores, layouts.get(view.id), opened)
         layout = layout.fitted(rates[view.id])
         snapshot = layout.snapshot(rates[view.id], time_s=time_s)
-        classes = classify(layout.cluster, snapshot, limits)
-        pictures[view.id] = Picture(view, layout, snapshot, classes)
+        fit = Fit.of(layout.cluster, snapshot, limits)
+        pictures[view.id] = Picture(view, layout, snapshot, fit)
     return pictures, missed_s
 
 

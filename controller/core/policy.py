@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any, Generic, Protocol, TypeVar
 
-from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Rule
+from controller.core.limits import Limits
 
 M = TypeVar("M")
 

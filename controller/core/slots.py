@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from controller.core.case import TopologyCase
 from controller.core.cluster import Spare
+from controller.core.fit import share_of_node
 from controller.core.topology import TopologyView
 from migration.model import Slot
 
@@ -22,7 +23,7 @@ def slots_each(
     """
     return [
         replace(case, slots=tuple(slots_to_open(case.view, free, worker_capacity_cores)))
-        if free and case.picture and (drains or case.picture.classes.high.any())
+        if free and case.picture and (drains or case.picture.fit.is_high.any())
         else case
         for case in cases
     ]
@@ -53,5 +54,4 @@ def opened_slot(
     node = view.publication.node_of.get(slot.supervisor)
     if node is None:
         return None
-    share = node.cpu_capacity / 100 / (node.slots_in_use + 1)
-    return Spare(str(slot), node.id, worker_capacity_cores or share)
+    return Spare(str(slot), node.id, worker_capacity_cores or share_of_node(node, more=1))

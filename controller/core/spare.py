@@ -8,6 +8,7 @@ import numpy as np
 from controller.core.case import TopologyCase
 from controller.core.cluster import Cluster, LoadSnapshot, Spare
 from controller.core.decision import Outcome, Vetoes
+from controller.core.fit import share_of_node
 from controller.core.picture import Picture
 from migration.model import ExecutorId, Slot
 
@@ -18,7 +19,6 @@ def spare_each(
     *,
     free: Collection[Slot],  # the slots where a move may start a worker
     rests: Collection[tuple[str, ExecutorId]],  # topology and executor of what has moved lately
-    high_frac: float,
     worker_capacity_cores: float | None,
 ) -> list[TopologyCase]:
     """Lay the free slot with the most CPU into the pictures that have a worker above the limit.
@@ -26,7 +26,7 @@ def spare_each(
     Each opens one slot at a time, and only where no worker, of any topology, is above the limit
     because it shares its node with one more.
     """
-    full = _full_nodes(cases, high_frac) if worker_capacity_cores is None else {}
+    full = _full_nodes(cases) if worker_capacity_cores is None else {}
     moves = [move for case in cases if case.drain for move in case.drain.moves]
     taken = {Slot.parse(move.target) for move in moves}.intersection(free)
     opening = {slot for case in cases for slot in case.view.observation.opened} | taken
@@ -34,7 +34,7 @@ def spare_each(
     found: list[TopologyCase] = []
     for case in cases:
         made = case.picture if free and case.stop is None and case.drain is None else None
-        if made is None or not made.classes.high.any():
+        if made is None or not made.fit.is_high.any():
             found.append(case)
             continue
         spare = _spare(case, made, closed, full, case.resting(rests))
@@ -75,14 +75,14 @@ def _unsettled(made: Picture, resting: Collection[str]) -> str | None:
     lately = np.array([name in resting for name in snapshot.executors], bool)
     new = np.bincount(snapshot.place[lately], minlength=len(workers))
     opened = new == np.bincount(snapshot.place, minlength=len(workers))
-    found = np.flatnonzero((new > 0) & (opened | made.classes.high))
+    found = np.flatnonzero((new > 0) & (opened | made.fit.is_high))
     if not found.size:
         return None
     what = "all executors" if opened[found[0]] else "an executor"
     return f"{what} of {workers[found[0]]} moved lately"
 
 
-def _full_nodes(cases: Sequence[TopologyCase], high_frac: float) -> dict[str, str]:
+def _full_nodes(cases: Sequence[TopologyCase]) -> dict[str, str]:
     """Say of nodes why one more worker may leave another there too little."""
     full: dict[str, str] = {}
     for case in cases:
@@ -93,10 +93,10 @@ def _full_nodes(cases: Sequence[TopologyCase], high_frac: float) -> dict[str, st
                 for node in {slot.supervisor for slot in view.observation.slots}:
                     full[node] = f"the load of {name} on {hosts.get(node, node)} is not known"
             continue
-        in_use = [view.publication.node_of[node].slots_in_use for node in made.cluster.nodes]
-        count = np.array(in_use)[made.cluster.node_of]
-        left = high_frac * made.cluster.capacity_cores * count / (count + 1)
-        for w in np.flatnonzero(made.classes.load_cores > left):
+        nodes = [view.publication.node_of[node] for node in made.cluster.nodes]
+        opened = made.layout.made_of.opened
+        left = np.array([share_of_node(one, more=opened.get(one.id, 0) + 1) for one in nodes])
+        for w in np.flatnonzero(made.fit.with_capacity(left[made.cluster.node_of]).is_high):
             worker, node = made.cluster.workers[w], made.cluster.nodes[made.cluster.node_of[w]]
             full[node] = f"{worker} would exceed load.high if its host ran one more worker"
     return full

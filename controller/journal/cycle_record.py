@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from controller.core.cluster import inter_node_tps
+from controller.core.distance import inter_node_tps
 from controller.core.picture import Picture
 from controller.journal.record import compact
 from controller.report import TopologyReport
@@ -88,7 +88,7 @@ def as_json(records: Iterable[CycleRecord]) -> bytes:
 
 
 def _measured(found: CycleRecord, picture: Picture) -> CycleRecord:
-    cluster, snapshot, classes = picture.cluster, picture.snapshot, picture.classes
+    cluster, snapshot, fit = picture.cluster, picture.snapshot, picture.fit
     return msgspec.structs.replace(
         found,
         inter_node_tps=float(inter_node_tps(cluster, snapshot)),
@@ -97,11 +97,11 @@ def _measured(found: CycleRecord, picture: Picture) -> CycleRecord:
             WorkerRow(slot, load, capacity, share, "high" if high else "low" if low else "normal")
             for slot, load, capacity, share, high, low in zip(
                 cluster.workers,
-                classes.load_cores.tolist(),
+                fit.used.tolist(),
                 cluster.capacity_cores.tolist(),
-                classes.load_frac.tolist(),
-                classes.high.tolist(),
-                classes.low.tolist(),
+                fit.frac.tolist(),
+                fit.is_high.tolist(),
+                fit.is_low.tolist(),
                 strict=True,
             )
         ),

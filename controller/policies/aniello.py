@@ -16,9 +16,9 @@ from math import ceil, floor, inf
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.decision import Decision, Outcome
+from controller.core.limits import Limits
 from controller.core.view.view import rounded
 from controller.policies.component_graph import (
     component_graph,

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decision import Decision
+from controller.core.limits import Limits
 from controller.policies.component_graph import component_graph, consumers, executors_of, feeders
 from controller.policies.placement import as_decision
 

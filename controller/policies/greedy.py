@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller.core.classify import TIE, TOLERANCE_CORES, Limits
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Outcome
+from controller.core.fit import room_of
+from controller.core.limits import TIE, Limits
 from controller.core.view import kernels
 from controller.core.view.view import Moves, View
 from controller.policies.single_move import (
@@ -14,7 +15,6 @@ from controller.policies.single_move import (
     best_of,
     by_load,
     disjoint,
-    how_hot,
     if_above_threshold,
     no_low_worker,
     slack,
@@ -56,10 +56,10 @@ def or_open(short: Decision, cluster: Cluster, snapshot: LoadSnapshot, limits: L
         return replace(short, reason=f"{short.reason}; no slot is opened: {spare}")
     view = View.of(cluster.with_opened(spare), snapshot, replace(limits, max_moves=1))
     found = disjoint(choose_greedy, view)
-    hot = {view.cluster.workers[w] for w in view.surely_hot}
+    hot = {view.cluster.workers[w] for w in view.fit.surely_high}
     if found.moves and found.moves[0].source in hot:
         return replace(found, reason=f"no worker has room, so a slot is opened: {found.reason}")
-    room = limits.high_frac * spare.capacity_cores
+    room = room_of(0.0, spare.capacity_cores, limits.high_frac)
     why = f"no slot is opened: {spare.worker}, with {room:.3g} cores, would relieve none"
     return replace(short, reason=f"{short.reason}; {why}")
 
@@ -70,11 +70,12 @@ def choose_greedy(view: View) -> Choice | Decision:
     A view that was `moved` saves most of the work.
     """
     warnings: list[str] = []
-    hot = view.surely_hot
+    hot = view.fit.surely_high
     for hottest in by_load(view, hot) if hot.size else ():
         moves = relieving(view, hottest)
         if moves.executors.size:
-            return best_of(view, moves, how_hot(view, hottest), tuple(warnings), emptier_first=True)
+            why = view.fit.how_high(hottest)
+            return best_of(view, moves, why, tuple(warnings), emptier_first=True)
         warnings.append(_cannot_relieve(view, hottest))
     found = _for_traffic(view, tuple(warnings))
     if warnings and isinstance(found, Decision):
@@ -98,25 +99,22 @@ def _for_traffic(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
 
 
 def _cannot_relieve(view: View, hottest: int) -> str:
-    snapshot, high = view.snapshot, view.limits.high_frac
+    snapshot = view.snapshot
     on_it = np.flatnonzero(snapshot.place == hottest)
     biggest = int(on_it[np.argmax(snapshot.cpu_cores[on_it])])
-    need = float(snapshot.cpu_cores[biggest])
-    text = f"{how_hot(view, hottest)} and cannot be relieved"
-    if need <= high * float(view.cluster.capacity_cores.max()):
+    text = f"{view.fit.how_high(hottest)} and cannot be relieved"
+    if (too_large := view.fit.too_large(biggest)) is None:
         return f"{text}: no movable executor on it fits on another worker"
     name = f"{snapshot.executors[biggest]} ({snapshot.component_of[biggest]})"
-    return f"{text}: {name} alone needs {need:.3g} cores, more than {high:g} of any worker"
+    return f"{text}: {name} {too_large}"
 
 
 def relieving(view: View, hot: int) -> Moves:
     """List the moves off a hot worker that fit and remove most of its excess; perhaps none."""
     everywhere = np.arange(len(view.cluster.workers))
     moves = view.fitting(view.score(view.movable_on(hot), everywhere), fill=1.0)
-    excess_cores = -view.classes.room_cores[hot]
-    relief = np.minimum(view.snapshot.cpu_cores[moves.executors], excess_cores)
-    best = relief.max(initial=0.0)
-    return moves.only((relief > TOLERANCE_CORES) & (relief >= RELIEF_SLACK * best))
+    relief = view.fit.relief(moves.executors, hot)
+    return moves.only((relief > 0) & (relief >= RELIEF_SLACK * relief.max(initial=0.0)))
 
 
 def best_gathering(view: View, above: float, slack: float) -> Moves:

@@ -4,16 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decision import Decision, Outcome
+from controller.core.limits import Limits
 from controller.core.view.view import View, rounded
 from controller.policies.single_move import (
     Choice,
     best_of,
     by_load,
     disjoint,
-    how_hot,
     if_above_threshold,
     no_low_worker,
 )
@@ -34,7 +33,7 @@ def choose_otd(view: View) -> Choice | Decision:
     """Choose one move as `otd` does, or return why there is none; it wants weights 1 and 0."""
     limits = view.limits
     lowest = _lowest_low_worker_of_each_node(view)
-    hot = np.flatnonzero(view.classes.high)
+    hot = np.flatnonzero(view.fit.is_high)
     if hot.size and not lowest.size:
         return no_low_worker(view, ())
     if not lowest.size:
@@ -47,13 +46,13 @@ def choose_otd(view: View) -> Choice | Decision:
     hottest = by_load(view, hot)[0]
     moves = view.score(view.movable_on(hottest), lowest)
     if not moves.executors.size:
-        reason = f"{how_hot(view, hottest)}, but nothing on it may move"
+        reason = f"{view.fit.how_high(hottest)}, but nothing on it may move"
         return Decision(Outcome.NOTHING_TO_GAIN, reason)
-    return best_of(view, moves, how_hot(view, hottest), ())
+    return best_of(view, moves, view.fit.how_high(hottest), ())
 
 
 def _lowest_low_worker_of_each_node(view: View) -> Ints:
-    usable = np.flatnonzero(view.classes.low & view.cluster.is_open)
-    rising = usable[np.argsort(rounded(view.classes.load_frac[usable]), kind="stable")]
+    usable = np.flatnonzero(view.fit.is_low & view.cluster.is_open)
+    rising = usable[np.argsort(rounded(view.fit.frac[usable]), kind="stable")]
     _, first = np.unique(view.cluster.node_of[rising], return_index=True)
     return np.sort(rising[first])

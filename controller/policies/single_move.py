@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller.core.classify import TIE
 from controller.core.cluster import Ints
 from controller.core.decision import Decision, Move, Outcome
+from controller.core.limits import TIE
 from controller.core.view.view import Moves, View, rounded
 
 
@@ -101,7 +101,7 @@ def best_of(
 ) -> Choice:
     """Take the best score; ties go to the emptier target if asked for, then to the first ids."""
     tied = np.flatnonzero(moves.score >= moves.score.max() - slack(view))
-    load = rounded(view.classes.load_frac[moves.workers[tied]]) * emptier_first
+    load = rounded(view.fit.frac[moves.workers[tied]]) * emptier_first
     pick = tied[np.lexsort((moves.workers[tied], moves.executors[tied], load))[0]]
     executor, target = int(moves.executors[pick]), int(moves.workers[pick])
     asc_tps, snapshot, workers = float(moves.asc_tps[pick]), view.snapshot, view.cluster.workers
@@ -117,23 +117,13 @@ def slack(view: View) -> float:
     return TIE * max(view.total_tps, 1.0)
 
 
-def how_hot(view: View, worker: int) -> str:
-    load, high = view.classes.load_frac[worker], view.limits.high_frac
-    return f"{view.cluster.workers[worker]} at {load:.3g} of its CPU is above {high:g}"
-
-
 def no_low_worker(view: View, warnings: tuple[str, ...]) -> Decision:
-    high = np.flatnonzero(view.classes.high)
-    missing = float(-view.classes.room_cores[high].sum())
-    reason = (
-        f"resources are missing: {', '.join(view.cluster.workers[w] for w in high)} above "
-        f"{view.limits.high_frac:g} of the CPU by {missing:.3g} cores in all, and no worker can "
-        "take any of it"
-    )
+    missing = view.fit.what_is_missing()
+    reason = f"resources are missing: {missing}, and no worker can take any of it"
     return Decision(Outcome.NO_LOW_WORKER, reason, (), warnings)
 
 
 def by_load(view: View, workers: Ints) -> list[int]:
     """Order workers by falling load, ties by id."""
-    falling = np.argsort(-rounded(view.classes.load_frac[workers]), kind="stable")
+    falling = np.argsort(-rounded(view.fit.frac[workers]), kind="stable")
     return [int(worker) for worker in workers[falling]]

@@ -15,14 +15,15 @@ import numpy as np
 
 from controller.config import Config
 from controller.core.choose import decide_in_file
-from controller.core.classify import Limits, worker_sums
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.compiled import compiled
 from controller.core.decision import Decision, Move, Outcome, Veto, Vetoes, first_of
+from controller.core.distance import hops
+from controller.core.fit import Fit, Marks
+from controller.core.limits import Limits
 from controller.core.metrics import Weights
 from controller.core.policy import AtOnce, Case, Policy, Searching
 from controller.core.veto import placement_vetoes
-from controller.core.view.kernels import Marks
 from controller.policies.registry import policy
 from controller.replay.recording import PlacementChange, Singles, Span
 from migration.model import topology_name
@@ -65,7 +66,7 @@ COLUMNS, OUTCOME = 8, 7
 HOP_COST_S = (0.0, 0.905e-6, 1.09e-6)
 WORKER, NODE = 1, 2
 # The same yardstick for every configuration: a worker above the default of load.high is overloaded.
-OVERLOAD_FRAC = Limits().high_frac
+OVERLOAD = Limits()
 
 
 class Smoothed(NamedTuple):
@@ -308,12 +309,11 @@ def measure(table: Floats, row: int, span: Span, place: Ints, recorded: Ints) ->
 
     The row of the table is filled in, but for time and outcome.
     """
-    pairs, capacity_cores = (span.source, span.target), span.cluster.capacity_cores
     tps, cpu_cores = span.traffic_tps[row], span.cpu_cores[row]
+    pairs = span.source, span.target
     cores, *sums = _load(*pairs, tps, cpu_cores, place, recorded, span.cluster.node_of)
-    used = worker_sums(place, cores, len(capacity_cores)) / capacity_cores
-    overload_s = (used > OVERLOAD_FRAC).sum() * span.span_s[row]
-    table[row, 2:7] = *sums, used.max(), overload_s
+    fit = Fit.at(span.cluster, place, cores, OVERLOAD)
+    table[row, 2:7] = *sums, fit.frac.max(), fit.is_high.sum() * span.span_s[row]
     return cores
 
 
@@ -338,17 +338,12 @@ def _load(  # noqa: PLR0917
     for k in range(len(source)):
         # Machine code never looks at a sign of these.
         said, one, other = float(tps[k]), np.uint64(source[k]), np.uint64(target[k])
-        hops = _hops(place[one], place[other], node_of)
+        now = hops(place[one], place[other], node_of)
         total += said
-        leaving += said if hops >= WORKER else 0.0
-        crossing += said if hops == NODE else 0.0
-        before = _hops(recorded[one], recorded[other], node_of)
-        more = said * (HOP_COST_S[hops] - HOP_COST_S[before])
+        leaving += said if now >= WORKER else 0.0
+        crossing += said if now == NODE else 0.0
+        before = hops(recorded[one], recorded[other], node_of)
+        more = said * (HOP_COST_S[now] - HOP_COST_S[before])
         cpu_cores[one] += more
         cpu_cores[other] += more
     return np.maximum(cpu_cores, 0.0), crossing, leaving, total
-
-
-@compiled
-def _hops(at: int, to: int, node_of: Ints) -> int:
-    return int(at != to) + int(node_of[at] != node_of[to])

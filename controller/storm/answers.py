@@ -9,9 +9,10 @@ import numpy as np
 from msgspec import UNSET, structs
 
 from controller.config import Config
-from controller.core.classify import classify
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Spare, inter_node_tps
+from controller.core.cluster import Cluster, LoadSnapshot, Spare
 from controller.core.decision import TEMPORARY, Decision, Move, Outcome, Veto, Vetoes, first_of
+from controller.core.distance import crossing_tps, inter_node_tps
+from controller.core.fit import Fit
 from controller.core.headroom import headroom
 from controller.core.outcomes import what_to_do
 from controller.core.picture import Picture
@@ -82,16 +83,17 @@ def plan_of(
         )
     )
     ends = snapshot, walked[-1].after
-    load = [classify(cluster, end, config.limits).load_cores for end in ends]
+    fits = [Fit.of(cluster, end, config.limits) for end in ends]
     total_tps = snapshot.traffic.total_tps or 1.0
     found: list[dict[str, Any]] = []
-    for names, of in ((cluster.nodes, cluster.node_of), (cluster.workers, np.arange(len(load[0])))):
-        cores = np.bincount(of, cluster.capacity_cores, len(names))
+    each = np.arange(len(cluster.workers))
+    for names, of in ((cluster.nodes, cluster.node_of), (cluster.workers, each)):
+        _, cores = fits[0].by(of, len(names))
         rows: dict[int, dict[str, Any]] = {
             n: {"place": name} for n, name in enumerate(names) if cores[n]
         }
-        for when, end, cpu in zip(("now", "then"), ends, load, strict=True):
-            used, tps = np.bincount(of, cpu, len(names)), _crossing_tps(end, of[end.place])
+        for when, end, fit in zip(("now", "then"), ends, fits, strict=True):
+            (used, _), tps = fit.by(of, len(names)), crossing_tps(end, of[end.place])
             for n, row in rows.items():
                 row[f"cpu_frac_{when}"] = used[n] / cores[n]
                 row[f"headroom_{when}"] = cores[n] / used[n] if used[n] else None
@@ -122,7 +124,7 @@ def misfit(made: Picture, moves: tuple[Move, ...], config: Config) -> str | None
 
     One that has more than that already, and gets none, may stay so.
     """
-    cluster, snapshot, limits = made.cluster, made.snapshot, config.limits
+    cluster, snapshot = made.cluster, made.snapshot
     new = [Slot.parse(move.target) for move in moves if move.target not in cluster.workers]
     opened = [opened_slot(made.view, slot, config.worker_capacity_cores) for slot in new]
     cluster = cluster.with_opened(*(spare for spare in opened if spare is not None))
@@ -131,27 +133,13 @@ def misfit(made: Picture, moves: tuple[Move, ...], config: Config) -> str | None
     if gone:
         return f"the load of {gone[0]} is not known yet"
     after = Decision(Outcome.WOULD_MOVE, "", moves).applied(cluster, snapshot)
-    now, then = (classify(cluster, one, limits) for one in (snapshot, after))
-    overfull = np.flatnonzero(then.high & (then.load_cores > now.load_cores))
-    if not overfull.size:
-        return None
-    w = int(overfull[np.argmax(then.load_frac[overfull])])
-    return (
-        f"the loads have changed: {cluster.workers[w]} would use {then.load_frac[w]:.0%} of its "
-        f"CPU, and load.high is {limits.high_frac:.0%}"
-    )
+    now, then = (Fit.of(cluster, one, config.limits) for one in (snapshot, after))
+    overfilled = then.overfilled(now)
+    return f"the loads have changed: {overfilled}" if overfilled else None
 
 
 def _with_spare(cluster: Cluster) -> Cluster:
     return cluster.with_opened(cluster.spare) if isinstance(cluster.spare, Spare) else cluster
-
-
-def _crossing_tps(snapshot: LoadSnapshot, place: Ints) -> Floats:
-    """Add up what comes to each place from others or goes there; `place` is by executor."""
-    ends = np.stack((place[snapshot.traffic.source], place[snapshot.traffic.target]))
-    apart = ends[0] != ends[1]
-    tps: Floats = np.tile(snapshot.traffic.tps[apart], 2)
-    return np.bincount(ends[:, apart].ravel(), tps).astype(np.float64)
 
 
 def _head(report: TopologyReport) -> dict[str, Any]:
@@ -188,7 +176,7 @@ def explain(report: TopologyReport, what: str, config: Config) -> ExplainAnswer 
     made, vetoes = report.picture, _vetoes(report)
     if made is None:
         return None if what else ExplainAnswer(**_head(report))
-    cluster, snapshot, classes = made.cluster, made.snapshot, made.classes
+    cluster, snapshot, fit = made.cluster, made.snapshot, made.fit
     hosts = made.view.publication.hosts
     closed = [
         why or _reason(vetoes.workers, name)
@@ -198,8 +186,8 @@ def explain(report: TopologyReport, what: str, config: Config) -> ExplainAnswer 
         ExplainedWorker(
             name,
             cluster.nodes[cluster.node_of[w]],
-            float(classes.load_frac[w]),
-            "high" if classes.high[w] else "low" if classes.low[w] else "normal",
+            float(fit.frac[w]),
+            "high" if fit.is_high[w] else "low" if fit.is_low[w] else "normal",
             closed[w],
         )
         for w, name in enumerate(cluster.workers)
@@ -251,14 +239,12 @@ def _candidates(
     """Score the moves of an executor, the best first, with what is in the way of each."""
     view = View.of(made.cluster, made.snapshot, config.limits)
     moves = view.score(np.array([e]), np.arange(len(closed)))
-    cores, least = float(made.snapshot.cpu_cores[e]), view.threshold_tps
+    least = view.threshold_tps
     found = []
     for row in np.argsort(-moves.score, kind="stable")[:MOST_CANDIDATES]:
         w, score = int(moves.workers[row]), float(moves.score[row])
-        why_not = closed[w]
-        if why_not is None and cores > view.room[w]:
-            why_not = f"it does not fit: {cores:.3g} cores, room for {max(view.room[w], 0):.3g}"
-        elif why_not is None and score <= least:
+        why_not = closed[w] or view.why_not(e, w)
+        if why_not is None and score <= least:
             why_not = f"its gain is not above the threshold, {least:.4g} {config.limits.gain_unit}"
         name, asc_tps = made.cluster.workers[w], float(moves.asc_tps[row])
         found.append(ExplainedTarget(name, asc_tps, score, why_not))

@@ -71,7 +71,7 @@ def asked_by(report: TopologyReport, config: Config) -> dict[str, Any]:
 
 
 def figures(report: TopologyReport) -> Figures:
-    loads = report.picture.classes.load_frac.tolist() if report.picture else []
+    loads = report.picture.fit.frac.tolist() if report.picture else []
     return {
         "inter_node_frac": report.inter_node_frac,
         "most_load_frac": max(loads, default=None),

@@ -9,7 +9,8 @@ from msgspec.structs import asdict, replace
 
 from controller.config import Config
 from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.headroom import headroom, node_traffic_tps
+from controller.core.distance import node_traffic_tps
+from controller.core.headroom import headroom
 from controller.journal.cycle_record import CycleRecord, cycle_record
 from controller.report import TopologyReport
 from controller.storm.history import MoveRecord

@@ -222,7 +222,7 @@ def _add_picture(
     hosts = picture.view.publication.hosts
     for worker, cores, capacity_cores in zip(
         map(Slot.parse, cluster.workers),
-        picture.classes.load_cores.tolist(),
+        picture.fit.used.tolist(),
         cluster.capacity_cores.tolist(),
         strict=True,
     ):

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controller.core.classify import Limits
+from controller.core.distance import TrafficWeights, weighed
+from controller.core.limits import Limits
 from controller.errors import TuneError
 from controller.tune.sweep import Figures, SetOutcome
 
@@ -77,7 +78,7 @@ def crossing_frac(figures: Figures) -> float:
     Traffic between nodes and between workers is weighted with the default `weight.node` and
     `weight.worker` for every set, whatever it decides by.
     """
-    weighted = _PLAIN.weight_node * figures.inter_node + _PLAIN.weight_worker * figures.inter_worker
+    weighted = weighed(TrafficWeights.of(_PLAIN), figures.inter_node, figures.inter_worker)
     return weighted / figures.total if figures.total else 0.0
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import psutil
 
-from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
+from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.distance import inter_node_tps
 from controller.core.layout import layout_of, opened_by
 from controller.core.metrics import Rates, observe_each
 from controller.core.topology import TopologyView

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision
+from controller.core.limits import Limits
 from controller.core.policy import Case, Policy, Search, Searching, search_inline
 from controller.policies.gather.policy import Gather
 from controller.policies.gather.problem import TargetOptions

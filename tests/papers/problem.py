@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.core.classify import TOLERANCE_CORES, Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
+from controller.core.fit import TOLERANCE_CORES
+from controller.core.limits import Limits
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller.core.classify import Limits
-from controller.core.cluster import inter_node_tps
+from controller.core.distance import inter_node_tps
+from controller.core.limits import Limits
 from controller.policies.aniello import (
     executor_limit,
     limit_formula,

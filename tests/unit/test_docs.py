@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from controller.config import from_storm_yaml
-from controller.core.classify import Limits
 from controller.core.decision import Outcome
+from controller.core.limits import Limits
 from controller.core.outcomes import ROW, what_to_do
 from controller.policies.registry import NAMES
 from controller.snapshot import parse

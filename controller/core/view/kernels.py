@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from controller.core.cluster import Floats, Ints
 from controller.core.compiled import compiled
+from controller.core.distance import TrafficWeights, weigh
+from controller.core.fit import Marks, holds
 
 # Executors, workers, ASC and scores, one move a row; as in `Moves`.
 Table: TypeAlias = tuple[Ints, Ints, Floats, Floats]
 # Machine code need not test whether an unsigned index is negative and counts from the end.
 Rows: TypeAlias = NDArray[np.uint32]
-Marks: TypeAlias = NDArray[np.bool_]
 # In place of a worker, where the best move of an executor is not known yet.
 _NOT_LOOKED_AT = -2
 # Scores that differ by less may be one sum, added up in two orders.
@@ -27,9 +28,9 @@ class KernelWorld(NamedTuple):
     """The input of the loops, in contiguous arrays.
 
     `begin`, `peer` and `row` are as in `Pairs`; `movable`, `room`, `roomiest` and `taken` as in
-    `View`; the weights as in `Limits`. By row of the traffic: `tps`. By executor: its worker in
-    `place`, its CPU in `cores`, and what measured gains of its moves may be too high in `doubt`; it
-    is taken off the scores of `gather`, `best` and `open_pairs`. By worker: `node_of`.
+    `View`, `demand` as in `Fit`. By row of the traffic: `tps`. By executor: its worker in `place`,
+    and what measured gains of its moves may be too high in `doubt`; it is taken off the scores of
+    `gather`, `best` and `open_pairs`. By worker: `node_of`.
     """
 
     begin: Ints
@@ -37,15 +38,14 @@ class KernelWorld(NamedTuple):
     row: Rows
     tps: Floats
     place: Ints
-    cores: Floats
+    demand: Floats
     doubt: Floats
     movable: Marks
     node_of: Ints
     room: Floats
     roomiest: Ints
     taken: Ints
-    weight_node: float
-    weight_worker: float
+    weights: TrafficWeights
 
 
 class _Scratch(NamedTuple):
@@ -93,13 +93,13 @@ def _is_taken(world: KernelWorld, one: int, other: int) -> bool:
 
 
 @compiled
-def roomiest(room_cores: Floats, is_open: Marks, node_of: Ints, nodes: int) -> Ints:
+def roomiest(room: Floats, is_open: Marks, node_of: Ints, nodes: int) -> Ints:
     """Find the open worker with most room of each node, of equal ones the first; -1 without any."""
     found, most = np.full(nodes, -1, dtype=np.int64), np.full(nodes, -np.inf)
     for w in range(len(node_of)):
-        room = np.rint(room_cores[w] / ROUNDING)
-        if is_open[w] and room > most[node_of[w]]:
-            found[node_of[w]], most[node_of[w]] = w, room
+        here = np.rint(room[w] / ROUNDING)
+        if is_open[w] and here > most[node_of[w]]:
+            found[node_of[w]], most[node_of[w]] = w, here
     return found
 
 
@@ -155,7 +155,7 @@ def may_move(world: KernelWorld, e: int, w: int) -> bool:
     Whether the executor is movable is not looked at.
     """
     home = world.place[e]
-    if w == home or not world.cores[e] <= world.room[w]:  # a CPU of NaN fits nowhere
+    if w == home or not holds(world.room, w, world.demand[e]):
         return False
     return not _is_taken(world, world.node_of[home], world.node_of[w])
 
@@ -174,7 +174,7 @@ def _best_of(world: KernelWorld, scratch: _Scratch, e: int) -> tuple[int, float]
         w = scratch.workers[i]
         asc = scratch.with_node[world.node_of[w]] - at_node
         near = scratch.with_worker[w] - at_home
-        total = world.weight_node * asc + world.weight_worker * near - world.doubt[e]
+        total = weigh(world.weights, asc, near) - world.doubt[e]
         if total > best_score - 2 * ROUNDING and may_move(world, e, w):
             new, old = np.rint(total / ROUNDING), np.rint(best_score / ROUNDING)
             if new > old or (new == old and w < best):
@@ -207,7 +207,7 @@ def score(world: KernelWorld, executors: Ints, workers: Ints) -> Table:
             n = world.node_of[w]
             who[count], to[count], asc[count] = e, w, with_node[n] - at_node
             near = with_worker[w] - at_home
-            gain[count] = world.weight_node * asc[count] + world.weight_worker * near
+            gain[count] = weigh(world.weights, asc[count], near)
             # The next row overwrites one that does not count.
             count += w != home and not (is_any_taken and _is_taken(world, own, n))
         for k in range(world.begin[e], world.begin[e + 1]):
@@ -240,7 +240,7 @@ def gather(world: KernelWorld, executors: Ints) -> Table:
                 who[count], to[count] = e, w
                 asc[count] = scratch.with_node[world.node_of[w]] - scratch.with_node[own]
                 near = scratch.with_worker[w] - scratch.with_worker[home]
-                gain[count] = world.weight_node * asc[count] + world.weight_worker * near
+                gain[count] = weigh(world.weights, asc[count], near)
                 gain[count] -= world.doubt[e]
                 count += 1
         _clear(world, scratch, with_peers)
@@ -272,14 +272,14 @@ def bounds(world: KernelWorld) -> Floats:
         home, own = world.place[e], world.node_of[world.place[e]]
         at_home, at_node = scratch.with_worker[home], scratch.with_node[own]
         # At first where it has no peer.
-        near = -world.weight_worker * at_home
-        far = near - world.weight_node * at_node
+        near = weigh(world.weights, 0.0, -at_home)
+        far = weigh(world.weights, -at_node, -at_home)
         for i in range(with_peers):
             w = scratch.workers[i]
             n = world.node_of[w]
-            total = world.weight_worker * (scratch.with_worker[w] - at_home)
+            asc = scratch.with_node[n] - at_node if n != own else 0.0
+            total = weigh(world.weights, asc, scratch.with_worker[w] - at_home)
             if n != own:
-                total += world.weight_node * (scratch.with_node[n] - at_node)
                 far = total if total > far else far
             elif w != home and total > near:
                 near = total
@@ -337,8 +337,7 @@ def open_pairs(
     found = [(0, 0, 0.0, 0.0) for _ in range(0)]  # so that its type is known
     place, node_of, scratch = world.place, world.node_of, _scratch(world)
     bound, near, far = bounds
-    weight_node, weight_worker = world.weight_node, world.weight_worker
-    most_missed = 2 * (weight_node + weight_worker)
+    most_missed = weigh(world.weights, 2.0, 2.0)
     for one in range(len(bound)):
         if not world.movable[one]:
             continue
@@ -356,15 +355,16 @@ def open_pairs(
             home_other = place[other]
             node_other = node_of[home_other]
             at_workers = 1.0 + (home_one == home_other)
-            missable = weight_node + weight_worker * at_workers
             if node_one == node_other:
                 # Nothing is missed of nodes where they stay on theirs, and all of it else.
-                stay = min(bound[one], near[one], near[other]) + tps * weight_worker * at_workers
-                missable += weight_node
-                go = min(bound[one], far[one], far[other]) + tps * missable
+                missable = tps * weigh(world.weights, 0.0, at_workers)
+                stay = min(bound[one], near[one], near[other]) + missable
+                missable = tps * weigh(world.weights, 2.0, at_workers)
+                go = min(bound[one], far[one], far[other]) + missable
                 most = max(stay, go)
             else:
-                most = min(bound[one], max(near[other], far[other])) + tps * missable
+                missable = tps * weigh(world.weights, 1.0, at_workers)
+                most = min(bound[one], max(near[other], far[other])) + missable
             if most <= least:
                 continue
             if to == _NOT_LOOKED_AT:
@@ -374,8 +374,8 @@ def open_pairs(
                 continue
             there = node_of[to]
             at_nodes = 1.0 + (node_one == node_other) - (node_one == there) - (node_other == there)
-            missed = tps * (weight_node * at_nodes + weight_worker * at_workers)
-            both_fit = world.cores[one] + world.cores[other] <= world.room[to]
+            missed = tps * weigh(world.weights, at_nodes, at_workers)
+            both_fit = holds(world.room, to, world.demand[one] + world.demand[other])
             if first + missed <= least or not both_fit:
                 continue
             _, second = score_of(world, other, to)
@@ -397,4 +397,4 @@ def score_of(world: KernelWorld, e: int, worker: int) -> tuple[float, float]:
         w, tps = place[world.peer[k]], world.tps[world.row[k]]
         asc += tps * (int(node_of[w] == there) - int(node_of[w] == own))
         near += tps * (int(w == worker) - int(w == home))
-    return asc, world.weight_node * asc + world.weight_worker * near
+    return asc, weigh(world.weights, asc, near)

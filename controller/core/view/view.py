@@ -6,13 +6,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.core.classify import TOLERANCE_CORES, Classes, Limits, classify
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
+from controller.core.distance import TrafficWeights, weighed
+from controller.core.fit import SURE, Fit
+from controller.core.limits import Limits
 from controller.core.view import kernels
 from controller.core.view.pairs import Pairs
 
-# A gain, and a worker that is too hot, counts from this number of standard deviations on.
-SURE, SURELY_HOT = 2.0, 3.0
 # A move for traffic fills a worker up to this share of the upper threshold: a worker filled to the
 # brim would be relieved at the next jitter of its load, and filled again after that, for ever.
 FILL_FRAC = 0.95
@@ -42,7 +42,7 @@ class View:
     cluster: Cluster
     snapshot: LoadSnapshot
     limits: Limits
-    classes: Classes
+    fit: Fit
     total_tps: float
     pairs: Pairs
     movable: NDArray[np.bool_]  # (E,), executors that may move
@@ -51,36 +51,27 @@ class View:
     # (N,), the open worker with most room of each node, of equal ones the first; -1 where none is
     # open.
     roomiest: Ints
-    room: Floats  # (W,), cores that a move for traffic may bring; -inf where nothing may move to
+    room: Floats  # (W,), what a move for traffic may bring; -inf where nothing may move to
     doubt: Floats  # (E,), what the gain of a move of the executor may be too high, in weighted t/s
 
     @classmethod
     def of(cls, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> "View":
         """Classify the workers and index the traffic."""
-        classes = classify(cluster, snapshot, limits)
+        fit = Fit.of(cluster, snapshot, limits)
         pairs = Pairs.of(snapshot.traffic, len(snapshot.executors))
         return cls(
             cluster=cluster,
             snapshot=snapshot,
             limits=limits,
-            classes=classes,
+            fit=fit,
             total_tps=snapshot.traffic.total_tps,
             pairs=pairs,
             movable=snapshot.is_movable,
             taken=np.zeros(0, dtype=np.int64),
-            roomiest=_roomiest(cluster, classes),
-            room=_room_for_traffic(cluster, classes, limits),
+            roomiest=_roomiest(cluster, fit),
+            room=fit.largest(_limit(fit, FILL_FRAC)),
             doubt=_doubt(snapshot, limits, pairs),
         )
-
-    @cached_property
-    def surely_hot(self) -> Ints:
-        """Workers that are high, whatever their load may be measured wrong."""
-        var = self.snapshot.cpu_var
-        if var is None or not self.classes.high.any():
-            return np.flatnonzero(self.classes.high)
-        doubt = SURELY_HOT * np.sqrt(np.bincount(self.snapshot.place, var, len(self.classes.high)))
-        return np.flatnonzero(self.classes.room_cores < -doubt - TOLERANCE_CORES)
 
     @cached_property
     def world(self) -> kernels.KernelWorld:
@@ -91,15 +82,14 @@ class View:
             row=self.pairs.row,
             tps=contiguous(self.snapshot.traffic.tps),
             place=contiguous(self.snapshot.place),
-            cores=contiguous(self.snapshot.cpu_cores),
+            demand=contiguous(self.fit.demand),
             doubt=self.doubt,
             movable=self.movable.copy(),  # read-only or not is another type to the compiler
             node_of=contiguous(self.cluster.node_of),
             room=self.room,
             roomiest=self.roomiest,
             taken=self.taken,
-            weight_node=float(self.limits.weight_node),
-            weight_worker=float(self.limits.weight_worker),
+            weights=TrafficWeights.of(self.limits),
         )
 
     @cached_property
@@ -115,14 +105,13 @@ class View:
 
     def moved(self, executor: int, worker: int) -> "View":
         """View the placement after a move."""
-        snapshot = self.snapshot.moved(executor, worker)
-        classes = classify(self.cluster, snapshot, self.limits)
+        fit = self.fit.moved(executor, worker)
         return replace(
             self,
-            snapshot=snapshot,
-            classes=classes,
-            roomiest=_roomiest(self.cluster, classes),
-            room=_room_for_traffic(self.cluster, classes, self.limits),
+            snapshot=self.snapshot.moved(executor, worker),
+            fit=fit,
+            roomiest=_roomiest(self.cluster, fit),
+            room=fit.largest(_limit(fit, FILL_FRAC)),
         )
 
     def without(self, executor: int, worker: int) -> "View":
@@ -153,34 +142,33 @@ class View:
         """List what may move off a worker."""
         return np.flatnonzero(self.movable & (self.snapshot.place == worker))
 
+    def why_not(self, executor: int, worker: int) -> str | None:
+        """Say why an executor that moves for traffic does not fit; None if it fits."""
+        return self.fit.why_not(executor, worker, _limit(self.fit, FILL_FRAC))
+
     def fitting(self, moves: Moves, fill: float = FILL_FRAC) -> Moves:
         """Keep what goes to an open worker with room for it; a rounding error does not matter.
 
         `fill` is the share of the upper threshold that may be used.
         """
-        more = (fill - FILL_FRAC) * self.limits.high_frac * self.cluster.capacity_cores
-        room = self.room + more if fill != FILL_FRAC else self.room
-        return moves.only(self.snapshot.cpu_cores[moves.executors] <= room[moves.workers])
+        limit = _limit(self.fit, fill)
+        return moves.only(self.fit.fits(moves.executors, moves.workers, limit))
 
 
 def _doubt(snapshot: LoadSnapshot, limits: Limits, pairs: Pairs) -> Floats:
     var, movable = snapshot.traffic.var, snapshot.is_movable.copy()
     if var is None:
         return np.zeros(len(movable))
-    times = SURE * (limits.weight_node + limits.weight_worker)
+    times = SURE * weighed(TrafficWeights.of(limits), 1.0, 1.0)
     return kernels.doubts(pairs.begin, pairs.row, var, times, movable)
 
 
-def _roomiest(cluster: Cluster, classes: Classes) -> Ints:
-    return kernels.roomiest(
-        classes.room_cores, cluster.is_open.copy(), cluster.node_of, len(cluster.nodes)
-    )
+def _limit(fit: Fit, fill: float) -> Floats:
+    return np.where(fit.cluster.is_open, fill * fit.limit, -np.inf)
 
 
-def _room_for_traffic(cluster: Cluster, classes: Classes, limits: Limits) -> Floats:
-    kept_free = (1 - FILL_FRAC) * limits.high_frac * cluster.capacity_cores
-    room = classes.room_cores - kept_free + TOLERANCE_CORES
-    return np.where(cluster.is_open, room, -np.inf)
+def _roomiest(cluster: Cluster, fit: Fit) -> Ints:
+    return kernels.roomiest(fit.room, cluster.is_open.copy(), cluster.node_of, len(cluster.nodes))
 
 
 def rounded(values: Floats) -> Floats:

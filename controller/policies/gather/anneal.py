@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.core.classify import TOLERANCE_CORES
 from controller.core.cluster import Floats, Ints
 from controller.core.compiled import compiled
+from controller.core.distance import TrafficWeights, weigh
+from controller.core.fit import TOLERANCE_CORES, shift
 from controller.policies.gather.problem import Problem
 
 # Shares of the trips. Some go to any worker at random, instead of to the worker of a peer. Some are
@@ -44,14 +45,13 @@ class _Board(NamedTuple):
     tps: Floats
     loudest_tps: Floats
     start: Ints
-    cores: Floats
+    demand: Floats
     is_movable: NDArray[np.bool_]
     movable: Ints
     is_open: NDArray[np.bool_]
     open: Ints
     node_of: Ints
-    weight_node: float
-    weight_worker: float
+    weights: TrafficWeights
     price_tps: float
 
 
@@ -77,7 +77,7 @@ def anneal(problem: Problem, place: Ints, rounds: int, hot: float, seed: int) ->
     """Look for a placement that costs less, its moves from today's included; gives the best one
     met.
 
-    Of all met it has the least cores above `room_cores`, and of those the least cost. In each of
+    Of all met it has the least load above `fill`, and of those the least cost. In each of
     `rounds` ten trips are tried for each executor. `hot` is the temperature at the beginning, in
     the mean traffic of a pair. At 3 the search forgets where it began, at 1 and less it mends what
     is not yet good. A trip costs O(pairs with traffic of those that move), and O(E) more where
@@ -89,7 +89,7 @@ def anneal(problem: Problem, place: Ints, rounds: int, hot: float, seed: int) ->
     movable = np.flatnonzero(is_movable)
     if not movable.size or not problem.is_open.any() or len(problem.node_of) < 2:
         return place
-    left = problem.room_cores - problem.load_cores(place) + TOLERANCE_CORES
+    left = problem.fit.placed(place).largest(problem.fill)
     loudest = np.zeros(len(place))
     loudest[talks] = np.maximum.reduceat(graph.tps, graph.first[:-1][talks])
     board = _Board(
@@ -98,18 +98,17 @@ def anneal(problem: Problem, place: Ints, rounds: int, hot: float, seed: int) ->
         graph.tps,
         loudest,
         problem.start,
-        problem.cores,
+        problem.fit.demand,
         is_movable,
         movable,
         problem.is_open.copy(),
         np.flatnonzero(problem.is_open),
         problem.node_of,
-        float(problem.weight_node),
-        float(problem.weight_worker),
+        problem.distance.weights,
         float(problem.price_tps),
     )
     mean_tps = float(graph.tps.mean())
-    per_core = float(graph.tps.sum()) / 2 / max(float(problem.cores.sum()), TOLERANCE_CORES)
+    per_core = float(graph.tps.sum()) / 2 / max(float(problem.fit.demand.sum()), TOLERANCE_CORES)
     course = _Course(rounds, hot * mean_tps, COLD * mean_tps, EXCESS_PRICE * per_core, seed)
     return _anneal(board, place.copy(), left, course)
 
@@ -124,7 +123,7 @@ def _gain(board: _Board, place: Ints, e: int, to: int) -> float:
         w = place[board.peers[k]]
         node = int(board.node_of[w] == there) - int(board.node_of[w] == here)
         worker = int(w == to) - int(w == at)
-        gain += board.tps[k] * (board.weight_node * node + board.weight_worker * worker)
+        gain += board.tps[k] * weigh(board.weights, node, worker)
     return gain
 
 
@@ -190,13 +189,9 @@ def _draw(board: _Board, place: Ints, left: Floats, is_full: bool, trip: _Trip) 
 @compiled
 def _shift(board: _Board, place: Ints, left: Floats, e: int, to: int) -> float:
     """Move one; gives by how many cores more workers are too full."""
-    at, cores = place[e], board.cores[e]
-    # What is too much there from now on, less what was too much here until now.
-    more = max(cores - max(left[to], 0.0), 0.0) - max(min(cores, -left[at]), 0.0)
-    left[at] += cores
-    left[to] -= cores
+    more = shift(left, place[e], to, board.demand[e])
     place[e] = to
-    return float(more)
+    return more
 
 
 @compiled

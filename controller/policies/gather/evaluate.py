@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
+from controller.core.limits import Limits
 from controller.policies.gather.goal import Answer, Target, digest
 from controller.policies.gather.problem import TIE, Problem, TargetOptions
-from controller.policies.gather.route import Route, gain_tps, next_steps, route
+from controller.policies.gather.route import Route, next_steps, route
 from controller.policies.gather.search import search
 from controller.policies.greedy import greedy
 
@@ -43,7 +43,7 @@ def find(
     way = route(problem, place)
     target = _worth(cluster, snapshot, problem, options, _walkable(problem, way, seen))
     gain = problem.today_tps - problem.cost_tps(place) - (target.gain_tps if target else 0.0)
-    if gain <= least_gain or problem.excess_cores(place) > problem.excess_cores(problem.start):
+    if gain <= least_gain or problem.excess_at(place) > problem.excess_at(problem.start):
         return Answer(target)
     beyond = f"a placement that gains {gain:.4g} t/s more is known and out of reach"
     return Answer(target, f"{beyond}: {_missing(cluster, snapshot, problem, way)}")
@@ -74,8 +74,7 @@ def _worth(
         tuple(cluster.workers[w] for w in way.goals),
         gain,
         tuple(
-            (cluster.workers[w], float(problem.full_cores[w]))
-            for w in np.flatnonzero(problem.full_cores > problem.high_cores)
+            (cluster.workers[w], float(problem.full[w])) for w in np.flatnonzero(problem.stays_high)
         ),
     )
 
@@ -86,8 +85,7 @@ def _missing(cluster: Cluster, snapshot: LoadSnapshot, problem: Problem, way: Ro
     waiting = way.only(place[way.executors] != way.goals)
     if not waiting.executors.size:
         return "on the way it costs more than to stay, or comes back to where it was"
-    left = problem.high_cores - problem.load_cores(place)
-    missing = problem.cores[waiting.executors] - left[waiting.goals]
+    missing = problem.fit.placed(place).lacks(waiting.executors, waiting.goals)
     least = int(np.argmin(missing))
     executor = snapshot.executors[waiting.executors[least]]
     worker = cluster.workers[waiting.goals[least]]
@@ -112,7 +110,7 @@ def _walkable(problem: Problem, way: Route, seen: frozenset[int]) -> tuple[Route
     Gives also by how much its placements cost more than today's, all added up.
     """
     for _ in range(CUTS):
-        best, least = problem.start, (problem.excess_cores(problem.start), 0.0)
+        best, least = problem.start, (problem.excess_at(problem.start), 0.0)
         end, above_tps = problem.start, 0.0
         for place, key in _walk(problem, way):
             if digest(place) in seen:
@@ -130,14 +128,11 @@ def _walkable(problem: Problem, way: Route, seen: frozenset[int]) -> tuple[Route
 
 def _walk(problem: Problem, way: Route) -> Iterator[tuple[Ints, tuple[float, float]]]:
     """Walk until nothing fits; yields each placement with its excess and its cost above today's."""
-    place, load, cost = problem.start.copy(), problem.load_cores(problem.start), 0.0
+    fit, cost = problem.fit, 0.0
     noise = TIE * problem.total_tps
-    while steps := next_steps(problem, place, load, way):
-        place = place.copy()
+    while steps := next_steps(problem, fit, way):
         for e, worker in steps:
-            cost -= gain_tps(problem, place, e, worker)
-            load[place[e]] -= problem.cores[e]
-            load[worker] += problem.cores[e]
-            place[e] = worker
+            cost -= problem.gain_tps(fit.place, e, worker)
+            fit = fit.moved(e, worker)
         # Steps of noise would make placements differ that are the same.
-        yield place, (problem.excess_of(load), round(cost / noise) * noise)
+        yield fit.place, (problem.excess(fit), round(cost / noise) * noise)

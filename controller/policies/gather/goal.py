@@ -35,11 +35,11 @@ class Target:
             np.array([workers[name] for name in self.goals], dtype=np.int64),
         )
 
-    def full_cores(self, cluster: Cluster, high_cores: Floats) -> Floats:
-        """Compute up to where an exchange may fill each worker."""
+    def full_on(self, cluster: Cluster, limit: Floats) -> Floats:
+        """Compute up to where an exchange may fill each worker, (W,)."""
         full = dict(self.full)
-        rows = zip(cluster.workers, high_cores.tolist(), strict=True)
-        return np.array([full.get(name, high) for name, high in rows])
+        rows = zip(cluster.workers, limit.tolist(), strict=True)
+        return np.array([full.get(name, most) for name, most in rows])
 
 
 @dataclass(frozen=True, slots=True)

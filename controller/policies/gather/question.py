@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.limits import Limits
 from controller.policies.gather.evaluate import find
 from controller.policies.gather.goal import Answer
 from controller.policies.gather.problem import TargetOptions

@@ -12,8 +12,8 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.core.classify import TOLERANCE_CORES
 from controller.core.cluster import Floats, Ints
+from controller.core.fit import Fit
 from controller.policies.gather.problem import Problem
 
 # Executors of a group gain little one by one and much together. A chain looks this many ahead.
@@ -38,15 +38,6 @@ class Route:
         return Route(self.executors[keep], self.goals[keep])
 
 
-def gain_tps(problem: Problem, place: Ints, executor: int, worker: int) -> float:
-    """Compute by how much less, in weighted tuples/s, a placement costs after a move."""
-    row = problem.graph.row(executor)
-    peers = place[problem.graph.peers[row]]
-    there = _nearness(problem, np.full_like(peers, worker), peers)
-    here = _nearness(problem, np.full_like(peers, place[executor]), peers)
-    return float((problem.graph.tps[row] * (there - here)).sum())
-
-
 def route(problem: Problem, target: Ints) -> Route:
     """Order the moves to a placement: always the chain to one node that gains most per move.
 
@@ -64,32 +55,29 @@ def route(problem: Problem, target: Ints) -> Route:
     return Route(executors, target[executors])
 
 
-def next_steps(problem: Problem, place: Ints, load: Floats, way: Route) -> tuple[Step, ...]:
-    """Choose what moves next: executors and workers, of which `load` is in `place`.
+def next_steps(problem: Problem, fit: Fit, way: Route) -> tuple[Step, ...]:
+    """Choose what moves next from a placement: executors and workers.
 
     The first of the route that fits. If nothing fits, executors that wait for each other's places
     move at once. Empty if the route is at its end or nothing helps.
     """
-    may = (place[way.executors] != way.goals) & problem.free[way.executors]
+    may = (fit.place[way.executors] != way.goals) & problem.free[way.executors]
     waiting = way.only(may & problem.is_open[way.goals])
-    left = problem.high_cores - load + TOLERANCE_CORES
-    fits = problem.cores[waiting.executors] <= left[waiting.goals]
+    fits = fit.fits(waiting.executors, waiting.goals)
     if fits.any():
         first = int(np.argmax(fits))
         return ((int(waiting.executors[first]), int(waiting.goals[first])),)
-    # A worker that is too full may stay so.
-    left = problem.full_cores - load + TOLERANCE_CORES
-    return _exchange(problem, place, np.maximum(left, TOLERANCE_CORES), waiting)
+    return _exchange(problem, fit, waiting)
 
 
-def _exchange(problem: Problem, place: Ints, left: Floats, waiting: Route) -> tuple[Step, ...]:
+def _exchange(problem: Problem, fit: Fit, waiting: Route) -> tuple[Step, ...]:
     """Find executors that fit if they move at once: few, or else more.
 
     So a big one changes places with two small ones, and three go in a ring. Where no part of what
     waits fits alone, all of it between some workers may.
     """
     goal = dict(zip(waiting.executors.tolist(), waiting.goals.tolist(), strict=True))
-    room, leaving = left.tolist(), dict[int, list[int]]()
+    place, left, leaving = fit.place, fit.left(problem.full).tolist(), dict[int, list[int]]()
     for e in goal:
         leaving.setdefault(int(place[e]), []).append(e)
 
@@ -98,15 +86,15 @@ def _exchange(problem: Problem, place: Ints, left: Floats, waiting: Route) -> tu
 
         The fullest worker must lose another one that waits. Of many alike this is a shortest ring.
         """
-        # Cores too much on all workers, executors that move, the load less the room of each worker.
+        # What is too much on all workers, executors that move, what each worker lacks.
         heap: list[tuple[float, int, int, tuple[int, ...], dict[int, float]]] = []
         tried: set[frozenset[tuple[int, float]]] = set()
 
         def look_at(moving: tuple[int, ...], lacks: Mapping[int, float]) -> None:
             e, after = moving[-1], dict(lacks)
-            cores = float(problem.cores[e])
-            for worker, change in ((goal[e], cores), (int(place[e]), -cores)):
-                after[worker] = round(after.get(worker, -room[worker]) + change, 9)
+            need = float(fit.demand[e])
+            for worker, change in ((goal[e], need), (int(place[e]), -need)):
+                after[worker] = round(after.get(worker, -left[worker]) + change, 9)
             full = [lack for lack in after.values() if lack > 0]
             # Other executors that come to the same loads lead to nothing else.
             loads = frozenset(after.items())
@@ -129,31 +117,24 @@ def _exchange(problem: Problem, place: Ints, left: Floats, waiting: Route) -> tu
 
     begun = ((first, most) for most in AT_ONCE for first in islice(goal, MOST_BEGUN))
     found = next(filter(None, (with_first(*one) for one in begun)), ())
-    return tuple((e, goal[e]) for e in found or _all_between(problem, place, left, waiting))
+    return tuple((e, goal[e]) for e in found or _all_between(problem, fit, waiting))
 
 
-def _all_between(problem: Problem, place: Ints, left: Floats, waiting: Route) -> tuple[int, ...]:
+def _all_between(problem: Problem, fit: Fit, waiting: Route) -> tuple[int, ...]:
     """Give all that wait between the fewest workers that no other waits for, if they fit."""
-    group = np.arange(len(left))
-    ends = place[waiting.executors], waiting.goals
+    group = np.arange(len(fit.used))
+    ends = fit.place[waiting.executors], waiting.goals
     while (group[ends[0]] != group[ends[1]]).any():
         least = np.minimum(group[ends[0]], group[ends[1]])
         for workers in ends:
             np.minimum.at(group, workers, least)
-    cores = problem.cores[waiting.executors]
-    more = np.bincount(ends[1], cores, len(left)) - np.bincount(ends[0], cores, len(left))
+    fits = fit.fits_together(waiting.executors, waiting.goals, problem.full)
     groups, count = np.unique(group[ends[1]], return_counts=True)
     for one in groups[np.argsort(count, kind="stable")]:
         together = waiting.executors[group[ends[1]] == one]
-        if len(together) <= AT_ONCE[-1] and (more <= left)[group == one].all():
+        if len(together) <= AT_ONCE[-1] and fits[group == one].all():
             return tuple(int(e) for e in together)
     return ()
-
-
-def _nearness(problem: Problem, one: Ints, other: Ints) -> Floats:
-    same_node = problem.node_of[one] == problem.node_of[other]
-    near = problem.weight_node * same_node + problem.weight_worker * (one == other)
-    return np.asarray(near, dtype=np.float64)
 
 
 class _Chains:
@@ -168,15 +149,14 @@ class _Chains:
     def __init__(self, problem: Problem, target: Ints) -> None:
         self.problem, self.target = problem, target
         self.place = problem.start.copy()
-        owner = np.repeat(np.arange(len(target)), np.diff(problem.graph.first))
+        owner, near = problem.graph.owner, problem.distance.near
         peers = self.place[problem.graph.peers]
-        closer = _nearness(problem, target[owner], peers)
-        closer -= _nearness(problem, self.place[owner], peers)
+        closer = near(target[owner], peers) - near(self.place[owner], peers)
         gains = closer * problem.graph.tps
         self.gain = np.bincount(owner, gains, len(target)).astype(np.float64)
         self.goal_node = np.where(target != self.place, problem.node_of[target], -1)
         away = self.goal_node[self.goal_node >= 0]
-        self.goal_nodes = np.bincount(away, minlength=problem.nodes)
+        self.goal_nodes = np.bincount(away, minlength=len(problem.fit.cluster.nodes))
         self.mean = np.where(self.goal_nodes > 0, np.inf, -np.inf)
         self.stale = self.goal_nodes > 0
         self.chain: dict[int, list[int]] = {}
@@ -220,8 +200,7 @@ class _Chains:
         problem, row = self.problem, self.problem.graph.row(e)
         peers = problem.graph.peers[row]
         goals, at = self.target[peers], self.place[peers]
-        new = np.full_like(peers, self.target[e])
-        old = np.full_like(peers, self.place[e])
-        change = _nearness(problem, goals, new) - _nearness(problem, at, new)
-        change -= _nearness(problem, goals, old) - _nearness(problem, at, old)
+        new, old, near = int(self.target[e]), int(self.place[e]), problem.distance.near
+        change = near(new, goals) - near(new, at)
+        change -= near(old, goals) - near(old, at)
         return peers, change * problem.graph.tps[row]

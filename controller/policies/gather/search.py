@@ -28,7 +28,7 @@ def search(problem: Problem, least_gain_tps: float, others: tuple[Ints, ...] = (
     """
     today = problem.today_tps
     known = min([problem.cost_tps(place) for place in others], default=today)
-    best, least = problem.start, (problem.excess_cores(problem.start), today - least_gain_tps)
+    best, least = problem.start, (problem.excess_at(problem.start), today - least_gain_tps)
 
     def look_at(place: Ints) -> bool:
         """Return whether it is as good as the best before."""
@@ -59,17 +59,16 @@ def _as_emptied_or_full(problem: Problem) -> list[Problem]:
 
     Without room it would make one worker fuller for another to be less full.
     """
-    stays_high = problem.full_cores > problem.high_cores
-    if stays_high.any():
-        room = np.where(stays_high, problem.full_cores, problem.room_cores)
-        return [problem, replace(problem, room_cores=room)]
+    if problem.stays_high.any():
+        fill = np.where(problem.stays_high, problem.full, problem.fill)
+        return [problem, replace(problem, fill=fill)]
     return [problem]
 
 
 def _key(problem: Problem, place: Ints) -> tuple[float, float]:
     """Compute the excess above `high`, and the cost with the moves."""
     moves_tps = problem.price_tps * problem.moves(place)
-    return problem.excess_cores(place), problem.cost_tps(place) + moves_tps
+    return problem.excess_at(place), problem.cost_tps(place) + moves_tps
 
 
 def renamed(problem: Problem, place: Ints) -> Ints:

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decision import Decision, Outcome
+from controller.core.fit import SURE
+from controller.core.limits import Limits
 from controller.core.view.pairs import proposals
-from controller.core.view.view import SURE, View
+from controller.core.view.view import View
 from controller.policies.gather.goal import Target, digest
 from controller.policies.gather.problem import Problem, TargetOptions
 from controller.policies.gather.route import Route, Step, next_steps
@@ -74,7 +75,7 @@ def target(
     Where rates have a variance, a worker is hot, and a gain counts, only beyond its noise.
     """
     view = View.of(cluster, snapshot, limits)
-    hot = [int(worker) for worker in view.surely_hot]
+    hot = [int(worker) for worker in view.fit.surely_high]
     if any(relieving(view, worker).executors.size for worker in hot):
         return disjoint(choose_greedy, view), replace(memory, target=None)
     goal = memory.target
@@ -110,9 +111,9 @@ def _follow(view: View, options: TargetOptions, goal: Target, *, adopts: bool) -
     end = problem.start.copy()
     end[way.executors] = way.goals
     left = problem.today_tps - problem.cost_tps(end)
-    relieved = problem.excess_cores(end) < problem.excess_cores(problem.start)
-    full = goal.full_cores(view.cluster, problem.high_cores)
-    steps, is_exchange = _steps(replace(problem, full_cores=full), way, view.limits.max_moves)
+    relieved = problem.excess_at(end) < problem.excess_at(problem.start)
+    full = goal.full_on(view.cluster, view.fit.limit)
+    steps, is_exchange = _steps(replace(problem, full=full), way, view.limits.max_moves)
     away = int((problem.start[way.executors] != way.goals).sum())
     least = 0.0
     if adopts:
@@ -136,26 +137,27 @@ def _doubt_tps(view: View, problem: Problem, end: Ints) -> float:
     traffic = view.snapshot.traffic
     if traffic.var is None:
         return 0.0
-    ends = traffic.source, traffic.target
-    closer = problem.apart(end, *ends) - problem.apart(problem.start, *ends)
+    now, then = (
+        problem.distance.apart(place[traffic.source], place[traffic.target])
+        for place in (problem.start, end)
+    )
+    closer = then - now
     return SURE * float(np.sqrt((traffic.var * closer**2).sum()))
 
 
 def _steps(problem: Problem, way: Route, most: int) -> tuple[tuple[Step, ...], bool]:
     """Take up to `most` steps, no executor and no two nodes twice, or an exchange; say which."""
-    place, load = problem.start.copy(), problem.load_cores(problem.start)
+    fit = problem.fit
     taken: list[Step] = []
     used: set[tuple[int, int]] = set()
-    while len(taken) < most and (steps := next_steps(problem, place, load, way)):
+    while len(taken) < most and (steps := next_steps(problem, fit, way)):
         if len(steps) > 1:
             return (tuple(taken), False) if taken else (steps, True)
         ((e, worker),) = steps
-        ends = _between(problem, int(place[e]), worker)
+        ends = _between(problem, int(fit.place[e]), worker)
         if ends in used or e in {moved for moved, _ in taken}:
             break
-        load[place[e]] -= problem.cores[e]
-        load[worker] += problem.cores[e]
-        place[e] = worker
+        fit = fit.moved(e, worker)
         taken.append((e, worker))
         used.add(ends)
     return tuple(taken), False

@@ -5,9 +5,9 @@ from math import inf
 import networkx as nx  # type: ignore[import-untyped]
 import numpy as np
 
-from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.decision import Decision, Outcome
+from controller.core.limits import Limits
 from controller.errors import PolicyError
 from controller.policies.component_graph import (
     acyclic,

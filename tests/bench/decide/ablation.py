@@ -128,7 +128,7 @@ def _measured(
         with stack:
             end = followed(decide, (cluster, start))
         cost = problem.cost_tps(end.end.place)
-        if problem.excess_cores(end.end.place) == 0:
+        if problem.excess_at(end.end.place) == 0:
             costs.append(cost)
         ends[name] = {
             "cost": cost / problem.total_tps,

@@ -7,9 +7,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from controller.core.classify import TOLERANCE_CORES, Limits, worker_cpu_cores
 from controller.core.cluster import LoadSnapshot
 from controller.core.decision import Rule
+from controller.core.fit import TOLERANCE_CORES, Fit
+from controller.core.limits import Limits
 from controller.policies.gather.anneal import anneal
 from controller.policies.gather.problem import Problem, TargetOptions
 from controller.policies.gather.search import HOT
@@ -65,9 +66,7 @@ def measured(kind: Kind, seed: int) -> dict[str, Any]:
     literal = followed(otd, (cluster, start))
     rounds = min(ROUNDS, ROUNDS_OF_ALL // len(start.place))
     places = [anneal(problem, start.place, rounds, HOT, seed) for seed in range(ANNEALINGS)]
-    places += [
-        one.end.place for one in (gather, literal) if problem.excess_cores(one.end.place) == 0
-    ]
+    places += [one.end.place for one in (gather, literal) if problem.excess_at(one.end.place) == 0]
     best = min(places, key=problem.cost_tps)
     proof = None
     if len(start.place) * len(cluster.workers) <= MOST_TO_PROVE:
@@ -83,7 +82,7 @@ def measured(kind: Kind, seed: int) -> dict[str, Any]:
         "start": problem.today_tps / ratio,
         "gather": problem.cost_tps(gather.end.place) / ratio,
         "otd": problem.cost_tps(literal.end.place) / ratio,
-        "otd_excess_cores": problem.excess_cores(literal.end.place),
+        "otd_excess_cores": problem.excess_at(literal.end.place),
         "otd_rests": literal.rests,
         "best": problem.cost_tps(best) / ratio,
         "is_proved": bool(proof and proof.is_best),
@@ -107,7 +106,7 @@ def followed(decide: Rule, case: Case) -> Followed:
             return Followed(snapshot, moves, too_full, True, decision.reason)
         moves += len(decision.moves)
         snapshot = decision.applied(cluster, snapshot)
-        too_full += bool((worker_cpu_cores(cluster, snapshot) > high).any())
+        too_full += bool((Fit.of(cluster, snapshot).used > high).any())
         if snapshot.place.tobytes() in seen:
             break
         seen.add(snapshot.place.tobytes())

@@ -31,9 +31,9 @@ def prove(problem: Problem, known: Ints, limit_s: float) -> Proof:
     """
     model = cp_model.CpModel()
     at = _places(model, problem, known)
+    all_nodes = range(len(problem.fit.cluster.nodes))
     nodes = [
-        [sum(row[w] for w in np.flatnonzero(problem.node_of == n)) for n in range(problem.nodes)]
-        for row in at
+        [sum(row[w] for w in np.flatnonzero(problem.node_of == n)) for n in all_nodes] for row in at
     ]
     graph, apart = problem.graph, []
     for e in range(len(known)):
@@ -42,7 +42,7 @@ def prove(problem: Problem, known: Ints, limit_s: float) -> Proof:
             if e >= peer:
                 continue
             share = SHARES * graph.tps[k] / problem.total_tps
-            for weight, places in ((problem.weight_node, nodes), (problem.weight_worker, at)):
+            for weight, places in zip(problem.distance.weights, (nodes, at), strict=True):
                 if worth := round(weight * share):
                     apart.append(worth * (1 - _together(model, places[e], places[peer])))
     model.minimize(sum(apart))
@@ -68,9 +68,9 @@ def _places(model: cp_model.CpModel, problem: Problem, known: Ints) -> list[list
             model.add(row[problem.start[e]] == 1)
         for w in workers:
             model.add_hint(row[w], int(known[e] == w))
-    cores = np.rint(problem.cores * CORES).astype(np.int64)
+    cores = np.rint(problem.fit.demand * CORES).astype(np.int64)
     for w in workers:
-        room = int(problem.high_cores[w] * CORES) + len(cores)
+        room = int(problem.fit.limit[w] * CORES) + len(cores)
         model.add(sum(int(c) * row[w] for c, row in zip(cores, at, strict=True)) <= room)
     return at
 

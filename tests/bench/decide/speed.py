@@ -16,9 +16,9 @@ import numpy as np
 from controller.config import Config
 from controller.core.case import Budget, TopologyCase
 from controller.core.choose import choose_each
-from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.layout import Layout
+from controller.core.limits import Limits
 from controller.core.metrics import Rates, observe_each
 from controller.core.picture import Picture, picture_each
 from controller.core.topology import TopologyView

@@ -6,8 +6,8 @@ from itertools import product
 
 import numpy as np
 
-from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
+from controller.core.limits import Limits
 from migration.model import Component
 from tests.bench.decide.cases import Case
 

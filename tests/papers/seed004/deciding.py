@@ -7,10 +7,11 @@ from uuid import UUID
 
 import numpy as np
 
-from controller.core.classify import Limits
-from controller.core.cluster import Cluster, LoadSnapshot, inter_node_frac, inter_node_tps
+from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Rule
+from controller.core.distance import inter_node_frac, inter_node_tps
 from controller.core.headroom import headroom
+from controller.core.limits import Limits
 from controller.core.view.pairs import Pairs
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd

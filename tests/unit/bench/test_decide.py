@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controller.core.classify import Limits, classify
-from controller.core.cluster import inter_node_tps
+from controller.core.distance import inter_node_tps
+from controller.core.fit import Fit
+from controller.core.limits import Limits
 from controller.policies.gather.problem import Problem, TargetOptions
 from tests.bench.decide.cases import CASES, Groups, Hardware, crowd, keyed, planted
 from tests.bench.decide.fresh import measured, summary
@@ -33,7 +34,7 @@ def test_a_fresh_world_is_the_same_for_the_same_seed_and_too_full_nowhere(kind: 
     again = world(kind, 2)[1]
     assert np.array_equal(snapshot.place, again.place)
     assert np.array_equal(snapshot.traffic.tps, again.traffic.tps)
-    assert not classify(cluster, snapshot, Limits()).high.any()
+    assert not Fit.of(cluster, snapshot, Limits()).is_high.any()
     assert any(snapshot.pinned) == bool(kind.pinned_frac)
 
 
@@ -89,6 +90,6 @@ def test_a_fresh_world_is_measured_against_a_proof_and_counted_once() -> None:
 
 def test_the_speed_case_has_no_worker_to_relieve() -> None:
     cluster, snapshot = crowd(1000)
-    assert not classify(cluster, snapshot, Limits()).high.any()
+    assert not Fit.of(cluster, snapshot, Limits()).is_high.any()
     peers = 2 * len(snapshot.traffic.tps) / 1000
     assert peers == pytest.approx(30, rel=0.05)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from controller.config import Config, Mode
-from controller.core.classify import Limits
 from controller.core.controls import Controls, Pause, Rejected
 from controller.core.decision import Outcome
 from controller.core.excluded import Excluded
+from controller.core.limits import Limits
 from controller.core.topology import TopologyView
 from controller.cycle import CycleInput, Memory, cycle
 from controller.policies.gather.goal import Answer

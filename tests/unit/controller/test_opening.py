@@ -3,9 +3,9 @@
 import pytest
 
 from controller.config import Config, Mode
-from controller.core.classify import Limits
 from controller.core.decision import Outcome
 from controller.core.excluded import Excluded
+from controller.core.limits import Limits
 from controller.cycle import CycleInput, Memory, cycle
 from controller.policies.gather.goal import Answer
 from controller.report import TopologyReport

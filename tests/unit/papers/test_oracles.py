@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.limits import Limits
 from controller.snapshot import parse
 from tests.papers.bound import between_nodes, word_count_ratio
 from tests.papers.linear_program import solve

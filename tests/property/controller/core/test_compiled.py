@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.core.classify import Limits
 from controller.core.cluster import LoadSnapshot
 from controller.core.compiled import Loop, run_as_python_until
+from controller.core.limits import Limits
 from controller.core.view import kernels
 from controller.core.view.pairs import _LATELY
 from controller.core.view.view import View
@@ -93,7 +93,7 @@ def test_every_loop_of_a_decision_is_the_same(
                 kernels.doubts(*rows, snapshot.traffic.tps, 2.0, view.movable.copy()),
                 (*best, looked, pairs),
                 (kernels.score_of(view.world, e, w), kernels.may_move(view.world, e, w)),
-                (carried.bounds, carried.roomiest, carried.room, carried.classes.load_frac),
+                (carried.bounds, carried.roomiest, carried.room, carried.fit.frac),
             )
         ]
 
@@ -103,6 +103,6 @@ def test_every_loop_of_a_decision_is_the_same(
 
 def test_every_loop_is_asked() -> None:
     called = {name for name, known in vars(kernels).items() if isinstance(known, Loop)}
-    inside = {"_is_taken", "_scratch", "_sum_by_place", "_clear", "_best_of"}
+    inside = {"_is_taken", "_scratch", "_sum_by_place", "_clear", "_best_of", "holds", "weigh"}
     outside = {"index", "roomiest", "may_move", "score", "gather", "bounds", "doubts"}
     assert called == inside | outside | {"best", "open_pairs", "score_of"}

@@ -5,7 +5,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 
 from controller.config import Config
-from controller.core.classify import Limits, classify
+from controller.core.fit import Fit
+from controller.core.limits import Limits
 from controller.policies.gather.problem import Problem, TargetOptions
 from controller.policies.registry import Options
 from controller.walk import walk
@@ -47,10 +48,10 @@ def test_a_slot_is_opened_only_to_relieve_and_is_not_closed_again_on_frozen_traf
             continue
         (move,), (w,) = step.decision.moves, new
         e = snapshot.executors.index(move.executor)
-        assert classify(cluster, before, rules).high[before.place[e]]
+        assert Fit.of(cluster, before, rules).is_high[before.place[e]]
         assert cluster.node_of[w] not in cluster.node_of[list(used)]
-        assert problem.excess_cores(snapshot.place) < problem.excess_cores(before.place)
-        assert not classify(cluster, snapshot, rules).high[w]
+        assert problem.excess_at(snapshot.place) < problem.excess_at(before.place)
+        assert not Fit.of(cluster, snapshot, rules).is_high[w]
         assert w not in opened, "it was opened before, and closed again"
         opened.add(w)
     else:

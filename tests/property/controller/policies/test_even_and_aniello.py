@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
 from msgspec import structs
 
-from controller.core.classify import Limits
-from controller.core.cluster import Cluster, Floats, LoadSnapshot, Traffic, inter_node_tps
+from controller.core.cluster import Cluster, Floats, LoadSnapshot, Traffic
 from controller.core.decision import Decision, Outcome
+from controller.core.distance import inter_node_tps
+from controller.core.limits import Limits
 from controller.policies.aniello import (
     aniello_offline,
     aniello_online,

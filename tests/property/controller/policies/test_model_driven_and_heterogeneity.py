@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
 
-from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot, Traffic
 from controller.core.decision import Decision, Outcome
+from controller.core.limits import Limits
 from controller.policies.greedy import greedy
 from controller.policies.heterogeneity import heterogeneity
 from controller.policies.model_driven.mapping import Allocation, Lacking, Need

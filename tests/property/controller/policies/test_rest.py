@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 
 from controller.core.choose import decide
-from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Outcome, Rule
 from controller.core.excluded import Excluded
+from controller.core.limits import Limits
 from controller.core.policy import Case, Policy, Searching, Stateless
 from controller.core.veto import placement_vetoes
 from controller.policies.gather.policy import Gather

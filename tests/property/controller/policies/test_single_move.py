@@ -8,14 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
 
-from controller.core.classify import TOLERANCE_CORES, Limits, classify, worker_cpu_cores
-from controller.core.cluster import (
-    Cluster,
-    LoadSnapshot,
-    Traffic,
-    inter_node_tps,
-)
+from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.decision import Decision, Outcome
+from controller.core.distance import inter_node_tps
+from controller.core.fit import TOLERANCE_CORES, Fit
+from controller.core.limits import Limits
 from controller.core.view.view import FILL_FRAC
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd
@@ -126,7 +123,7 @@ def test_otd_never_returns_if_an_executor_more_keeps_a_low_worker_from_being_hig
 def test_safe_takes_a_best_move_of_all_that_are_allowed(world: World, rules: Limits) -> None:
     """Against the definition in plain loops, over every executor and worker."""
     cluster, snapshot = world
-    load, high = worker_cpu_cores(cluster, snapshot), rules.high_frac * cluster.capacity_cores
+    load, high = Fit.of(cluster, snapshot).used, rules.high_frac * cluster.capacity_cores
     node, worker = by_node(cluster, snapshot), by_worker(cluster, snapshot)
 
     def score(e: int, w: int) -> float:
@@ -213,5 +210,5 @@ def test_every_decision_is_whole(world: World, rules: Limits) -> None:
         assert "nan" not in decision.reason
         assert len(decision.moves) <= 1
         assert decision == policy(cluster, snapshot, rules)
-    load_cores = classify(cluster, snapshot, rules).load_cores
+    load_cores = Fit.of(cluster, snapshot, rules).used
     assert load_cores.sum() == pytest.approx(snapshot.cpu_cores.sum())

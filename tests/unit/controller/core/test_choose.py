@@ -5,9 +5,10 @@ from typing import Any, cast
 
 from controller.core.case import Budget, TopologyCase
 from controller.core.choose import choose_each, decide
-from controller.core.classify import Limits, classify
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Move, Outcome, Veto, Vetoes
+from controller.core.fit import Fit
+from controller.core.limits import Limits
 from controller.core.picture import Picture
 from controller.core.policy import Case, Stateless
 from tests.unit.controller.policies.placement_worlds import cluster, topology
@@ -71,4 +72,4 @@ def test_a_ring_longer_than_the_cap_waits_until_nothing_is_under_way() -> None:
 
 def _picture() -> Picture:
     layout = type("Laid", (), {"cluster": CLUSTER})()
-    return Picture(None, layout, SNAPSHOT, classify(CLUSTER, SNAPSHOT, Limits()))  # type: ignore[arg-type]
+    return Picture(None, layout, SNAPSHOT, Fit.of(CLUSTER, SNAPSHOT, Limits()))  # type: ignore[arg-type]

@@ -9,13 +9,16 @@ import pytest
 from controller.cli.status_document import as_document
 from controller.cli.status_view import as_tables
 from controller.config import Config
-from controller.core.classify import Limits, classify
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.controls import Controls
 from controller.core.decision import Outcome
-from controller.core.headroom import Headroom, Resource, headroom, node_traffic_tps
+from controller.core.distance import node_traffic_tps
+from controller.core.fit import Fit
+from controller.core.headroom import NETWORK, Headroom, headroom
 from controller.core.layout import layout_of
+from controller.core.limits import Limits
 from controller.core.picture import Picture
+from controller.core.resources import CPU
 from controller.core.topology import TopologyView
 from controller.report import TopologyReport
 from controller.snapshot import parse
@@ -36,16 +39,16 @@ def test_without_a_link_capacity_the_busiest_worker_binds(
 ) -> None:
     found = headroom(*world)
     assert found.factor == pytest.approx(1 / 0.4)
-    assert (found.binds, found.where) == (Resource.CPU, "n0:6700")
+    assert (found.binds, found.where) == (CPU.name, "n0:6700")
 
 
 def test_the_busiest_directed_link_binds_when_it_is_full_sooner(
     world: tuple[Cluster, LoadSnapshot],
 ) -> None:
     # n0 to n1: 0→1 8, 3→5 4; n1 to n0: 1→3 5; 2→4 7 goes from n0 to n1. So 19 one way, 5 back.
-    assert headroom(*world, link_tps=38.0) == Headroom(2.0, Resource.NETWORK, "n0 to n1")
+    assert headroom(*world, link_tps=38.0) == Headroom(2.0, NETWORK, "n0 to n1")
     # At 2.5 both are full at once, and CPU is named.
-    assert headroom(*world, link_tps=47.5).binds is Resource.CPU
+    assert headroom(*world, link_tps=47.5).binds == CPU.name
 
 
 def test_a_worker_of_twice_the_capacity_counts_by_its_share(
@@ -71,14 +74,14 @@ def test_nothing_in_use_leaves_nothing_to_say(world: tuple[Cluster, LoadSnapshot
 def test_traffic_within_a_node_fills_no_link(world: tuple[Cluster, LoadSnapshot]) -> None:
     cluster, snapshot = world
     together = replace(snapshot, place=np.array([0, 1, 0, 1, 0, 1]))
-    assert headroom(cluster, together, link_tps=1e-3).binds is Resource.CPU
+    assert headroom(cluster, together, link_tps=1e-3).binds == CPU.name
 
 
 def test_status_shows_the_factor_and_what_binds(world: tuple[Cluster, LoadSnapshot]) -> None:
     cluster, snapshot = world
     view = TopologyView(publication({}), Plan("", 0, -1, "t"), ())
     layout = replace(layout_of(view, None, None, {}), cluster=cluster)
-    picture = Picture(view, layout, snapshot, classify(cluster, snapshot, Limits()))
+    picture = Picture(view, layout, snapshot, Fit.of(cluster, snapshot, Limits()))
     report = TopologyReport(1, "wc-1", 0.0, Outcome.NOTHING_TO_GAIN, "calm", picture=picture)
     told = status.status_of([report], (), Config(link_tps=38.0), name="c", epoch=1)
     (cycle,) = told.cycles

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controller.core.classify import Limits
-from controller.core.cluster import Cluster, Ints, LoadSnapshot, inter_node_tps
+from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decision import Outcome
+from controller.core.distance import inter_node_tps
+from controller.core.limits import Limits
 from controller.policies.aniello import (
     aniello_offline,
     aniello_online,

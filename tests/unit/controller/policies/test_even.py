@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from controller.core.classify import Limits
 from controller.core.decision import Outcome
+from controller.core.limits import Limits
 from controller.policies.even import even, even_place, sort_slots
 from tests.unit.controller.policies.placement_worlds import chain, cluster, topology
 

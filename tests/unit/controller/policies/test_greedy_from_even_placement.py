@@ -12,16 +12,12 @@ import pytest
 from numpy.typing import NDArray
 
 from controller.core.choose import decide
-from controller.core.classify import Limits, worker_cpu_cores
-from controller.core.cluster import (
-    Cluster,
-    Floats,
-    LoadSnapshot,
-    Traffic,
-    inter_node_tps,
-)
+from controller.core.cluster import Cluster, Floats, LoadSnapshot, Traffic
 from controller.core.decision import Decision, Outcome, Veto, Vetoes, first_of
+from controller.core.distance import inter_node_tps
 from controller.core.excluded import Excluded
+from controller.core.fit import Fit
+from controller.core.limits import Limits
 from controller.core.policy import Case, Policy, Searching, Stateless
 from controller.core.veto import placement_vetoes
 from controller.policies.gather.policy import Gather
@@ -118,7 +114,7 @@ def even() -> NDArray[np.int64]:
 def at_40_percent(shares: Shares, *, prefers_local: bool) -> WordCount:
     """Saturation is where the busiest worker of the even placement has all its CPU in use."""
     plain = WordCount(shares, prefers_local)
-    busiest = worker_cpu_cores(CLUSTER, plain.snapshot(even())).max()
+    busiest = Fit.of(CLUSTER, plain.snapshot(even())).used.max()
     return replace(plain, cores_per_tps=0.4 / busiest)
 
 
@@ -173,7 +169,7 @@ def test_it_leaves_the_saddle(seed: int, prefers_local: bool) -> None:
         path, end = run(model, policy=Searching(Gather(TargetOptions())))
     assert len(path) > 5
     assert ratio(path[-1]) == pytest.approx(0.3, abs=0.05)
-    assert worker_cpu_cores(CLUSTER, path[-1]).max() <= 0.85 + 1e-9
+    assert Fit.of(CLUSTER, path[-1]).used.max() <= 0.85 + 1e-9
     assert end.outcome in {Outcome.NOTHING_TO_GAIN, Outcome.BELOW_THRESHOLD}
 
 

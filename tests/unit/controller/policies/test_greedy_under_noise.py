@@ -8,10 +8,11 @@ import numpy as np
 from controller.config import Config
 from controller.core import policy
 from controller.core.choose import decide
-from controller.core.classify import worker_cpu_cores
-from controller.core.cluster import Floats, LoadSnapshot, inter_node_tps
+from controller.core.cluster import Floats, LoadSnapshot
 from controller.core.decision import first_of
+from controller.core.distance import inter_node_tps
 from controller.core.excluded import Excluded
+from controller.core.fit import Fit
 from controller.core.policy import Stateless
 from controller.core.veto import cooldown, placement_vetoes
 from controller.policies.greedy import greedy
@@ -91,7 +92,7 @@ def test_once_all_is_gained_it_rests_for_an_hour() -> None:
 
 def test_a_worker_that_may_not_be_too_hot_is_left_alone() -> None:
     cluster, snapshot = CASES["wordcount-comm 2x4"](1)
-    used = worker_cpu_cores(cluster, snapshot) / cluster.capacity_cores
+    used = Fit.of(cluster, snapshot).used / cluster.capacity_cores
     limits = replace(CONFIG.limits, high_frac=0.99 * float(used.max()), gain_tps=np.inf)
     assert greedy(cluster, snapshot, limits).moves
     doubtful = replace(snapshot, cpu_var=(0.2 * snapshot.cpu_cores) ** 2)

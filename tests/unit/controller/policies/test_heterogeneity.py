@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot, Traffic
 from controller.core.decision import Decision, Outcome
+from controller.core.limits import Limits
 from controller.errors import PolicyError
 from controller.policies import heterogeneity as placing
 from controller.policies.heterogeneity import Model, heterogeneity

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.core.classify import Limits
 from controller.core.cluster import Ints, LoadSnapshot
 from controller.core.decision import Outcome
+from controller.core.limits import Limits
 from controller.policies.even import even_place, lf, lf_place, pipelines
 from tests.papers.cohesion import closeness, cohesion, coupling
 from tests.unit.controller.policies.placement_worlds import chain, cluster, topology

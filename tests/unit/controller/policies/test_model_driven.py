@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.decision import Decision, Outcome
+from controller.core.limits import Limits
 from controller.core.policy import Case
 from controller.errors import PolicyError
 from controller.policies.component_graph import input_rates

@@ -2,8 +2,8 @@
 
 import pytest
 
-from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.limits import Limits
 from controller.policies.otd import otd
 from tests.bench.decide.cases import Groups, Hardware, planted
 

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from controller.cli.main import app
 from controller.config import build, keys_of
-from controller.core.classify import Limits
-from controller.core.cluster import inter_node_tps
 from controller.core.decision import Outcome
+from controller.core.distance import inter_node_tps
+from controller.core.limits import Limits
 from controller.errors import PolicyError
 from controller.policies.profiles import Performance, Profile, Profiles
 from controller.policies.registry import Aniello, Options, policy

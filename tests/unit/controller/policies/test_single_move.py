@@ -12,14 +12,11 @@ import pytest
 
 from controller.config import Config
 from controller.core.choose import decide
-from controller.core.classify import Limits, worker_cpu_cores
-from controller.core.cluster import (
-    Cluster,
-    LoadSnapshot,
-    Traffic,
-    inter_node_tps,
-)
+from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.decision import Decision, Move, Outcome, Rule, Veto, Vetoes
+from controller.core.distance import inter_node_tps
+from controller.core.fit import Fit
+from controller.core.limits import Limits
 from controller.core.policy import Case, Stateless
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd
@@ -243,7 +240,7 @@ def test_no_traffic_and_one_node_end_in_an_outcome() -> None:
 
 def test_worker_load_adds_up() -> None:
     cluster, snapshot = load("hand_graph")
-    assert worker_cpu_cores(cluster, snapshot) == pytest.approx([0.4, 0.2, 0.4, 0.2])
+    assert Fit.of(cluster, snapshot).used == pytest.approx([0.4, 0.2, 0.4, 0.2])
 
 
 def test_order_in_the_file_changes_nothing() -> None:

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from controller.config import Config, Mode
-from controller.core.classify import Limits
 from controller.core.controls import Controls, Rejected
 from controller.core.decision import Move, Outcome
+from controller.core.limits import Limits
 from controller.cycle import Memory
 from controller.journal.cycle_record import rows_of
 from controller.report import TopologyReport

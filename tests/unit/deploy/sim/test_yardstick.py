@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.core.cluster import inter_node_frac
+from controller.core.distance import inter_node_frac
 from deploy.sim.yardstick import (
     NodeMove,
     degradation_s,

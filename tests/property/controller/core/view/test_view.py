@@ -6,8 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.core.classify import Limits, worker_cpu_cores
 from controller.core.cluster import Ints, Traffic
+from controller.core.fit import Fit
+from controller.core.limits import Limits
 from controller.core.view import kernels
 from controller.core.view.pairs import _LATELY
 from controller.core.view.view import Moves, View
@@ -178,9 +179,9 @@ def test_several_moves_share_no_executor_and_no_pair_of_nodes(
 def test_several_moves_fill_no_worker_above_the_limit(world: World, rules: Limits) -> None:
     cluster, snapshot = world
     high = rules.high_frac * cluster.capacity_cores + 1e-9
-    before = worker_cpu_cores(cluster, snapshot)
+    before = Fit.of(cluster, snapshot).used
     for move in greedy(cluster, snapshot, replace(rules, max_moves=4)).moves:
         worker = cluster.workers.index(move.target)
         snapshot = snapshot.moved(snapshot.executors.index(move.executor), worker)
-    after = worker_cpu_cores(cluster, snapshot)
+    after = Fit.of(cluster, snapshot).used
     assert (after <= np.maximum(high, before + 1e-9)).all()

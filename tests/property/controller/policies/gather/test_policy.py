@@ -7,12 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
 
-from controller.core.classify import TOLERANCE_CORES, Limits, worker_cpu_cores
 from controller.core.cluster import Cluster
 from controller.core.decision import Decision, Outcome, Rule
+from controller.core.fit import NOISE_FRAC, TOLERANCE_CORES, Fit
+from controller.core.limits import Limits
 from controller.policies.gather.anneal import anneal
 from controller.policies.gather.evaluate import find
-from controller.policies.gather.problem import LOAD_NOISE_FRAC, Problem, TargetOptions
+from controller.policies.gather.problem import Problem, TargetOptions
 from controller.policies.greedy import greedy
 from deploy.sim.remembering import gather
 from tests.property.controller.policies.test_single_move import World, small_snapshots
@@ -67,7 +68,7 @@ def test_a_move_is_allowed_and_overfills_nobody(
     world: World, rules: Limits, choice: TargetOptions
 ) -> None:
     policy = gather(choice)
-    peak = worker_cpu_cores(*world)
+    peak = Fit.of(*world).used
     while True:
         cluster, snapshot = world
         decision = policy(cluster, snapshot, rules)
@@ -78,8 +79,8 @@ def test_a_move_is_allowed_and_overfills_nobody(
         if not decision.moves:
             return
         world = after(world, decision)
-        load, before = (worker_cpu_cores(cluster, one) for one in (world[1], snapshot))
-        peak, most = np.maximum(peak, load), peak * (1 + LOAD_NOISE_FRAC)
+        load, before = (Fit.of(cluster, one).used for one in (world[1], snapshot))
+        peak, most = np.maximum(peak, load), peak * (1 + NOISE_FRAC)
         for move in decision.moves:
             e, w = snapshot.executors.index(move.executor), cluster.workers.index(move.target)
             assert snapshot.pinned[e] is None
@@ -101,8 +102,8 @@ def test_target_ends_no_worse_than_single_moves(world: World, rules: Limits) -> 
     problem = Problem.of(*world, rules, TargetOptions())
     ours = end(gather(), world, rules)[1].place
     theirs = end(greedy, world, rules)[1].place
-    assert problem.excess_cores(ours) <= problem.excess_cores(theirs) + 1e-6
-    if problem.excess_cores(theirs) == 0:
+    assert problem.excess_at(ours) <= problem.excess_at(theirs) + 1e-6
+    if problem.excess_at(theirs) == 0:
         assert problem.cost_tps(ours) <= problem.cost_tps(theirs) + 1e-6
 
 
@@ -125,7 +126,7 @@ def test_what_is_found_gains_enough_and_is_found_again(
     gain = today - problem.cost_tps(place)
     paid = gain - choice.move_price_frac * today * len(found.executors) / len(place)
     assert paid > choice.gain_frac * today - 1e-6
-    assert problem.excess_cores(place) <= problem.excess_cores(snapshot.place) + 1e-6
+    assert problem.excess_at(place) <= problem.excess_at(snapshot.place) + 1e-6
 
 
 @settings(max_examples=300)
@@ -140,7 +141,7 @@ def test_annealing_keeps_every_rule_and_costs_no_more(
     assert problem.free[elsewhere].all()
     assert problem.is_open[found[elsewhere]].all()
     too_much, before = (
-        np.maximum(problem.load_cores(place) - problem.room_cores, 0).sum()
+        np.maximum(problem.fit.placed(place).used - problem.fill, 0).sum()
         for place in (found, problem.start)
     )
     assert too_much <= before + 1e-6

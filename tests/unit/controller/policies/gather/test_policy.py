@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from controller.config import build
-from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
+from controller.core.limits import Limits
 from controller.core.policy import Question
 from controller.journal.record import decode, encode
 from controller.policies.gather.goal import Answer, Target

@@ -6,15 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controller.core.classify import Limits, worker_cpu_cores
-from controller.core.cluster import (
-    Cluster,
-    Ints,
-    LoadSnapshot,
-    Traffic,
-    inter_node_tps,
-)
+from controller.core.cluster import Cluster, Ints, LoadSnapshot, Traffic
 from controller.core.decision import Outcome
+from controller.core.distance import inter_node_tps
+from controller.core.fit import Fit
+from controller.core.limits import Limits
 from controller.policies.gather import search
 from controller.policies.gather.anneal import anneal
 from controller.policies.gather.evaluate import find
@@ -154,7 +150,7 @@ def test_a_hot_worker_is_relieved_before_the_way_goes_on() -> None:
     assert "towards a target" in first.reason
     hot = replace(snapshot, cpu_cores=np.array([0.5, 0.2, 0.5, 0.2]))
     assert policy(cluster, hot, NODES_ONLY) == greedy(cluster, hot, NODES_ONLY)
-    assert worker_cpu_cores(cluster, hot).max() > 0.85
+    assert Fit.of(cluster, hot).used.max() > 0.85
 
 
 def test_a_target_is_dropped_when_its_executors_are_gone_or_it_gains_nothing() -> None:
@@ -282,7 +278,7 @@ def test_two_in_each_others_way_move_at_once_though_a_third_place_has_room() -> 
     cluster, snapshot = world(rows, [0, 0, 1, 1], [0.4] * 4, {(0, 2): 5.0, (1, 3): 5.0})
     problem = Problem.of(cluster, snapshot, NODES_ONLY, TargetOptions())
     way = Route(np.array([0, 3]), np.array([1, 0]))
-    steps = next_steps(problem, problem.start, problem.load_cores(problem.start), way)
+    steps = next_steps(problem, problem.fit, way)
     assert steps == ((0, 1), (3, 0))
 
 
@@ -320,7 +316,8 @@ def test_like_workers_and_nodes_keep_what_they_hold() -> None:
     elsewhere = np.array([3, 3, 2, 2, 0, 0, 1, 1])  # the nodes, and then workers of one of them
     assert search.renamed(problem, elsewhere).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
     # Nobody goes where nobody may go.
-    closed = replace(problem, is_open=np.arange(4) != 3)
+    last_closed = replace(cluster, closed=(None, None, None, "closed"))
+    closed = replace(problem, fit=replace(problem.fit, cluster=last_closed))
     there = search.renamed(closed, elsewhere) == 3
     assert there.tolist() == (elsewhere == 3).tolist()
     # Without the first one, who stays, all would cost more.
@@ -337,7 +334,7 @@ def test_a_ring_is_the_shortest_that_fits() -> None:
     def ring(*row: tuple[int, int]) -> tuple[tuple[int, int], ...]:
         executors, goals = np.array(row).T
         way = Route(executors, goals)
-        return next_steps(problem, problem.start, problem.load_cores(problem.start), way)
+        return next_steps(problem, problem.fit, way)
 
     # Where 4 would come, 0 does not make room enough.
     assert ring((4, 0), (0, 1), (2, 2)) == ()
@@ -381,9 +378,9 @@ def test_a_full_cluster_of_measured_sizes_brings_its_traffic_together(seed: int)
     start = world(rows, [*range(8), *range(8)], sizes, traffic)
     path = walk(start, NODES_ONLY)
     assert inter_node_tps(*path[-1]) <= 0.25 * inter_node_tps(*start)
-    peak = worker_cpu_cores(*start)
+    peak = Fit.of(*start).used
     for step in path:
-        load = worker_cpu_cores(*step)
+        load = Fit.of(*step).used
         assert (load <= np.maximum(NODES_ONLY.high_frac, peak * 1.01) + 1e-9).all()
         peak = np.maximum(peak, load)
 

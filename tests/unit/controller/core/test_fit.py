@@ -1,0 +1,240 @@
+"""What fits where, and that no other file says so."""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from controller.core import fit as fit_module
+from controller.core.cluster import Cluster
+from controller.core.fit import Fit, share_of_node
+from controller.core.limits import Limits
+from controller.core.resources import RESOURCES, Share
+from migration.model import ExecutorLoad, Node
+from migration.settings import setting
+from tests.unit.test_imports import sources
+
+ROOT = Path(__file__).parent.parent.parent.parent.parent
+# Load, capacity and limits: only `Fit` computes with them or compares them.
+AMOUNTS = frozenset(
+    {
+        "TOLERANCE_CORES",
+        "capacity_cores",
+        "cpu_cores",
+        "demand",
+        "high_cores",
+        "high_frac",
+        "load_cores",
+        "low_frac",
+        "room",
+        "room_cores",
+        "used",
+    }
+)
+# Where one is computed with or compared all the same, and why.
+ALLOWED = {
+    "controller/core/allowed.py": "the room for moves in a plan",
+    "controller/config.py": "the lower limit is at most the upper one",
+    "controller/core/drain.py": "the sum of what is free, from the status: there is no placement",
+    "controller/core/fit.py": "here it belongs",
+    "controller/core/layout.py": "shares out the measured CPU that no executor owns",
+    "controller/core/view/kernels.py": "a kernel: two executors that move together",
+    "controller/journal/writer.py": "the room on a disk",
+    "controller/policies/aniello.py": "a paper's own packing",
+    "controller/policies/gather/anneal.py": "a kernel: all that is too much, while it changes",
+    "controller/policies/heterogeneity.py": "a paper's own packing",
+    "controller/policies/model_driven/policies.py": "a paper's own packing",
+    "controller/replay/rerun.py": "the CPU that a tuple's way costs, before there is a load",
+}
+
+
+def fit(place: list[int], demand: list[float], var: list[float] | None = None) -> Fit:
+    """Put executors on two workers of 1 core and one of 2, of which 0.8 may be used."""
+    rows = [("a:1", "a", 1.0), ("a:2", "a", 1.0), ("b:1", "b", 2.0)]
+    cluster = Cluster.build("ab", rows)
+    limits = Limits(high_frac=0.8, low_frac=0.4)
+    demand_var = None if var is None else np.array(var)
+    return Fit.at(cluster, np.array(place), np.array(demand), limits, demand_var)
+
+
+def test_load_is_added_up_and_compared_with_both_limits() -> None:
+    found = fit([0, 0, 1], [0.5, 0.4, 0.3])
+    assert found.used == pytest.approx([0.9, 0.3, 0.0])
+    assert found.frac == pytest.approx([0.9, 0.3, 0.0])
+    assert found.room == pytest.approx([-0.1, 0.5, 1.6])
+    assert found.is_high.tolist() == [True, False, False]
+    assert found.is_low.tolist() == [False, True, True]
+    assert found.excess == pytest.approx(0.1)
+    assert found.binding == 0
+
+
+def test_exactly_at_the_limit_is_not_high_whatever_the_order_of_the_sum() -> None:
+    found = fit([0] * 8, [0.1] * 8)
+    assert found.used[0] != 0.8, "in this order the sum is not exact"
+    assert not found.is_high.any()
+    assert found.excess == 0
+
+
+def test_what_fits_has_no_reason_not_to() -> None:
+    found = fit([0, 0, 1], [0.6, 0.2, 0.7])
+    assert found.fits(np.array([1, 1, 0]), np.array([1, 2, 2])).tolist() == [False, True, True]
+    assert found.why_not(1, 2) is None
+    assert found.why_not(1, 1) == "it does not fit: 0.2 cores, room for 0.1"
+    assert found.why_not(1, 1, limit=np.ones(3)) is None
+    assert found.why_not(1, 0) == "it does not fit: 0.2 cores, room for 0"
+
+
+def test_each_reason_is_one_sentence_with_the_figures() -> None:
+    found = fit([0, 0, 1], [1.8, 0.2, 0.7])
+    assert found.how_high(0) == "a:1 at 2 of its CPU is above 0.8"
+    assert found.what_is_missing() == "a:1 above 0.8 of the CPU by 1.2 cores in all"
+    assert found.too_large(0) == "alone needs 1.8 cores, more than 0.8 of any worker"
+    assert found.too_large(1) is None
+    nowhere = found.why_nowhere(1, np.where([True, True, False], found.limit, -np.inf))
+    assert nowhere == (
+        "needs 0.2 cores, and no worker or free slot elsewhere has more than 0.1 below 0.8 of "
+        "its CPU"
+    )
+
+
+def test_a_demand_that_is_no_number_fits_nowhere() -> None:
+    found = fit([0, 1], [np.nan, 0.1])
+    assert not found.fits(np.array([0]), np.array([2])).any()
+    assert not fit_module.holds(found.largest(), 2, np.nan)
+
+
+def test_a_move_gives_the_same_as_to_place_all() -> None:
+    before = fit([0, 0, 1], [0.5, 0.4, 0.3])
+    moved, placed = before.moved(1, 2), before.placed(np.array([0, 2, 1]))
+    assert moved.used == pytest.approx(placed.used)
+    assert moved.place.tolist() == placed.place.tolist()
+    assert before.place.tolist() == [0, 0, 1]
+    assert before.used == pytest.approx([0.9, 0.3, 0.0])
+    assert moved.overfilled(before) is None
+    fuller = before.moved(2, 0).overfilled(before)
+    assert fuller == "a:1 would use 120% of its CPU, and load.high is 80%"
+
+
+def test_a_worker_is_surely_high_beyond_its_noise() -> None:
+    assert fit([0, 1], [0.9, 0.3], [0.02**2, 0.0]).surely_high.tolist() == [0]
+    assert fit([0, 1], [0.9, 0.3], [0.04**2, 0.0]).surely_high.tolist() == []
+
+
+def test_what_moves_at_once_fits_together() -> None:
+    found = fit([0, 1, 1], [0.7, 0.7, 0.1])
+    ends = np.array([0, 1]), np.array([1, 0])
+    assert not found.fits(*ends).any()
+    assert found.fits_together(*ends, found.limit).all()
+    bigger = np.array([0, 1, 2]), np.array([1, 0, 0])
+    assert found.fits_together(*bigger, found.limit).tolist() == [True, True, True]
+    assert fit([0, 1, 2], [0.7, 0.7, 0.2]).fits_together(*bigger, found.limit).tolist() == [
+        False,
+        True,
+        True,
+    ]
+
+
+def test_a_load_that_fell_within_its_noise_counts_as_before() -> None:
+    before = fit([0, 1], [0.9, 0.3])
+    after = replace(before, used=before.used - [0.005, 0.005, 0.0])
+    assert after.steadied(before, np.array([True, False, True])).used.tolist() == [
+        before.used[0],
+        after.used[1],
+        0.0,
+    ]
+    fell = replace(before, used=before.used - [0.05, 0.0, 0.0])
+    assert fell.steadied(before, np.ones(3, np.bool_)).used[0] == fell.used[0]
+
+
+def test_a_worker_shares_its_node_with_what_is_in_use_and_what_comes() -> None:
+    node = Node("n", "n", 400.0, (1, 2, 3, 4), 3)
+    assert share_of_node(node, more=0) == pytest.approx(4 / 3)
+    assert share_of_node(node, more=1) == 1.0
+    assert share_of_node(Node("n", "n", 400.0, (1,), 0), more=0) == 4.0
+
+
+def test_compiled_loads_are_those_of_python() -> None:
+    left = np.array([-0.2, 0.1, 0.5])
+    assert fit_module.shift(left, 0, 1, 0.3) == pytest.approx(0.2 - 0.2)
+    assert left == pytest.approx([0.1, -0.2, 0.5])
+    assert fit_module.shift.python(left, 1, 2, 0.3) == pytest.approx(-0.2)  # type: ignore[attr-defined]
+    assert left == pytest.approx([0.1, 0.1, 0.2])
+
+
+def test_the_table_of_resources_names_what_there_is() -> None:
+    assert len({row.name for row in RESOURCES}) == len(RESOURCES)
+    for row in RESOURCES:
+        assert setting(row.limit) is not None
+        assert row.meter in ExecutorLoad.__struct_fields__
+        assert row.share is not Share.STAYS or not row.relieves
+
+
+OTHER_TESTS = ast.In, ast.NotIn, ast.Is, ast.IsNot
+
+
+def amounts_in(source: str) -> Iterator[str]:
+    """Yield the code in which a load, a capacity or a limit is computed with or compared."""
+    for node in ast.walk(ast.parse(source)):
+        operands: list[ast.expr] = []
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
+            operands = [node.left, node.right]
+        elif isinstance(node, ast.Compare) and not isinstance(node.ops[0], OTHER_TESTS):
+            operands = [node.left, *node.comparators]
+        elif isinstance(node, ast.AugAssign):
+            operands = [node.target, node.value]
+        if any(name_of(one) in AMOUNTS for one in operands):
+            yield ast.unparse(node)
+
+
+def name_of(operand: ast.expr) -> str:
+    """Name a variable, an attribute, or what it is an entry of."""
+    while isinstance(operand, ast.Subscript | ast.UnaryOp):
+        operand = operand.value if isinstance(operand, ast.Subscript) else operand.operand
+    return getattr(operand, "attr", getattr(operand, "id", ""))
+
+
+def test_no_other_file_computes_with_loads_or_compares_them() -> None:
+    found = {
+        path.relative_to(ROOT).as_posix(): rows
+        for path in sorted((ROOT / "controller").rglob("*.py"))
+        if (rows := list(amounts_in(path.read_text())))
+    }
+    assert {name: rows for name, rows in found.items() if name not in ALLOWED} == {}
+    assert ALLOWED.keys() <= found.keys(), "what is allowed and not there any more"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "load_cores + cores <= limits.high_frac * capacity",
+        "fit.room[w] < -1e-9",
+        "left[w] -= snapshot.cpu_cores[e]",
+        "cluster.capacity_cores * count / (count + 1)",
+    ],
+)
+def test_a_fit_test_of_its_own_is_found(line: str) -> None:
+    assert list(amounts_in(line))
+
+
+NAMES_CPU = re.compile(
+    r"\b(cpu_(cores|frac|ns|var)|process_(cores|cpu_ns)|(high|low)_frac"
+    r"|(worker_)?(capacity|high|load|room)_cores|cpuNs|processCpuNs)\b"
+)
+
+
+def test_the_page_says_how_many_files_name_cpu() -> None:
+    """Another resource would be named in as many; the number on the page follows this one."""
+    python = [p for name in ("agent", "controller", "migration") for p in sources(ROOT / name)]
+    java = (ROOT / "migration" / "jvm" / "src" / "main").rglob("*.java")
+    found = [sum(bool(NAMES_CPU.search(p.read_text())) for p in kind) for kind in (python, java)]
+    page = (ROOT / "docs" / "contributing.md").read_text()
+    row = re.search(
+        r"^\| \*\*a resource\*\*.*? (\d+) files in Python and (\d+) in Java", page, re.M
+    )
+    assert row is not None
+    for count, stated in zip(found, map(int, row.groups()), strict=True):
+        assert stated - 3 < count <= stated
