@@ -162,7 +162,7 @@ def _trouble(worker: WorkerStatus, hosts: Mapping[str, str]) -> str | None:
 
 
 def share(worker: WorkerStatus) -> str:
-    if worker.cpu_cores is None or worker.capacity_cores is None:
+    if worker.cpu_cores is None or not worker.capacity_cores:
         return "?"
     return f"{worker.cpu_cores / worker.capacity_cores:.0%}"
 

@@ -90,11 +90,15 @@ def veto_each(
             for name, s in young(case.view.publication, pace, time_s).items()
         }
         left = unwanted.get(case.id, {})
-        # Of several the first one stays: what lasts longest.
+        undrained = exclusions(made.cluster, made.snapshot, replace(excluded, drained=frozenset()))
+        placed = placement_vetoes(made.cluster, made.snapshot, excluded)
+        # Of several the first one stays: what lasts longest. But a drain wants executors to leave:
+        # the reason why they stay is what was observed.
         vetoes = first_of(
             Vetoes({e: Veto(Outcome.EXCLUDED, why) for e, why in left.items()}),
-            placement_vetoes(made.cluster, made.snapshot, excluded),
+            Vetoes(undrained.executors, placed.workers),
             case.view.allowed.vetoes,
+            placed,
             cooldown(left_s, pace.cooldown_s),
             Vetoes(early),
             _at_nodes(made.cluster, made.snapshot, busy_nodes),

@@ -1,6 +1,7 @@
 """How a cycle ended, as the journal and the status of the leading controller have it."""
 
 import json
+import math
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
@@ -31,7 +32,7 @@ class WorkerRow(Struct, frozen=True, rename={"class_": "class"}):
     slot: str
     cpu_cores: float
     capacity_cores: float
-    load_frac: float
+    load_frac: float | None  # None where Storm has no CPU for the node
     class_: str  # high, low or normal
 
 
@@ -94,7 +95,13 @@ def _measured(found: CycleRecord, picture: Picture) -> CycleRecord:
         inter_node_tps=float(inter_node_tps(cluster, snapshot)),
         total_tps=float(snapshot.traffic.total_tps),
         workers=tuple(
-            WorkerRow(slot, load, capacity, share, "high" if high else "low" if low else "normal")
+            WorkerRow(
+                slot,
+                load,
+                capacity,
+                share if math.isfinite(share) else None,
+                "high" if high else "low" if low else "normal",
+            )
             for slot, load, capacity, share, high, low in zip(
                 cluster.workers,
                 fit.used.tolist(),

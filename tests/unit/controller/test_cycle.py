@@ -674,6 +674,19 @@ def test_a_drain_passes_over_a_worker_that_cannot_follow_plans() -> None:
     assert {move.source for move in report.moves} == {str(B2)}
 
 
+def test_a_drain_that_waits_hides_no_reason_why_executors_stay() -> None:
+    report = last(World(drained=("host-b",), deaf=frozenset({B1, B2})))
+    assert report.outcome is Outcome.STAND_BACK
+    assert "the worker at b:1 cannot follow plans" in report.reason
+    report = last(World(drained=("host-b",), not_running=frozenset({2, 5, 6, 7})))
+    assert report.outcome is Outcome.MOVE_IN_FLIGHT
+    assert "the worker at b:1 does not run executor 2-2" in report.reason
+    # Where somebody has excluded a host, that is the reason that lasts.
+    excluded = replace(AUTO, excluded=Excluded(hosts=frozenset({"host-b"})))
+    report = last(World(deaf=frozenset({B1, B2})), excluded)
+    assert (report.outcome, "node b is excluded" in report.reason) == (Outcome.EXCLUDED, True)
+
+
 def test_a_drain_leaves_the_last_executor_to_a_worker_that_may_not_end() -> None:
     world = World(drained=("host-b",), speaks=1)
     report = last(world, replace(AUTO, max_moves=9))

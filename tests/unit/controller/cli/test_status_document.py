@@ -6,14 +6,18 @@ from pathlib import Path
 from typing import Any, cast
 
 import msgspec
+import pytest
 from typer.testing import CliRunner
 
 from controller.cli.main import app
 from controller.cli.status_document import StatusDocument, as_document, as_json
+from controller.cli.status_view import share
 from controller.config import Config, Mode
 from controller.core.controls import Controls, Pause
 from controller.core.decision import Outcome
 from controller.cycle import Memory, cycle
+from controller.journal.cycle_record import as_json as journaled
+from controller.journal.cycle_record import cycle_record
 from controller.report import TopologyReport
 from controller.storm.answer_records import PlanAnswer, PlanStep
 from controller.storm.history import MoveRecord
@@ -129,6 +133,29 @@ def golden(name: str) -> str:
 def test_it_is_printed_as_before() -> None:
     for name, found in (("measured", measured()), ("nothing_looked_at", nothing_looked_at())):
         assert as_json(found) + "\n" == golden(name)
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_a_node_without_cpu_does_not_hide_the_rest() -> None:
+    world, memory = World(), Memory()
+    for _ in range(2):
+        seen = world.seen()
+        (view,) = seen.topologies
+        nodes = tuple(
+            replace(one, cpu_capacity=0.0) if one.id == "b" else one
+            for one in view.publication.nodes
+        )
+        view = dataclasses.replace(view, publication=replace(view.publication, nodes=nodes))
+        seen = dataclasses.replace(seen, topologies=(view,))
+        memory, report = cycle(memory, seen, APPROVE)
+        world.now += 1
+    leader = through_zookeeper(status_of(report.topologies, [], APPROVE, name="c", epoch=3))
+    assert leader.controller == "c"
+    (topology,) = as_document([view], view.acks, leader, Controls(), left_out={}).topologies
+    assert topology.decision is not None
+    assert [share(one) for one in topology.workers] == ["20%", "10%", "?", "?"]
+    # The journal has no other numbers than JSON has.
+    assert journaled(map(cycle_record, report.topologies))
 
 
 def test_what_is_printed_can_be_read() -> None:
