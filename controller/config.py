@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from controller.core.excluded import Excluded
+from controller.core.fit import Capacity
 from controller.core.limits import Limits
 from controller.policies.gather.problem import TargetOptions
 from controller.policies.registry import NAMES, Aniello, Options
@@ -67,8 +68,7 @@ class Config:
     cooldown_s: float = setting("cooldown.executor.secs")
     min_age_s: float = setting("min.age.secs")
     ewma: float = setting("load.ewma")
-    # Capacity of every worker; None divides a node's CPU by its slots in use.
-    worker_capacity_cores: float | None = setting("worker.cpu.capacity")
+    capacity: Capacity = field(default_factory=Capacity)
     # What can go from one node to another, for the head-room; None if that is not known.
     link_tps: float | None = setting("link.capacity.tps")
     excluded: Excluded = field(default_factory=Excluded)
@@ -99,6 +99,7 @@ def build(given: Mapping[str, Any]) -> Config:
         mode=Mode(read["mode"]),
         mode_max=Mode(read["mode.max"]) if "mode.max" in read else None,
         limits=_limits(read),
+        capacity=Capacity(**fields_read(Capacity, read)),
         options=Options(
             Aniello(**fields_read(Aniello, read)),
             TargetOptions(**fields_read(TargetOptions, read)),

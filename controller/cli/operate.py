@@ -319,7 +319,7 @@ def cannot_drain_now(
         room_cores,
         free=view.free(views),
         high_frac=config.limits.high_frac,
-        worker_capacity_cores=config.worker_capacity_cores,
+        capacity=config.capacity,
         excluded=config.excluded.hosts,
     )
 

@@ -11,7 +11,7 @@ from controller.core.case import Budget, TopologyCase
 from controller.core.cluster import Cluster, Spare
 from controller.core.decision import Decision, Outcome
 from controller.core.excluded import Excluded, nodes_named
-from controller.core.fit import Fit, room_of
+from controller.core.fit import Capacity, Fit, room_of
 from controller.core.layout import settled_placement
 from controller.core.limits import Limits
 from controller.core.picture import Picture
@@ -60,7 +60,7 @@ def cannot_drain(
     *,
     free: Collection[Slot],
     high_frac: float,
-    worker_capacity_cores: float | None,
+    capacity: Capacity,
     excluded: Collection[str] = (),  # hosts
 ) -> str | None:
     """Say why a host cannot be drained; None if the other hosts can carry it."""
@@ -85,9 +85,9 @@ def cannot_drain(
             if slot.supervisor not in nodes and str(slot) not in vetoes
         )
         room = sum(max(room_cores.get((view.id, slot), 0.0), 0.0) for slot in others)
-        spares = slots_to_open(view, free, worker_capacity_cores)
+        spares = slots_to_open(view, free, capacity)
         there = [one.capacity_cores for one in spares if one.node not in nodes]
-        room += sum(room_of(0.0, capacity, high_frac) for capacity in there)
+        room += sum(room_of(0.0, cores, high_frac) for cores in there)
         if leaving and needs > room:
             return (
                 f"{len(leaving)} executors of {name} need {needs:.3g} cores, and its workers and "

@@ -18,6 +18,7 @@ from controller.core.compiled import compiled
 from controller.core.limits import Limits
 from controller.core.resources import CPU
 from migration.model import Node
+from migration.settings import setting
 
 Marks = NDArray[np.bool_]
 # Sums of loads in another order differ in the last digits; that must decide nothing.
@@ -260,9 +261,20 @@ def room_of(used: float, capacity: float, high_frac: float) -> float:
     return high_frac * capacity - used
 
 
-def share_of_node(node: Node, more: int) -> float:
-    """Compute a worker's share of a node's CPU where `more` slots are in use than Storm counts."""
-    return node.cpu_capacity / 100 / max(node.slots_in_use + more, 1)
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """How much a worker may use."""
+
+    fixed_cores: float | None = setting("worker.cpu.capacity")  # of every worker
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether a worker has less once its node runs one more."""
+        return self.fixed_cores is None
+
+    def of(self, node: Node, more: int) -> float:
+        """Compute what a worker has where `more` slots of its node are in use than Storm counts."""
+        return self.fixed_cores or node.cpu_capacity / 100 / max(node.slots_in_use + more, 1)
 
 
 def _sums(place: Ints, demand: Floats, workers: int) -> Floats:

@@ -11,7 +11,7 @@ import pytest
 
 from controller.core import fit as fit_module
 from controller.core.cluster import Cluster
-from controller.core.fit import Fit, share_of_node
+from controller.core.fit import Capacity, Fit
 from controller.core.limits import Limits
 from controller.core.resources import RESOURCES
 from migration.model import Node
@@ -152,9 +152,9 @@ def test_a_load_that_fell_within_its_noise_counts_as_before() -> None:
 
 def test_a_worker_shares_its_node_with_what_is_in_use_and_what_comes() -> None:
     node = Node("n", "n", 400.0, (1, 2, 3, 4), 3)
-    assert share_of_node(node, more=0) == pytest.approx(4 / 3)
-    assert share_of_node(node, more=1) == 1.0
-    assert share_of_node(Node("n", "n", 400.0, (1,), 0), more=0) == 4.0
+    assert Capacity().of(node, more=0) == pytest.approx(4 / 3)
+    assert Capacity().of(node, more=1) == 1.0
+    assert Capacity().of(Node("n", "n", 400.0, (1,), 0), more=0) == 4.0
 
 
 def test_compiled_loads_are_those_of_python() -> None:
