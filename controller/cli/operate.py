@@ -31,6 +31,7 @@ from controller.config import Config, from_storm_yaml
 from controller.console import Console
 from controller.core.drain import cannot_drain, left_on
 from controller.core.fit import room_of
+from controller.core.limits import Limits
 from controller.errors import CommandError
 from controller.journal.cycle_record import rows_of
 from controller.output import Output, OutputOption, tell
@@ -310,7 +311,7 @@ def cannot_drain_now(
     views, status = view.topologies(), read(session)
     if {"executors", "workers"} & {*status.left_out}:
         return "the loads do not fit into /nstorm/status, so the room is not known"
-    cpu_cores, room_cores = _loads(status, config.limits.high_frac)
+    cpu_cores, room_cores = _loads(status, config.limits)
     return cannot_drain(
         views,
         host,
@@ -318,7 +319,7 @@ def cannot_drain_now(
         cpu_cores,
         room_cores,
         free=view.free(views),
-        high_frac=config.limits.high_frac,
+        limits=config.limits,
         capacity=config.capacity,
         excluded=config.excluded.hosts,
     )
@@ -332,7 +333,7 @@ def seconds(option: str, text: str) -> float:
 
 
 def _loads(
-    status: LeaderStatus, high_frac: float
+    status: LeaderStatus, limits: Limits
 ) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
     """Take the CPU of executors, and the room of workers, from the status of the leading
     controller.
@@ -342,7 +343,7 @@ def _loads(
         for executor in rows_of(cycle.executors):
             cpu_cores[cycle.topology, executor.executor] = executor.cpu_cores
         for worker in rows_of(cycle.workers):
-            room = room_of(worker.cpu_cores, worker.capacity_cores, high_frac)
+            room = room_of(worker.cpu_cores, worker.capacity_cores, limits)
             room_cores[cycle.topology, worker.slot] = room
     return cpu_cores, room_cores
 

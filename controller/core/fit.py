@@ -202,29 +202,40 @@ class Fit:
         relief = np.minimum(self.demand[executors], -self.room[worker])
         return np.where(relief > TOLERANCE_CORES, relief, 0.0)
 
+    def need(self, executor: int) -> str:
+        """Write what an executor uses, with its unit."""
+        return f"{self.demand[executor]:.3g} {CPU.unit}"
+
     def why_not(self, executor: int, worker: int, limit: Floats | None = None) -> str | None:
         """Give the reason why an executor does not fit on a worker; None if it fits."""
         if self.has_room(executor, worker, limit):
             return None
-        need = float(self.demand[executor])
         room = float(((self.limit if limit is None else limit) - self.used)[worker])
-        return f"it does not fit: {need:.3g} {CPU.unit}, room for {max(room, 0):.3g}"
+        return f"it does not fit: {self.need(executor)}, room for {max(room, 0):.3g}"
 
     def why_nowhere(self, executor: int, limit: Floats) -> str:
         """Give the reason why an executor fits on no worker."""
         room = max(float((limit - self.used).max()), 0.0)
         return (
-            f"needs {self.demand[executor]:.3g} {CPU.unit}, and no worker or free slot elsewhere "
+            f"needs {self.need(executor)}, and no worker or free slot elsewhere "
             f"has more than {room:.3g} below {self.limits.high_frac:g} of its {CPU.shown}"
         )
 
     def too_large(self, executor: int) -> str | None:
         """Give the reason why an executor fits on no empty worker; None if it does."""
-        need = float(self.demand[executor])
-        if need <= float(self.limit.max()):
+        if float(self.demand[executor]) <= float(self.limit.max()):
             return None
         high = f"{self.limits.high_frac:g}"
-        return f"alone needs {need:.3g} {CPU.unit}, more than {high} of any worker"
+        return f"alone needs {self.need(executor)}, more than {high} of any worker"
+
+    def shown_room(self, worker: int) -> str:
+        """Write what fits on a worker, with its unit."""
+        return f"{self.room[worker]:.3g} {CPU.unit}"
+
+    def why_balanced(self) -> str:
+        """Give the reason why no worker has too much or too little."""
+        high, low = self.limits.high_frac, self.limits.low_frac
+        return f"no worker is above {high:g} or below {low:g} of its {CPU.shown}"
 
     def how_high(self, worker: int) -> str:
         """Describe how far above the limit a worker is."""
@@ -256,9 +267,16 @@ class Fit:
         return used, capacity
 
 
-def room_of(used: float, capacity: float, high_frac: float) -> float:
+def room_of(used: float, capacity: float, limits: Limits) -> float:
     """Compute what fits on one worker until it is high; negative where it is."""
-    return high_frac * capacity - used
+    return limits.high_frac * capacity - used
+
+
+def why_not_all(need: float, room: float, where: str) -> str | None:
+    """Give the reason why some executors do not fit together; None if they do."""
+    if need <= room:
+        return None
+    return f"need {need:.3g} {CPU.unit}, and {where} have {room:.3g} below {CPU.limit}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def slots_to_open(view: TopologyView, free: Collection[Slot], capacity: Capacity
     one_a_node = {slot.supervisor: slot for slot in sorted(free, reverse=True)}
     slots = [slot for node, slot in sorted(one_a_node.items()) if node not in used]
     found = [opened_slot(view, slot, capacity) for slot in slots]
-    return sorted((s for s in found if s is not None), key=lambda spare: -spare.capacity_cores)
+    return sorted((s for s in found if s is not None), key=lambda spare: -spare.capacity)
 
 
 def opened_slot(view: TopologyView, slot: Slot, capacity: Capacity) -> Spare | None:

@@ -109,10 +109,10 @@ def with_emptied(cluster: Cluster, snapshot: LoadSnapshot, vetoes: Vetoes) -> Cl
     """
     used = set(cluster.node_of[snapshot.place].tolist())
     empty = [
-        Spare(name, cluster.nodes[n], float(cluster.capacity_cores[w]))
+        cluster.emptied(w)
         for w, (name, n) in enumerate(zip(cluster.workers, cluster.node_of.tolist(), strict=True))
         if n not in used
         and cluster.closed[w] is None
         and vetoes.workers[name].outcome is Outcome.NO_WORKER_IN_SLOT
     ]
-    return replace(cluster, spare=max(empty, key=lambda one: one.capacity_cores, default=None))
+    return replace(cluster, spare=max(empty, key=lambda one: one.capacity, default=None))

@@ -8,6 +8,7 @@ from controller.cli.status_view import drain_lines
 from controller.core.cluster import Spare
 from controller.core.drain import cannot_drain, on_hosts
 from controller.core.fit import Capacity
+from controller.core.limits import Limits
 from controller.core.slots import slots_to_open
 from controller.core.topology import TopologyView
 from migration.model import Base, Entry, ExecutorId, Node, Phase, PinnedExecutor, Plan, Slot
@@ -28,7 +29,7 @@ def view(pinned: str | None = None) -> TopologyView:
     return TopologyView(publication(PLACES, nodes), Plan("uuid", 1, 0, "wc-1"), acks)
 
 
-asked = partial(cannot_drain, free=(), high_frac=0.8, capacity=Capacity())
+asked = partial(cannot_drain, free=(), limits=Limits(high_frac=0.8), capacity=Capacity())
 
 
 def refused(host: str, *drained: str, room: float = 1.0, pinned: str | None = None) -> str | None:

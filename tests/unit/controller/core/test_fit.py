@@ -11,7 +11,7 @@ import pytest
 
 from controller.core import fit as fit_module
 from controller.core.cluster import Cluster
-from controller.core.fit import Capacity, Fit
+from controller.core.fit import Capacity, Fit, why_not_all
 from controller.core.limits import Limits
 from controller.core.resources import RESOURCES
 from migration.model import Node
@@ -94,6 +94,12 @@ def test_each_reason_is_one_sentence_with_the_figures() -> None:
     assert found.what_is_missing() == "a:1 above 0.8 of the CPU by 1.2 cores in all"
     assert found.too_large(0) == "alone needs 1.8 cores, more than 0.8 of any worker"
     assert found.too_large(1) is None
+    assert found.need(2) == "0.7 cores"
+    assert found.shown_room(2) == "1.6 cores"
+    assert fit([0], [0.5]).why_balanced() == "no worker is above 0.8 or below 0.4 of its CPU"
+    assert why_not_all(0.6, 0.6, "others") is None
+    too_much = "need 0.6 cores, and others have 0.5 below load.high"
+    assert why_not_all(0.6, 0.5, "others") == too_much
     nowhere = found.why_nowhere(1, np.where([True, True, False], found.limit, -np.inf))
     assert nowhere == (
         "needs 0.2 cores, and no worker or free slot elsewhere has more than 0.1 below 0.8 of "
