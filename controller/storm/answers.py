@@ -197,7 +197,7 @@ def explain(report: TopologyReport, what: str, config: Config) -> ExplainAnswer 
             name,
             snapshot.component_of[e],
             cluster.workers[snapshot.place[e]],
-            float(snapshot.cpu_cores[e]),
+            float(fit.demand[e]),
             float(snapshot.queue[e]),
             snapshot.pinned[e] or _reason(vetoes.executors, name),
         )

@@ -175,6 +175,8 @@ def test_the_table_of_resources_names_what_there_is() -> None:
     assert len({row.name for row in RESOURCES}) == len(RESOURCES)
     for row in RESOURCES:
         assert setting(row.limit) is not None
+    units = {row.unit for row in RESOURCES}
+    assert len(units) == len(RESOURCES), "the metric of a capacity is named by its unit alone"
 
 
 OTHER_TESTS = ast.In, ast.NotIn, ast.Is, ast.IsNot
@@ -227,6 +229,8 @@ def test_a_fit_test_of_its_own_is_found(line: str) -> None:
 NAMES_CPU = re.compile(
     r"\b(cpu_(cores|frac|ns|var)|process_(cores|cpu_ns)|(high|low)_frac"
     r"|(worker_)?(capacity|high|load|room)_cores|cpuNs|processCpuNs)\b"
+    r"|import CPU\b|^CPU = ",
+    re.MULTILINE,
 )
 
 
