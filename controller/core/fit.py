@@ -277,6 +277,11 @@ class Fit:
         return used, capacity
 
 
+def made_of(cluster: Cluster, snapshot: LoadSnapshot) -> tuple[Floats, Floats]:
+    """Give all that a `Fit` is made of but the placement, to see whether it has changed."""
+    return cluster.capacity_cores, snapshot.cpu_cores
+
+
 def room_of(used: float, capacity: float, limits: Limits) -> float:
     """Compute what fits on one worker until it is high; negative where it is."""
     return limits.high_frac * capacity - used

@@ -10,8 +10,10 @@ class Resource:
     name: str
     shown: str  # in a sentence
     unit: str  # of capacity and load
-    limit: str  # the key in `settings.py`: the share of its capacity that may be used
+    # Keys in `settings.py`: the share of its capacity that may be used, and below which it is low.
+    limit: str
+    low: str
 
 
-CPU = Resource(name="cpu", shown="CPU", unit="cores", limit="load.high")
+CPU = Resource(name="cpu", shown="CPU", unit="cores", limit="load.high", low="load.low")
 RESOURCES = (CPU,)

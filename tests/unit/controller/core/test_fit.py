@@ -38,7 +38,6 @@ AMOUNTS = frozenset(
 # Where one is computed with or compared all the same, and why.
 ALLOWED = {
     "controller/core/allowed.py": "the room for moves in a plan",
-    "controller/config.py": "the lower limit is at most the upper one",
     "controller/core/drain.py": "the sum of what is free, from the status: there is no placement",
     "controller/core/fit.py": "here it belongs",
     "controller/core/layout.py": "shares out the measured CPU that no executor owns",
@@ -175,6 +174,7 @@ def test_the_table_of_resources_names_what_there_is() -> None:
     assert len({row.name for row in RESOURCES}) == len(RESOURCES)
     for row in RESOURCES:
         assert setting(row.limit) is not None
+        assert setting(row.low) is not None
     units = {row.unit for row in RESOURCES}
     assert len(units) == len(RESOURCES), "the metric of a capacity is named by its unit alone"
 
