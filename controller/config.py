@@ -12,7 +12,9 @@ from typing import Any
 import yaml
 
 from controller.core.excluded import Excluded
+from controller.core.fit import Capacity
 from controller.core.limits import Limits
+from controller.core.resources import RESOURCES
 from controller.policies.gather.problem import TargetOptions
 from controller.policies.registry import NAMES, Aniello, Options
 from controller.windows import checked
@@ -67,8 +69,7 @@ class Config:
     cooldown_s: float = setting("cooldown.executor.secs")
     min_age_s: float = setting("min.age.secs")
     ewma: float = setting("load.ewma")
-    # Capacity of every worker; None divides a node's CPU by its slots in use.
-    worker_capacity_cores: float | None = setting("worker.cpu.capacity")
+    capacity: Capacity = field(default_factory=Capacity)
     # What can go from one node to another, for the head-room; None if that is not known.
     link_tps: float | None = setting("link.capacity.tps")
     excluded: Excluded = field(default_factory=Excluded)
@@ -90,15 +91,17 @@ def build(given: Mapping[str, Any]) -> Config:
     """
     refuse_unknown(given)
     read = values(given, (Reader.CONTROLLER, Reader.DECIDE), {"policy": NAMES})
-    if "load.low" not in given:
-        # The upper limit alone may be lowered: the lower one goes down with it.
-        read["load.low"] = min(read["load.low"], read["load.high"])
+    for row in RESOURCES:
+        if row.low not in given:
+            # The upper limit alone may be lowered: the lower one goes down with it.
+            read[row.low] = min(read[row.low], read[row.limit])
     folder = read["journal.dir"]
     return Config(
         **fields_read(Config, read),
         mode=Mode(read["mode"]),
         mode_max=Mode(read["mode.max"]) if "mode.max" in read else None,
         limits=_limits(read),
+        capacity=Capacity(**fields_read(Capacity, read)),
         options=Options(
             Aniello(**fields_read(Aniello, read)),
             TargetOptions(**fields_read(TargetOptions, read)),
@@ -115,12 +118,12 @@ def build(given: Mapping[str, Any]) -> Config:
 
 
 def _limits(read: Mapping[str, Any]) -> Limits:
-    high_frac, low_frac = read["load.high"], read["load.low"]
-    if low_frac > high_frac:
-        raise ConfigError(
-            f"{PREFIX}load.low: must be at most {PREFIX}load.high, which is {high_frac:g}, "
-            f"is {low_frac:g}"
-        )
+    for row in RESOURCES:
+        if read[row.low] > read[row.limit]:
+            raise ConfigError(
+                f"{PREFIX}{row.low}: must be at most {PREFIX}{row.limit}, which is "
+                f"{read[row.limit]:g}, is {read[row.low]:g}"
+            )
     if not read["weight.node"] and not read["weight.worker"]:
         raise ConfigError(f"{PREFIX}weight.node: must be above 0 where {PREFIX}weight.worker is 0")
     return Limits(**fields_read(Limits, read))

@@ -100,7 +100,7 @@ def _cycle(
         memory.layouts,
         memory.unheard_s,
         settings.limits,
-        worker_capacity_cores=settings.worker_capacity_cores,
+        capacity=settings.capacity,
         now_s=seen.now_s,
         time_s=seen.time_s,
     )
@@ -111,7 +111,7 @@ def _cycle(
         cases,
         drains=bool(seen.drained),
         free=seen.free,
-        worker_capacity_cores=settings.worker_capacity_cores,
+        capacity=settings.capacity,
     )
     budget = Budget(settings.max_moves - len(under_way), may_exceed=not under_way)
     cases, budget = drain_each(
@@ -122,7 +122,7 @@ def _cycle(
         holds.excluded.drained | holds.excluded.hosts | holds.busy_nodes.keys(),
         free=seen.free,
         rests=memory.moved_s.keys(),
-        worker_capacity_cores=settings.worker_capacity_cores,
+        capacity=settings.capacity,
     )
     cases = veto_each(
         cases,

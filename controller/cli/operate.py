@@ -30,13 +30,11 @@ from controller.cli.status_view import as_tables, drain_lines
 from controller.config import Config, from_storm_yaml
 from controller.console import Console
 from controller.core.drain import cannot_drain, left_on
-from controller.core.fit import room_of
 from controller.errors import CommandError
-from controller.journal.cycle_record import rows_of
 from controller.output import Output, OutputOption, tell
 from controller.storm.collect import DRAINED, LiveCluster
 from controller.storm.commands import COMMANDS, REFUSED, WAITING, Command, decode, encode
-from controller.storm.status import LeaderStatus, read
+from controller.storm.status import loads_of, read
 from kvstore.errors import NotConnectedError, SessionLostError
 from kvstore.service import say_waiting, without_storm
 from kvstore.zookeeper import Session, Waiting
@@ -310,16 +308,16 @@ def cannot_drain_now(
     views, status = view.topologies(), read(session)
     if {"executors", "workers"} & {*status.left_out}:
         return "the loads do not fit into /nstorm/status, so the room is not known"
-    cpu_cores, room_cores = _loads(status, config.limits.high_frac)
+    demand, room = loads_of(status, config.limits)
     return cannot_drain(
         views,
         host,
         drained,
-        cpu_cores,
-        room_cores,
+        demand,
+        room,
         free=view.free(views),
-        high_frac=config.limits.high_frac,
-        worker_capacity_cores=config.worker_capacity_cores,
+        limits=config.limits,
+        capacity=config.capacity,
         excluded=config.excluded.hosts,
     )
 
@@ -329,22 +327,6 @@ def seconds(option: str, text: str) -> float:
     if found is None:
         raise CommandError(f"{option}: {text!r} is no time such as 90s, 30m, 2h or 1d")
     return int(found[1]) * UNITS_S[found[2]]
-
-
-def _loads(
-    status: LeaderStatus, high_frac: float
-) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
-    """Take the CPU of executors, and the room of workers, from the status of the leading
-    controller.
-    """
-    cpu_cores, room_cores = {}, {}
-    for cycle in status.cycles:
-        for executor in rows_of(cycle.executors):
-            cpu_cores[cycle.topology, executor.executor] = executor.cpu_cores
-        for worker in rows_of(cycle.workers):
-            room = room_of(worker.cpu_cores, worker.capacity_cores, high_frac)
-            room_cores[cycle.topology, worker.slot] = room
-    return cpu_cores, room_cores
 
 
 def _wait_drained(view: LiveCluster, host: str, had: int, limit_s: float) -> DrainStatus:

@@ -94,6 +94,12 @@ class WorkerStatus(Struct, frozen=True):
     fault: str | None  # the last error
     error: str | None  # why it cannot follow plans
 
+    @property
+    def shares(self) -> tuple[float | None, ...]:
+        """By resource, as in `RESOURCES`, how much of the capacity is used."""
+        used, capacity = self.cpu_cores, self.capacity_cores
+        return (used / capacity if used is not None and capacity else None,)
+
 
 class ExecutorStatus(Struct, frozen=True):
     """An executor, where it is, and how it may move."""
@@ -106,6 +112,11 @@ class ExecutorStatus(Struct, frozen=True):
     pinned: str | None  # why it cannot move
     way: str | None  # None if it cannot move
     why: str | None  # why that way, or why it cannot move
+
+    @property
+    def loads(self) -> tuple[float | None, ...]:
+        """By resource, as in `RESOURCES`, how much it uses."""
+        return (self.cpu_cores,)
 
 
 class MoveStatus(Struct, frozen=True, rename={"source": "from", "target": "to"}):

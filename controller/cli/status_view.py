@@ -13,6 +13,7 @@ from controller.cli.status_document import (
     TopologyStatus,
     WorkerStatus,
 )
+from controller.core.resources import RESOURCES
 from controller.storm.history import MoveRecord
 from migration.model import Way
 from migration.wire import SPEAKS
@@ -130,13 +131,15 @@ def _topology_tables(
     for host in dict.fromkeys(worker.host for worker in topology.workers):
         on_host = [worker for worker in topology.workers if worker.host == host]
         yield f"node {host} (supervisor {on_host[0].slot.rpartition(':')[0]})"
-        table = Table("port", "pid", "cpu", "executors (component, cores)")
+        units = ", ".join(row.unit for row in RESOURCES)
+        names = (row.name for row in RESOURCES)
+        table = Table("port", "pid", *names, f"executors (component, {units})")
         for worker in on_host:
             here = [e for e in topology.executors if e.slot == worker.slot]
             table.add_row(
                 worker.slot.rpartition(":")[2],
                 str(worker.pid) if worker.hooks else "no hooks",
-                share(worker),
+                *map(percent, worker.shares),
                 "\n".join(map(_executor, here)),
             )
         yield table
@@ -161,17 +164,15 @@ def _trouble(worker: WorkerStatus, hosts: Mapping[str, str]) -> str | None:
     return f"worker {shown(worker.slot, hosts)}: {', '.join(counts)}" if counts else None
 
 
-def share(worker: WorkerStatus) -> str:
-    if worker.cpu_cores is None or not worker.capacity_cores:
-        return "?"
-    return f"{worker.cpu_cores / worker.capacity_cores:.0%}"
+def percent(share: float | None) -> str:
+    return "?" if share is None else f"{share:.0%}"
 
 
 def _executor(row: ExecutorStatus) -> str:
-    cpu = "" if row.cpu_cores is None else f" {row.cpu_cores:.3f}"
+    loads = "".join(f" {load:.3f}" for load in row.loads if load is not None)
     how = "pinned" if row.pinned else row.way
     why = f" ({how}: {row.why})" if how in ("pinned", Way.CARRY, Way.DRAIN, Way.RENEW) else ""
-    return f"{row.executor} {row.component}{cpu}{why}"
+    return f"{row.executor} {row.component}{loads}{why}"
 
 
 def ended(moves: Iterable[MoveRecord], hosts: Mapping[str, str]) -> Iterator[str]:

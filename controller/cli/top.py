@@ -15,8 +15,9 @@ from controller.cli.operate import Host, Topology, connected, look
 from controller.cli.places import only, shown
 from controller.cli.running import Conf
 from controller.cli.status_document import StatusDocument
-from controller.cli.status_view import decided, ended, head, share
+from controller.cli.status_view import decided, ended, head, percent
 from controller.console import Console
+from controller.core.resources import RESOURCES
 from controller.storm.collect import LiveCluster
 
 _BAR = 20
@@ -51,14 +52,12 @@ def as_screen(document: StatusDocument) -> Iterator[RenderableType]:
     for topology in document.topologies:
         yield from decided(topology, hosts)
         here = Counter((e.slot, e.component) for e in topology.executors)
-        workers = Table("worker", "cpu", "", "executors", box=None)
+        columns = [name for row in RESOURCES for name in (row.name, "")]
+        workers = Table("worker", *columns, "executors", box=None)
         for worker in topology.workers:
             counts = [f"{n} {name}" for (slot, name), n in here.items() if slot == worker.slot]
-            load = (worker.cpu_cores or 0) / (worker.capacity_cores or 1)
-            bar = "█" * round(min(load, 1) * _BAR)
-            workers.add_row(
-                shown(worker.slot, hosts), share(worker), bar.ljust(_BAR, "·"), ", ".join(counts)
-            )
+            loads = [cell for share in worker.shares for cell in (percent(share), _bar(share))]
+            workers.add_row(shown(worker.slot, hosts), *loads, ", ".join(counts))
         yield workers
         links = Table("from", "to", "tuples/s", box=None)
         for row in topology.links:
@@ -67,3 +66,7 @@ def as_screen(document: StatusDocument) -> Iterator[RenderableType]:
         if topology.links:
             yield links
     yield from ended(document.ended_moves[-5:], hosts)
+
+
+def _bar(share: float | None) -> str:
+    return ("█" * round(min(share or 0, 1) * _BAR)).ljust(_BAR, "·")

@@ -39,7 +39,7 @@ class Spare(NamedTuple):
 
     worker: str  # its id, once it runs
     node: str
-    capacity_cores: float
+    capacity: float  # as `Capacity.of` gives it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +72,11 @@ class Cluster:
             closed=(None,) * len(rows),
         )
 
+    def emptied(self, worker: int) -> Spare:
+        """Take a worker without executors for a free slot."""
+        node = self.nodes[self.node_of[worker]]
+        return Spare(self.workers[worker], node, float(self.capacity_cores[worker]))
+
     def with_opened(self, *slots: Spare) -> "Cluster":
         """Let executors move to some slots, which come last where they are no workers yet."""
         opened = {slot.worker for slot in slots}
@@ -83,7 +88,7 @@ class Cluster:
             self,
             workers=workers,
             node_of=np.append(self.node_of, node_of),
-            capacity_cores=np.append(self.capacity_cores, [slot.capacity_cores for slot in new]),
+            capacity_cores=np.append(self.capacity_cores, [slot.capacity for slot in new]),
             closed=tuple(None if name in opened else why for name, why in closed),
             spare=None,
         )

@@ -11,7 +11,7 @@ from controller.core.case import Budget, TopologyCase
 from controller.core.cluster import Cluster, Spare
 from controller.core.decision import Decision, Outcome
 from controller.core.excluded import Excluded, nodes_named
-from controller.core.fit import Fit, room_of
+from controller.core.fit import Capacity, Fit, room_of, why_not_all
 from controller.core.layout import settled_placement
 from controller.core.limits import Limits
 from controller.core.picture import Picture
@@ -55,12 +55,14 @@ def cannot_drain(
     views: Sequence[TopologyView],
     host: str,
     drained: Iterable[str],
-    cpu_cores: Mapping[tuple[str, str], float],  # by topology and executor
-    room_cores: Mapping[tuple[str, str], float],  # by topology and worker, below the upper limit
+    demand: Mapping[tuple[str, str], float],  # by topology and executor
+    room_of_worker: Mapping[
+        tuple[str, str], float
+    ],  # by topology and worker, below the upper limit
     *,
     free: Collection[Slot],
-    high_frac: float,
-    worker_capacity_cores: float | None,
+    limits: Limits,
+    capacity: Capacity,
     excluded: Collection[str] = (),  # hosts
 ) -> str | None:
     """Say why a host cannot be drained; None if the other hosts can carry it."""
@@ -75,24 +77,22 @@ def cannot_drain(
         leaving = [str(executor) for executor in left.executors if executor not in left.stays]
         name = view.publication.name
         nodes = nodes_named(view.publication.hosts, closed.union(excluded))
-        if any((view.id, executor) not in cpu_cores for executor in leaving):
+        if any((view.id, executor) not in demand for executor in leaving):
             return f"the load of {name} is not known yet: try again in some seconds"
-        needs = sum(cpu_cores[view.id, executor] for executor in leaving)
+        needs = sum(demand[view.id, executor] for executor in leaving)
         vetoes = view.allowed.vetoes.workers
         others = (
             str(slot)
             for slot in view.observation.slots
             if slot.supervisor not in nodes and str(slot) not in vetoes
         )
-        room = sum(max(room_cores.get((view.id, slot), 0.0), 0.0) for slot in others)
-        spares = slots_to_open(view, free, worker_capacity_cores)
-        there = [one.capacity_cores for one in spares if one.node not in nodes]
-        room += sum(room_of(0.0, capacity, high_frac) for capacity in there)
-        if leaving and needs > room:
-            return (
-                f"{len(leaving)} executors of {name} need {needs:.3g} cores, and its workers and "
-                f"free slots on other hosts have {room:.3g} below load.high"
-            )
+        room = sum(max(room_of_worker.get((view.id, slot), 0.0), 0.0) for slot in others)
+        spares = slots_to_open(view, free, capacity)
+        there = [one.capacity for one in spares if one.node not in nodes]
+        room += sum(room_of(0.0, capacity, limits) for capacity in there)
+        why_not = why_not_all(needs, room, "its workers and free slots on other hosts")
+        if why_not is not None:
+            return f"{len(leaving)} executors of {name} {why_not}"
     return None
 
 
@@ -168,7 +168,7 @@ def _drain(
     limit = np.where(is_open, fit.limit, -np.inf)
     left: Counter[str] = Counter()
     # The largest first: what is small finds room at last, too.
-    leaving.sort(key=lambda e: (-snapshot.cpu_cores[e], e))
+    leaving.sort(key=lambda e: (-fit.demand[e], e))
     steps: list[tuple[int, int]] = []
     for e in leaving:
         # A worker that runs comes before one that has to be started.

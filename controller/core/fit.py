@@ -9,6 +9,7 @@ Thresholds are absolute shares of the capacity. Relative to the mean they would 
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,9 @@ from numpy.typing import NDArray
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.compiled import compiled
 from controller.core.limits import Limits
-from controller.core.resources import CPU
+from controller.core.resources import CPU, Resource
 from migration.model import Node
+from migration.settings import setting
 
 Marks = NDArray[np.bool_]
 # Sums of loads in another order differ in the last digits; that must decide nothing.
@@ -31,6 +33,8 @@ NOISE_FRAC = 0.01
 @dataclass(frozen=True, eq=False)
 class Fit:
     """A placement of executors on the workers of a cluster, and what else fits there."""
+
+    resource: ClassVar[Resource] = CPU
 
     cluster: Cluster
     limits: Limits
@@ -78,10 +82,15 @@ class Fit:
         """Let the workers have another capacity, (W,)."""
         return replace(self, cluster=replace(self.cluster, capacity_cores=capacity))
 
+    @property
+    def capacity(self) -> Floats:
+        """(W,), how much there is."""
+        return self.cluster.capacity_cores
+
     @cached_property
     def limit(self) -> Floats:
         """(W,), what may be used before a worker is high."""
-        return self.limits.high_frac * self.cluster.capacity_cores
+        return self.limits.high_frac * self.capacity
 
     @cached_property
     def room(self) -> Floats:
@@ -91,7 +100,7 @@ class Fit:
     @cached_property
     def frac(self) -> Floats:
         """(W,), the share of the capacity that is used."""
-        return self.used / self.cluster.capacity_cores
+        return self.used / self.capacity
 
     def above(self, limit: Floats) -> Marks:
         """Mark the workers above a limit, (W,); one that was filled up to it is not."""
@@ -105,7 +114,7 @@ class Fit:
     @cached_property
     def is_low(self) -> Marks:
         """(W,), below the lower limit or at it."""
-        return self.used <= self.limits.low_frac * self.cluster.capacity_cores + TOLERANCE_CORES
+        return self.used <= self.limits.low_frac * self.capacity + TOLERANCE_CORES
 
     @cached_property
     def deviation(self) -> Floats:
@@ -201,41 +210,54 @@ class Fit:
         relief = np.minimum(self.demand[executors], -self.room[worker])
         return np.where(relief > TOLERANCE_CORES, relief, 0.0)
 
+    def need(self, executor: int) -> str:
+        """Write what an executor uses, with its unit."""
+        return f"{self.demand[executor]:.3g} {self.resource.unit}"
+
     def why_not(self, executor: int, worker: int, limit: Floats | None = None) -> str | None:
         """Give the reason why an executor does not fit on a worker; None if it fits."""
         if self.has_room(executor, worker, limit):
             return None
-        need = float(self.demand[executor])
         room = float(((self.limit if limit is None else limit) - self.used)[worker])
-        return f"it does not fit: {need:.3g} {CPU.unit}, room for {max(room, 0):.3g}"
+        return f"it does not fit: {self.need(executor)}, room for {max(room, 0):.3g}"
 
     def why_nowhere(self, executor: int, limit: Floats) -> str:
         """Give the reason why an executor fits on no worker."""
         room = max(float((limit - self.used).max()), 0.0)
         return (
-            f"needs {self.demand[executor]:.3g} {CPU.unit}, and no worker or free slot elsewhere "
-            f"has more than {room:.3g} below {self.limits.high_frac:g} of its {CPU.shown}"
+            f"needs {self.need(executor)}, and no worker or free slot elsewhere "
+            f"has more than {room:.3g} below {self.limits.high_frac:g} of its {self.resource.shown}"
         )
 
     def too_large(self, executor: int) -> str | None:
         """Give the reason why an executor fits on no empty worker; None if it does."""
-        need = float(self.demand[executor])
-        if need <= float(self.limit.max()):
+        if float(self.demand[executor]) <= float(self.limit.max()):
             return None
         high = f"{self.limits.high_frac:g}"
-        return f"alone needs {need:.3g} {CPU.unit}, more than {high} of any worker"
+        return f"alone needs {self.need(executor)}, more than {high} of any worker"
+
+    def shown_room(self, worker: int) -> str:
+        """Write what fits on a worker, with its unit."""
+        return f"{self.room[worker]:.3g} {self.resource.unit}"
+
+    def why_balanced(self) -> str:
+        """Give the reason why no worker has too much or too little."""
+        high, low = self.limits.high_frac, self.limits.low_frac
+        return f"no worker is above {high:g} or below {low:g} of its {self.resource.shown}"
 
     def how_high(self, worker: int) -> str:
         """Describe how far above the limit a worker is."""
-        at = f"{self.cluster.workers[worker]} at {self.frac[worker]:.3g} of its {CPU.shown}"
-        return f"{at} is above {self.limits.high_frac:g}"
+        name, shown = self.cluster.workers[worker], self.resource.shown
+        return (
+            f"{name} at {self.frac[worker]:.3g} of its {shown} is above {self.limits.high_frac:g}"
+        )
 
     def what_is_missing(self) -> str:
         """Name the workers above the limit, and how much they lack in all."""
         high = np.flatnonzero(self.is_high)
         names = ", ".join(self.cluster.workers[w] for w in high)
-        missing = f"{float(-self.room[high].sum()):.3g} {CPU.unit} in all"
-        return f"{names} above {self.limits.high_frac:g} of the {CPU.shown} by {missing}"
+        missing = f"{float(-self.room[high].sum()):.3g} {self.resource.unit} in all"
+        return f"{names} above {self.limits.high_frac:g} of the {self.resource.shown} by {missing}"
 
     def overfilled(self, before: "Fit") -> str | None:
         """Name the fullest of the workers that are high and fuller than before; None without."""
@@ -244,25 +266,48 @@ class Fit:
             return None
         w = int(found[np.argmax(self.frac[found])])
         return (
-            f"{self.cluster.workers[w]} would use {self.frac[w]:.0%} of its {CPU.shown}, "
-            f"and {CPU.limit} is {self.limits.high_frac:.0%}"
+            f"{self.cluster.workers[w]} would use {self.frac[w]:.0%} of its {self.resource.shown}, "
+            f"and {self.resource.limit} is {self.limits.high_frac:.0%}"
         )
 
     def by(self, place_of: Ints, count: int) -> tuple[Floats, Floats]:
         """Add up load and capacity of places that workers are in, such as nodes: (count,) each."""
         used = np.bincount(place_of, self.used, count).astype(np.float64)
-        capacity = np.bincount(place_of, self.cluster.capacity_cores, count).astype(np.float64)
+        capacity = np.bincount(place_of, self.capacity, count).astype(np.float64)
         return used, capacity
 
 
-def room_of(used: float, capacity: float, high_frac: float) -> float:
+def made_of(cluster: Cluster, snapshot: LoadSnapshot) -> tuple[Floats, Floats]:
+    """Give all that a `Fit` is made of but the placement, to see whether it has changed."""
+    return cluster.capacity_cores, snapshot.cpu_cores
+
+
+def room_of(used: float, capacity: float, limits: Limits) -> float:
     """Compute what fits on one worker until it is high; negative where it is."""
-    return high_frac * capacity - used
+    return limits.high_frac * capacity - used
 
 
-def share_of_node(node: Node, more: int) -> float:
-    """Compute a worker's share of a node's CPU where `more` slots are in use than Storm counts."""
-    return node.cpu_capacity / 100 / max(node.slots_in_use + more, 1)
+def why_not_all(need: float, room: float, where: str) -> str | None:
+    """Give the reason why some executors do not fit together; None if they do."""
+    if need <= room:
+        return None
+    return f"need {need:.3g} {CPU.unit}, and {where} have {room:.3g} below {CPU.limit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """How much a worker may use."""
+
+    fixed_cores: float | None = setting("worker.cpu.capacity")  # of every worker
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether a worker has less once its node runs one more."""
+        return self.fixed_cores is None
+
+    def of(self, node: Node, more: int) -> float:
+        """Compute what a worker has where `more` slots of its node are in use than Storm counts."""
+        return self.fixed_cores or node.cpu_capacity / 100 / max(node.slots_in_use + more, 1)
 
 
 def _sums(place: Ints, demand: Floats, workers: int) -> Floats:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.distance import node_traffic_tps
 from controller.core.fit import Fit
-from controller.core.resources import CPU
 
 NETWORK = "network"
 
@@ -32,7 +31,7 @@ def headroom(cluster: Cluster, snapshot: LoadSnapshot, link_tps: float | None = 
     """
     fit, found = Fit.of(cluster, snapshot), Headroom()
     if (busiest := fit.binding) is not None:
-        found = Headroom(1 / float(fit.frac[busiest]), CPU.name, cluster.workers[busiest])
+        found = Headroom(1 / float(fit.frac[busiest]), fit.resource.name, cluster.workers[busiest])
     if link_tps is not None:
         for tps, source, target in node_traffic_tps(cluster, snapshot, 1):
             if found.factor is None or link_tps / tps < found.factor:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
-from controller.core.fit import share_of_node
+from controller.core.fit import Capacity
 from controller.core.metrics import Rates
 from controller.core.tasks import FIRST_COMPONENT, TaskMap, component_targets, ends_of, worker_of
 from controller.core.topology import TopologyView
@@ -58,8 +58,7 @@ class MadeOf(NamedTuple):
     publication: Publication
     plan: Plan
     pinned: Mapping[ExecutorId, str]  # why executors must stay
-    # CPU of every worker; None divides a node's CPU by its slots in use
-    capacity_cores: float | None
+    capacity: Capacity
     opened: Mapping[str, int]  # slots by node that moves open and that Storm does not count yet
 
 
@@ -81,10 +80,10 @@ class Layout:
     @classmethod
     def of(cls, made_of: "MadeOf") -> "Layout":
         """Lay a topology out; every slot that Storm or a move uses is a worker."""
-        publication, plan, pinned, capacity_cores, opened = made_of
+        publication, plan, pinned, capacity, opened = made_of
         placement = settled_placement(publication, plan)
         slots = publication.slots | frozenset(placement.values())
-        cluster = build_cluster(publication, slots, capacity_cores, opened)
+        cluster = build_cluster(publication, slots, capacity, opened)
         index = {name: w for w, name in enumerate(cluster.workers)}
         worker = {slot: index[str(slot)] for slot in sorted(slots) if str(slot) in index}
         # The natural order of "start-end" is the order of the ids.
@@ -182,14 +181,14 @@ def opened_by(views: Iterable[TopologyView]) -> Counter[str]:
 
 def layout_of(
     view: TopologyView,
-    capacity_cores: float | None,
+    capacity: Capacity,
     before: Layout | None,
     opened: Mapping[str, int],  # as `opened_by` counts those of all topologies
 ) -> Layout:
     """Lay a topology out; gives the layout of before while what it is made of is the same."""
     nodes = {slot.supervisor for slot in view.observation.slots} if opened else set()
     here = {node: count for node, count in opened.items() if node in nodes}
-    made_of = MadeOf(view.publication, view.plan, view.allowed.pinned, capacity_cores, here)
+    made_of = MadeOf(view.publication, view.plan, view.allowed.pinned, capacity, here)
     return before if before is not None and before.made_of == made_of else Layout.of(made_of)
 
 
@@ -210,18 +209,14 @@ def settled_placement(publication: Publication, plan: Plan | None) -> dict[Execu
 def build_cluster(
     publication: Publication,
     slots: Iterable[Slot],
-    cores: float | None,
+    capacity: Capacity,
     opened: Mapping[str, int],
 ) -> Cluster:
     """List the slots that a topology uses, or is about to use, with their capacity.
 
-    Each has `cores`; None divides a node's CPU by its slots in use and those that are `opened`.
+    `opened` has by node how many slots more are in use than Storm counts.
     """
     nodes = publication.node_of
-    known = [slot for slot in slots if slot.supervisor in nodes]
-
-    def capacity(slot: Slot) -> float:
-        node = nodes[slot.supervisor]
-        return share_of_node(node, more=opened.get(node.id, 0))
-
-    return Cluster.build(nodes, [(str(s), s.supervisor, cores or capacity(s)) for s in known])
+    known = [(str(slot), nodes[slot.supervisor]) for slot in slots if slot.supervisor in nodes]
+    rows = [(name, node.id, capacity.of(node, opened.get(node.id, 0))) for name, node in known]
+    return Cluster.build(nodes, rows)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Outcome, Veto
-from controller.core.fit import Fit
+from controller.core.fit import Capacity, Fit
 from controller.core.layout import Layout, layout_of, opened_by
 from controller.core.limits import Limits
 from controller.core.metrics import Rates
@@ -38,7 +38,7 @@ def picture_each(
     unheard_s: Mapping[tuple[str, Slot], float],
     limits: Limits,
     *,
-    worker_capacity_cores: float | None,
+    capacity: Capacity,
     now_s: float,
     time_s: float,
 ) -> tuple[dict[str, Picture | Veto], dict[tuple[str, Slot], float]]:
@@ -46,8 +46,7 @@ def picture_each(
 
     Gives a veto, STAND_BACK or STALE_METRICS, where a part of a topology is not known. Also gives
     `unheard_s` of now: since when (monotonic) workers that have not named their hooks are missed.
-    `layouts` are those of earlier pictures. Without `worker_capacity_cores` a node's CPU is divided
-    by its slots in use or in opening. `now_s` is monotonic, `time_s` Unix seconds.
+    `layouts` are those of earlier pictures. `now_s` is monotonic, `time_s` Unix seconds.
     """
     pictures: dict[str, Picture | Veto] = {}
     missed_s: dict[tuple[str, Slot], float] = {}
@@ -67,7 +66,7 @@ def picture_each(
         if unknown:
             pictures[view.id] = Veto(Outcome.STALE_METRICS, "; ".join(unknown))
             continue
-        layout = layout_of(view, worker_capacity_cores, layouts.get(view.id), opened)
+        layout = layout_of(view, capacity, layouts.get(view.id), opened)
         layout = layout.fitted(rates[view.id])
         snapshot = layout.snapshot(rates[view.id], time_s=time_s)
         fit = Fit.of(layout.cluster, snapshot, limits)

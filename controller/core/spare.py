@@ -8,7 +8,7 @@ import numpy as np
 from controller.core.case import TopologyCase
 from controller.core.cluster import Cluster, LoadSnapshot, Spare
 from controller.core.decision import Outcome, Vetoes
-from controller.core.fit import share_of_node
+from controller.core.fit import Capacity
 from controller.core.picture import Picture
 from migration.model import ExecutorId, Slot
 
@@ -19,14 +19,14 @@ def spare_each(
     *,
     free: Collection[Slot],  # the slots where a move may start a worker
     rests: Collection[tuple[str, ExecutorId]],  # topology and executor of what has moved lately
-    worker_capacity_cores: float | None,
+    capacity: Capacity,
 ) -> list[TopologyCase]:
     """Lay the free slot with the most CPU into the pictures that have a worker above the limit.
 
     Each opens one slot at a time, and only where no worker, of any topology, is above the limit
     because it shares its node with one more.
     """
-    full = _full_nodes(cases) if worker_capacity_cores is None else {}
+    full = _full_nodes(cases, capacity) if capacity.is_shared else {}
     moves = [move for case in cases if case.drain for move in case.drain.moves]
     taken = {Slot.parse(move.target) for move in moves}.intersection(free)
     opening = {slot for case in cases for slot in case.view.observation.opened} | taken
@@ -82,7 +82,7 @@ def _unsettled(made: Picture, resting: Collection[str]) -> str | None:
     return f"{what} of {workers[found[0]]} moved lately"
 
 
-def _full_nodes(cases: Sequence[TopologyCase]) -> dict[str, str]:
+def _full_nodes(cases: Sequence[TopologyCase], capacity: Capacity) -> dict[str, str]:
     """Say of nodes why one more worker may leave another there too little."""
     full: dict[str, str] = {}
     for case in cases:
@@ -95,7 +95,7 @@ def _full_nodes(cases: Sequence[TopologyCase]) -> dict[str, str]:
             continue
         nodes = [view.publication.node_of[node] for node in made.cluster.nodes]
         opened = made.layout.made_of.opened
-        left = np.array([share_of_node(one, more=opened.get(one.id, 0) + 1) for one in nodes])
+        left = np.array([capacity.of(one, more=opened.get(one.id, 0) + 1) for one in nodes])
         for w in np.flatnonzero(made.fit.with_capacity(left[made.cluster.node_of]).is_high):
             worker, node = made.cluster.workers[w], made.cluster.nodes[made.cluster.node_of[w]]
             full[node] = f"{worker} would exceed load.high if its host ran one more worker"
@@ -109,10 +109,10 @@ def with_emptied(cluster: Cluster, snapshot: LoadSnapshot, vetoes: Vetoes) -> Cl
     """
     used = set(cluster.node_of[snapshot.place].tolist())
     empty = [
-        Spare(name, cluster.nodes[n], float(cluster.capacity_cores[w]))
+        cluster.emptied(w)
         for w, (name, n) in enumerate(zip(cluster.workers, cluster.node_of.tolist(), strict=True))
         if n not in used
         and cluster.closed[w] is None
         and vetoes.workers[name].outcome is Outcome.NO_WORKER_IN_SLOT
     ]
-    return replace(cluster, spare=max(empty, key=lambda one: one.capacity_cores, default=None))
+    return replace(cluster, spare=max(empty, key=lambda one: one.capacity, default=None))

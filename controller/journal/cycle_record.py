@@ -105,7 +105,7 @@ def _measured(found: CycleRecord, picture: Picture) -> CycleRecord:
             for slot, load, capacity, share, high, low in zip(
                 cluster.workers,
                 fit.used.tolist(),
-                cluster.capacity_cores.tolist(),
+                fit.capacity.tolist(),
                 fit.frac.tolist(),
                 fit.is_high.tolist(),
                 fit.is_low.tolist(),

@@ -6,7 +6,6 @@ import numpy as np
 
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Outcome
-from controller.core.fit import room_of
 from controller.core.limits import TIE, Limits
 from controller.core.view import kernels
 from controller.core.view.view import Moves, View
@@ -30,11 +29,11 @@ def greedy(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision
 
     Differs from 004. A target must have room for the executor (the fit test; for traffic a little
     less than all of it, `FILL_FRAC`). The executors that remove most of the excess go first, and a
-    hot worker that no move relieves is skipped. `low_frac` is not used. A move to relieve lowers
-    the sum of the excess. A move for traffic lowers the weighted cost and raises no excess. So on
-    frozen traffic no placement comes back. Where no single move gains, two that belong together may
-    (`opening_pairs`). Only executors that talk to each other can gain, so it costs O(pairs with
-    traffic), not O(E·W).
+    hot worker that no move relieves is skipped. The lower limit is not used. A move to relieve
+    lowers the sum of the excess. A move for traffic lowers the weighted cost and raises no excess.
+    So on frozen traffic no placement comes back. Where no single move gains, two that belong
+    together may (`opening_pairs`). Only executors that talk to each other can gain, so it costs
+    O(pairs with traffic), not O(E·W).
     """
     return disjoint(choose_greedy, View.of(cluster, snapshot, limits))
 
@@ -59,8 +58,8 @@ def or_open(short: Decision, cluster: Cluster, snapshot: LoadSnapshot, limits: L
     hot = {view.cluster.workers[w] for w in view.fit.surely_high}
     if found.moves and found.moves[0].source in hot:
         return replace(found, reason=f"no worker has room, so a slot is opened: {found.reason}")
-    room = room_of(0.0, spare.capacity_cores, limits.high_frac)
-    why = f"no slot is opened: {spare.worker}, with {room:.3g} cores, would relieve none"
+    room = view.fit.shown_room(view.cluster.workers.index(spare.worker))
+    why = f"no slot is opened: {spare.worker}, with {room}, would relieve none"
     return replace(short, reason=f"{short.reason}; {why}")
 
 
@@ -101,7 +100,7 @@ def _for_traffic(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
 def _cannot_relieve(view: View, hottest: int) -> str:
     snapshot = view.snapshot
     on_it = np.flatnonzero(snapshot.place == hottest)
-    biggest = int(on_it[np.argmax(snapshot.cpu_cores[on_it])])
+    biggest = int(on_it[np.argmax(view.fit.demand[on_it])])
     text = f"{view.fit.how_high(hottest)} and cannot be relieved"
     if (too_large := view.fit.too_large(biggest)) is None:
         return f"{text}: no movable executor on it fits on another worker"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.decision import Decision, Outcome
+from controller.core.fit import Fit
 from controller.core.limits import Limits
 from controller.core.view.view import rounded
 from controller.errors import PolicyError
@@ -189,7 +190,8 @@ def heterogeneity(
     why = f"heterogeneity-aware scheduler (000){left_out(snapshot)}"
     names = [name for name, group in executors_of(snapshot).items() if group]
     rate_tps, gain = _input(snapshot, profiles, names)
-    model = _model(cluster, snapshot, profiles, names, gain, is_driven=rate_tps > 0)
+    loads = Fit.of(cluster, snapshot)
+    model = _model(loads, snapshot, profiles, names, gain, is_driven=rate_tps > 0)
     fixed = _count(cluster, snapshot, names, ~snapshot.is_movable)
     is_open = np.bincount(cluster.node_of[cluster.is_open], minlength=len(cluster.nodes)) > 0
     most = _count(cluster, snapshot, names).sum(axis=1)
@@ -207,7 +209,7 @@ def heterogeneity(
             f"{cluster.nodes[fullest]} would need {load[fullest]:.3g} of its CPU"
         )
         return Decision(Outcome.NO_LOW_WORKER, reason)
-    place = _executors(cluster, snapshot, names, counts, model.tcu(most, rate_tps))
+    place = _executors(loads, snapshot, names, counts, model.tcu(most, rate_tps))
     reaches = "nothing limits the rate" if reached_tps == inf else f"reaches {reached_tps:.6g} t/s"
     return as_decision(cluster, snapshot, place, f"{why}, {reaches}")
 
@@ -222,7 +224,7 @@ def _input(snapshot: LoadSnapshot, profiles: Profiles, names: list[str]) -> tupl
 
 
 def _model(
-    cluster: Cluster,
+    loads: Fit,
     snapshot: LoadSnapshot,
     profiles: Profiles,
     names: list[str],
@@ -231,10 +233,8 @@ def _model(
     is_driven: bool,
 ) -> Model:
     """Give the costs; without an input rate that drives it, all measured CPU is overhead."""
-    measured_tps = planned_rates(snapshot)
-    cores = np.bincount(
-        cluster.node_of, weights=cluster.capacity_cores, minlength=len(cluster.nodes)
-    )
+    cluster, measured_tps = loads.cluster, planned_rates(snapshot)
+    _, cores = loads.by(cluster.node_of, len(cluster.nodes))
     cores = np.maximum(cores, SLACK)  # a node without workers is closed, but must not divide by 0
     cost, overhead = np.zeros((2, len(names), len(cluster.nodes)))
     for c, name in enumerate(names):
@@ -250,7 +250,7 @@ def _model(
                 overhead[c, n] = row.overhead_frac
             continue
         members = np.array(snapshot.component_of) == name
-        used = float(snapshot.cpu_cores[members].sum())
+        used = float(loads.demand[members].sum())
         input_tps = measured_tps.get(name, 0.0)
         if is_driven and input_tps > 0:
             cost[c] = used / input_tps / cores
@@ -278,10 +278,10 @@ def _count(
 
 
 def _executors(
-    cluster: Cluster, snapshot: LoadSnapshot, names: list[str], counts: Ints, tcu: Floats
+    loads: Fit, snapshot: LoadSnapshot, names: list[str], counts: Ints, tcu: Floats
 ) -> Ints:
     """Choose which executor goes where: those that may stay on their node do."""
-    place = snapshot.place.copy()
+    cluster, place = loads.cluster, snapshot.place.copy()
     node = cluster.node_of[place]
     members = np.array(snapshot.component_of)
     in_use = np.zeros(len(cluster.workers))
@@ -297,7 +297,7 @@ def _executors(
         targets = np.repeat(np.arange(len(free)), free)
         for e, n in [*((e, node[e]) for e in stays), *zip(goes, targets, strict=True)]:
             workers = np.flatnonzero((cluster.node_of == n) & cluster.is_open)
-            place[e] = workers[np.argmin(rounded(in_use / cluster.capacity_cores)[workers])]
+            place[e] = workers[np.argmin(rounded(in_use / loads.capacity)[workers])]
             in_use[place[e]] += tcu[c, n]
     return place
 

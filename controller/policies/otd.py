@@ -31,14 +31,12 @@ def otd(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
 
 def choose_otd(view: View) -> Choice | Decision:
     """Choose one move as `otd` does, or return why there is none; it wants weights 1 and 0."""
-    limits = view.limits
     lowest = _lowest_low_worker_of_each_node(view)
     hot = np.flatnonzero(view.fit.is_high)
     if hot.size and not lowest.size:
         return no_low_worker(view, ())
     if not lowest.size:
-        reason = f"no worker is above {limits.high_frac:g} or below {limits.low_frac:g} of its CPU"
-        return Decision(Outcome.NOTHING_TO_GAIN, reason)
+        return Decision(Outcome.NOTHING_TO_GAIN, view.fit.why_balanced())
     if not hot.size:
         moves = view.score(np.flatnonzero(view.movable), lowest)
         return if_above_threshold(view, moves, ())

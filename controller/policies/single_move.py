@@ -107,7 +107,7 @@ def best_of(
     asc_tps, snapshot, workers = float(moves.asc_tps[pick]), view.snapshot, view.cluster.workers
     reason = (
         f"{why}: {snapshot.executors[executor]} ({snapshot.component_of[executor]}, "
-        f"{snapshot.cpu_cores[executor]:.3g} cores) from {workers[snapshot.place[executor]]} to "
+        f"{view.fit.need(executor)}) from {workers[snapshot.place[executor]]} to "
         f"{workers[target]}, {asc_tps:+.4g} t/s inside nodes"
     )
     return Choice(executor, target, asc_tps, reason, warnings)

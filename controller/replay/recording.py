@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from controller.config import Config
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.decision import Outcome
+from controller.core.fit import Capacity
 from controller.core.layout import Layout, layout_of, opened_by
 from controller.core.metrics import Rates, by_topology, observe
 from controller.core.tasks import component_targets
@@ -229,7 +230,7 @@ class _Topology:
         opened: Mapping[str, int],
     ) -> Iterator[Span]:
         """Take a tick in; gives the span before it if that has come to its end."""
-        before, layout = self.layout, self._laid_out(view, config.worker_capacity_cores, opened)
+        before, layout = self.layout, self._laid_out(view, config.capacity, opened)
         if not layout.knows_all(self.rates):
             return
         if self.open is not None and not self.open.takes(layout):
@@ -248,9 +249,9 @@ class _Topology:
             self.own.update({move.executor: (move.source, move.target) for move in cycle.moves})
 
     def _laid_out(
-        self, view: TopologyView, capacity_cores: float | None, opened: Mapping[str, int]
+        self, view: TopologyView, capacity: Capacity, opened: Mapping[str, int]
     ) -> Layout:
-        plain = layout_of(view, capacity_cores, self.plain, opened)
+        plain = layout_of(view, capacity, self.plain, opened)
         hooked = view.observation.hooked
         if self.layout is None or plain is not self.plain or hooked != self.hooked:
             self.plain, self.hooked, names = plain, hooked, set(map(str, hooked))

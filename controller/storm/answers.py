@@ -126,7 +126,7 @@ def misfit(made: Picture, moves: tuple[Move, ...], config: Config) -> str | None
     """
     cluster, snapshot = made.cluster, made.snapshot
     new = [Slot.parse(move.target) for move in moves if move.target not in cluster.workers]
-    opened = [opened_slot(made.view, slot, config.worker_capacity_cores) for slot in new]
+    opened = [opened_slot(made.view, slot, config.capacity) for slot in new]
     cluster = cluster.with_opened(*(spare for spare in opened if spare is not None))
     places = {*snapshot.executors, *cluster.workers}
     gone = [name for m in moves for name in (m.executor, m.target) if name not in places]
@@ -197,7 +197,7 @@ def explain(report: TopologyReport, what: str, config: Config) -> ExplainAnswer 
             name,
             snapshot.component_of[e],
             cluster.workers[snapshot.place[e]],
-            float(snapshot.cpu_cores[e]),
+            float(fit.demand[e]),
             float(snapshot.queue[e]),
             snapshot.pinned[e] or _reason(vetoes.executors, name),
         )

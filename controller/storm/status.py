@@ -10,8 +10,10 @@ from msgspec.structs import asdict, replace
 from controller.config import Config
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.distance import node_traffic_tps
+from controller.core.fit import room_of
 from controller.core.headroom import headroom
-from controller.journal.cycle_record import CycleRecord, cycle_record
+from controller.core.limits import Limits
+from controller.journal.cycle_record import CycleRecord, cycle_record, rows_of
 from controller.report import TopologyReport
 from controller.storm.history import MoveRecord
 from controller.storm.missed import Missed
@@ -179,3 +181,17 @@ def read(session: Session) -> LeaderStatus:
         return _DECODER.decode(wire.unpacked(stored.data)) if stored else LeaderStatus()
     except (ValueError, msgspec.DecodeError, RecursionError):
         return LeaderStatus()
+
+
+def loads_of(
+    status: LeaderStatus, limits: Limits
+) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
+    """Give what executors use and what fits on workers, by topology and id."""
+    demand, room = {}, {}
+    for cycle in status.cycles:
+        for executor in rows_of(cycle.executors):
+            demand[cycle.topology, executor.executor] = executor.cpu_cores
+        for worker in rows_of(cycle.workers):
+            fits = room_of(worker.cpu_cores, worker.capacity_cores, limits)
+            room[cycle.topology, worker.slot] = fits
+    return demand, room

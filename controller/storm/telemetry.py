@@ -18,6 +18,7 @@ from controller.core.controls import EVERYWHERE
 from controller.core.decision import Outcome
 from controller.core.headroom import headroom
 from controller.core.picture import Picture
+from controller.core.resources import RESOURCES
 from controller.cycle import CycleInput, Memory
 from controller.report import TopologyReport
 from controller.storm.history import MoveRecord
@@ -31,6 +32,7 @@ log = structlog.get_logger()
 # Seconds; the limits of the phases are among them.
 _PHASES = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 60)
 _CYCLES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_OF_WORKER = "topology host port"
 _GAUGES = {
     "leads": ("1 while this controller leads.", ""),
     "epoch": ("The number of this controller's time as leader; 0 while another leads.", ""),
@@ -53,10 +55,16 @@ _GAUGES = {
     "moves_under_way": ("Moves in the plan, void ones left out.", "topology phase"),
     "load_age_seconds": ("Age of the oldest load report in the last cycle.", "topology"),
     "workers": ("Workers, with hooks or without.", "topology hooks"),
-    "worker_cpu_cores": ("CPU that a worker uses.", "topology host port"),
-    "worker_capacity_cores": ("CPU that a worker has.", "topology host port"),
-    "component_cpu_cores": ("CPU of a component's executors.", "topology component"),
 }
+for _row in RESOURCES:
+    _GAUGES |= {
+        f"worker_{_row.name}_{_row.unit}": (f"{_row.shown} that a worker uses.", _OF_WORKER),
+        f"worker_capacity_{_row.unit}": (f"{_row.shown} that a worker has.", _OF_WORKER),
+        f"component_{_row.name}_{_row.unit}": (
+            f"{_row.shown} of a component's executors.",
+            "topology component",
+        ),
+    }
 
 
 class Telemetry(Collector):
@@ -220,15 +228,14 @@ def _add_picture(
     gain_tps = sum(move.asc_tps for move in report.moves)
     gauges.add("predicted_gain_tuples_per_second", gain_tps, name)
     hosts = picture.view.publication.hosts
-    for worker, cores, capacity_cores in zip(
-        map(Slot.parse, cluster.workers),
-        picture.fit.used.tolist(),
-        cluster.capacity_cores.tolist(),
-        strict=True,
+    fit, resource = picture.fit, picture.fit.resource
+    for worker, used, capacity in zip(
+        map(Slot.parse, cluster.workers), fit.used.tolist(), fit.capacity.tolist(), strict=True
     ):
         place = name, hosts.get(worker.supervisor, worker.supervisor), str(worker.port)
-        gauges.add("worker_cpu_cores", cores, *place)
-        gauges.add("worker_capacity_cores", capacity_cores, *place)
+        gauges.add(f"worker_{resource.name}_{resource.unit}", used, *place)
+        gauges.add(f"worker_capacity_{resource.unit}", capacity, *place)
     components, row = np.unique(snapshot.component_of, return_inverse=True)
-    for component, cores in zip(components, np.bincount(row, snapshot.cpu_cores), strict=True):
-        gauges.add("component_cpu_cores", float(cores), name, str(component))
+    gauge = f"component_{resource.name}_{resource.unit}"
+    for component, used in zip(components, np.bincount(row, fit.demand), strict=True):
+        gauges.add(gauge, float(used), name, str(component))

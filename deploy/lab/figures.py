@@ -11,6 +11,7 @@ import psutil
 
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.distance import inter_node_tps
+from controller.core.fit import Capacity
 from controller.core.layout import layout_of, opened_by
 from controller.core.metrics import Rates, observe_each
 from controller.core.topology import TopologyView
@@ -147,7 +148,7 @@ class Tuples:
             None if a worker was not heard of twice.
         """
         view = self.found()
-        layout = layout_of(view, worker_cores, None, opened_by([view])).fitted(rates)
+        layout = layout_of(view, Capacity(worker_cores), None, opened_by([view])).fitted(rates)
         if not rates.known.all() or not layout.worker.keys() <= set(rates.slots):
             return None
         return layout.cluster, layout.snapshot(rates, time_s=time.time())

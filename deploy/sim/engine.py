@@ -9,6 +9,7 @@ import numpy as np
 
 from controller.config import Config
 from controller.core.cluster import Floats
+from controller.core.fit import Capacity
 from controller.cycle import Memory
 from controller.report import TopologyReport
 from deploy.cycle import cycle_with_searches
@@ -85,9 +86,9 @@ class _Run:
         self.meter = Meter(self.world, setting.metering, self.slots, noise)
         config = setting.controller or Config()
         hardware = setting.hardware
-        if hardware.shared_by == "worker" and config.worker_capacity_cores is None:
+        if hardware.shared_by == "worker" and config.capacity.is_shared:
             # What a worker leaves no other gets, in use or not.
-            config = replace(config, worker_capacity_cores=hardware.cores / hardware.workers)
+            config = replace(config, capacity=Capacity(hardware.cores / hardware.workers))
         self.storm = Storm(
             self.world,
             self.meter,

@@ -8,7 +8,7 @@ import numpy as np
 
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decision import Decision, Outcome
-from controller.core.fit import SURE
+from controller.core.fit import SURE, made_of
 from controller.core.limits import Limits
 from controller.core.view.pairs import proposals
 from controller.core.view.view import View
@@ -37,8 +37,7 @@ class TargetMemory:
         load = digest(
             snapshot.executors,
             cluster.workers,
-            cluster.capacity_cores,
-            snapshot.cpu_cores,
+            *made_of(cluster, snapshot),
             rates,  # of other pairs they would be others, too
         )
         seen = self.seen if load == self.load else frozenset()

@@ -17,6 +17,7 @@ from controller.config import Config
 from controller.core.case import Budget, TopologyCase
 from controller.core.choose import choose_each
 from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.fit import Capacity
 from controller.core.layout import Layout
 from controller.core.limits import Limits
 from controller.core.metrics import Rates, observe_each
@@ -101,7 +102,7 @@ def _cycle_times(
             layouts,
             unheard_s,
             config.limits,
-            worker_capacity_cores=None,
+            capacity=Capacity(),
             now_s=seen.now_s,
             time_s=seen.time_s,
         )

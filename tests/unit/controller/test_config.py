@@ -43,7 +43,7 @@ def test_keys_are_read_beside_storms_own(tmp_path: Path) -> None:
     )
     config, zookeeper = from_storm_yaml(storm_yaml.read(path))
     assert (config.mode, config.cycle_s, config.limits.gain_tps) == (Mode.AUTO, 2.0, 12.0)
-    assert config.worker_capacity_cores == 0.5
+    assert config.capacity.fixed_cores == 0.5
     assert config.excluded.components == {"split"}
     assert zookeeper == "zk1:2199,zk2:2199/other"
 

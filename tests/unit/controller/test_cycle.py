@@ -9,6 +9,7 @@ from controller.config import Config, Mode
 from controller.core.controls import Controls, Pause, Rejected
 from controller.core.decision import Outcome
 from controller.core.excluded import Excluded
+from controller.core.fit import Capacity
 from controller.core.limits import Limits
 from controller.core.topology import TopologyView
 from controller.cycle import CycleInput, Memory, cycle
@@ -631,7 +632,7 @@ def test_a_drained_host_is_left_by_all_that_may_move_whatever_the_mode() -> None
         (Mode.APPROVE, None),
     ):
         world = World(drained=("host-b",), pause=pause, pinned={6: "stateful"})
-        controller = Controller(world, Config(mode=mode, worker_capacity_cores=4.0))
+        controller = Controller(world, Config(mode=mode, capacity=Capacity(4.0)))
         controller.cycle()
         moved = []
         for _ in range(6):
@@ -648,7 +649,7 @@ def test_a_drained_host_is_left_by_all_that_may_move_whatever_the_mode() -> None
 
 def test_a_drain_does_not_begin_the_same_undone_move_for_ever() -> None:
     world = World(drained=("host-b",), pinned={6: "stateful"})
-    controller = Controller(world, Config(mode=Mode.AUTO, worker_capacity_cores=4.0))
+    controller = Controller(world, Config(mode=Mode.AUTO, capacity=Capacity(4.0)))
     controller.cycle()
     begun = []
     for _ in range(4):

@@ -5,6 +5,7 @@ import pytest
 from controller.config import Config, Mode
 from controller.core.decision import Outcome
 from controller.core.excluded import Excluded
+from controller.core.fit import Capacity
 from controller.core.limits import Limits
 from controller.cycle import CycleInput, Memory, cycle
 from controller.policies.gather.goal import Answer
@@ -76,7 +77,7 @@ def test_nothing_is_opened_for_traffic_nor_where_a_worker_has_room() -> None:
         ),
         (
             World(free=FREE),
-            replace(FULL, worker_capacity_cores=0.5),
+            replace(FULL, capacity=Capacity(0.5)),
             "c:1, with 0.075 cores, would relieve none",
         ),
     ],

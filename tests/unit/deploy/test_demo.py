@@ -255,7 +255,7 @@ def test_the_settings_are_ones_that_controller_and_agent_know(tmp_path: Path) ->
     assert (config.cycle_s, config.cooldown_s) == (CYCLE_S, COOLDOWN_S)
     from_storm_yaml({**LAB_CONF, "nstorm.max.moves.per.cycle": MOVES_AT_ONCE})
     assert parse_rate(LINK)
-    assert config.worker_capacity_cores == len(os.sched_getaffinity(0)) / 2
+    assert config.capacity.fixed_cores == len(os.sched_getaffinity(0)) / 2
     conf = tmp_path / "storm.yaml"
     conf.write_text(yaml.safe_dump({"storm.local.dir": str(tmp_path), **LAB_CONF}))
     assert agent.config.from_storm_yaml(storm_yaml.read(conf))

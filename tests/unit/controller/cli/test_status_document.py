@@ -11,10 +11,11 @@ from typer.testing import CliRunner
 
 from controller.cli.main import app
 from controller.cli.status_document import StatusDocument, as_document, as_json
-from controller.cli.status_view import share
+from controller.cli.status_view import percent
 from controller.config import Config, Mode
 from controller.core.controls import Controls, Pause
 from controller.core.decision import Outcome
+from controller.core.resources import RESOURCES
 from controller.cycle import Memory, cycle
 from controller.journal.cycle_record import as_json as journaled
 from controller.journal.cycle_record import cycle_record
@@ -153,7 +154,8 @@ def test_a_node_without_cpu_does_not_hide_the_rest() -> None:
     assert leader.controller == "c"
     (topology,) = as_document([view], view.acks, leader, Controls(), left_out={}).topologies
     assert topology.decision is not None
-    assert [share(one) for one in topology.workers] == ["20%", "10%", "?", "?"]
+    shown = [percent(share) for one in topology.workers for share in one.shares]
+    assert shown == ["20%", "10%", "?", "?"]
     # The journal has no other numbers than JSON has.
     assert journaled(map(cycle_record, report.topologies))
 
@@ -184,3 +186,13 @@ def test_the_schema_has_every_key_that_is_printed() -> None:
         ("links", "LinkRow"),
     ):
         check(name, document["topologies"][0][part][0])
+
+
+def test_a_worker_and_an_executor_have_one_load_of_each_resource() -> None:
+    (topology,) = measured().topologies
+    assert {len(worker.shares) for worker in topology.workers} == {len(RESOURCES)}
+    assert {len(one.loads) for one in topology.executors} == {len(RESOURCES)}
+    (worker,) = [one for one in topology.workers if one.slot == "a:1"]
+    assert worker.cpu_cores is not None and worker.capacity_cores is not None
+    assert worker.shares == (worker.cpu_cores / worker.capacity_cores,)
+    assert replace(worker, cpu_cores=None).shares == (None,)

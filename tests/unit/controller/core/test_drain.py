@@ -7,6 +7,8 @@ from controller.cli.status_document import drain_progress
 from controller.cli.status_view import drain_lines
 from controller.core.cluster import Spare
 from controller.core.drain import cannot_drain, on_hosts
+from controller.core.fit import Capacity
+from controller.core.limits import Limits
 from controller.core.slots import slots_to_open
 from controller.core.topology import TopologyView
 from migration.model import Base, Entry, ExecutorId, Node, Phase, PinnedExecutor, Plan, Slot
@@ -27,7 +29,7 @@ def view(pinned: str | None = None) -> TopologyView:
     return TopologyView(publication(PLACES, nodes), Plan("uuid", 1, 0, "wc-1"), acks)
 
 
-asked = partial(cannot_drain, free=(), high_frac=0.8, worker_capacity_cores=None)
+asked = partial(cannot_drain, free=(), limits=Limits(high_frac=0.8), capacity=Capacity())
 
 
 def refused(host: str, *drained: str, room: float = 1.0, pinned: str | None = None) -> str | None:
@@ -59,7 +61,7 @@ def test_one_free_slot_counts_of_each_node_that_has_no_worker_of_the_topology() 
     free = [Slot(node, port) for node in "abcd" for port in (2, 3)]
 
     def slots(closed: Collection[str], cores: float | None = None) -> list[Spare]:
-        return [one for one in slots_to_open(made, free, cores) if one.node not in closed]
+        return [one for one in slots_to_open(made, free, Capacity(cores)) if one.node not in closed]
 
     assert slots(()) == [Spare("c:2", "c", 1.0), Spare("d:2", "d", 0.5)]
     assert slots({"c"}, 2.0) == [Spare("d:2", "d", 2.0)]

@@ -11,10 +11,10 @@ import pytest
 
 from controller.core import fit as fit_module
 from controller.core.cluster import Cluster
-from controller.core.fit import Fit, share_of_node
+from controller.core.fit import Capacity, Fit, why_not_all
 from controller.core.limits import Limits
-from controller.core.resources import RESOURCES, Share
-from migration.model import ExecutorLoad, Node
+from controller.core.resources import RESOURCES
+from migration.model import Node
 from migration.settings import setting
 from tests.unit.test_imports import sources
 
@@ -38,7 +38,6 @@ AMOUNTS = frozenset(
 # Where one is computed with or compared all the same, and why.
 ALLOWED = {
     "controller/core/allowed.py": "the room for moves in a plan",
-    "controller/config.py": "the lower limit is at most the upper one",
     "controller/core/drain.py": "the sum of what is free, from the status: there is no placement",
     "controller/core/fit.py": "here it belongs",
     "controller/core/layout.py": "shares out the measured CPU that no executor owns",
@@ -94,6 +93,12 @@ def test_each_reason_is_one_sentence_with_the_figures() -> None:
     assert found.what_is_missing() == "a:1 above 0.8 of the CPU by 1.2 cores in all"
     assert found.too_large(0) == "alone needs 1.8 cores, more than 0.8 of any worker"
     assert found.too_large(1) is None
+    assert found.need(2) == "0.7 cores"
+    assert found.shown_room(2) == "1.6 cores"
+    assert fit([0], [0.5]).why_balanced() == "no worker is above 0.8 or below 0.4 of its CPU"
+    assert why_not_all(0.6, 0.6, "others") is None
+    too_much = "need 0.6 cores, and others have 0.5 below load.high"
+    assert why_not_all(0.6, 0.5, "others") == too_much
     nowhere = found.why_nowhere(1, np.where([True, True, False], found.limit, -np.inf))
     assert nowhere == (
         "needs 0.2 cores, and no worker or free slot elsewhere has more than 0.1 below 0.8 of "
@@ -152,9 +157,9 @@ def test_a_load_that_fell_within_its_noise_counts_as_before() -> None:
 
 def test_a_worker_shares_its_node_with_what_is_in_use_and_what_comes() -> None:
     node = Node("n", "n", 400.0, (1, 2, 3, 4), 3)
-    assert share_of_node(node, more=0) == pytest.approx(4 / 3)
-    assert share_of_node(node, more=1) == 1.0
-    assert share_of_node(Node("n", "n", 400.0, (1,), 0), more=0) == 4.0
+    assert Capacity().of(node, more=0) == pytest.approx(4 / 3)
+    assert Capacity().of(node, more=1) == 1.0
+    assert Capacity().of(Node("n", "n", 400.0, (1,), 0), more=0) == 4.0
 
 
 def test_compiled_loads_are_those_of_python() -> None:
@@ -169,8 +174,9 @@ def test_the_table_of_resources_names_what_there_is() -> None:
     assert len({row.name for row in RESOURCES}) == len(RESOURCES)
     for row in RESOURCES:
         assert setting(row.limit) is not None
-        assert row.meter in ExecutorLoad.__struct_fields__
-        assert row.share is not Share.STAYS or not row.relieves
+        assert setting(row.low) is not None
+    units = {row.unit for row in RESOURCES}
+    assert len(units) == len(RESOURCES), "the metric of a capacity is named by its unit alone"
 
 
 OTHER_TESTS = ast.In, ast.NotIn, ast.Is, ast.IsNot
@@ -223,6 +229,8 @@ def test_a_fit_test_of_its_own_is_found(line: str) -> None:
 NAMES_CPU = re.compile(
     r"\b(cpu_(cores|frac|ns|var)|process_(cores|cpu_ns)|(high|low)_frac"
     r"|(worker_)?(capacity|high|load|room)_cores|cpuNs|processCpuNs)\b"
+    r"|import CPU\b|^CPU = ",
+    re.MULTILINE,
 )
 
 

@@ -13,7 +13,7 @@ from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.controls import Controls
 from controller.core.decision import Outcome
 from controller.core.distance import node_traffic_tps
-from controller.core.fit import Fit
+from controller.core.fit import Capacity, Fit
 from controller.core.headroom import NETWORK, Headroom, headroom
 from controller.core.layout import layout_of
 from controller.core.limits import Limits
@@ -80,7 +80,7 @@ def test_traffic_within_a_node_fills_no_link(world: tuple[Cluster, LoadSnapshot]
 def test_status_shows_the_factor_and_what_binds(world: tuple[Cluster, LoadSnapshot]) -> None:
     cluster, snapshot = world
     view = TopologyView(publication({}), Plan("", 0, -1, "t"), ())
-    layout = replace(layout_of(view, None, None, {}), cluster=cluster)
+    layout = replace(layout_of(view, Capacity(), None, {}), cluster=cluster)
     picture = Picture(view, layout, snapshot, Fit.of(cluster, snapshot, Limits()))
     report = TopologyReport(1, "wc-1", 0.0, Outcome.NOTHING_TO_GAIN, "calm", picture=picture)
     told = status.status_of([report], (), Config(link_tps=38.0), name="c", epoch=1)

@@ -6,6 +6,7 @@ import pytest
 from msgspec import structs
 
 from controller.core.cluster import LoadSnapshot
+from controller.core.fit import Capacity
 from controller.core.layout import Layout, MadeOf, build_cluster, layout_of, opened_by
 from controller.core.metrics import Rates, by_topology, observe
 from controller.core.picture import stale_workers
@@ -102,7 +103,7 @@ def published(slots: dict[int, Slot], *, slots_in_use: int = 2) -> Publication:
 
 
 def laid_out(rates: Rates, storm: Publication, *, time_s: float = 7.0) -> LoadSnapshot:
-    layout = Layout.of(MadeOf(storm, Plan("c", 1, 0, "t"), {}, None, {}))
+    layout = Layout.of(MadeOf(storm, Plan("c", 1, 0, "t"), {}, Capacity(), {}))
     return layout.fitted(rates).snapshot(rates, time_s=time_s)
 
 
@@ -248,10 +249,13 @@ def test_tasks_of_a_range_belong_to_one_executor() -> None:
 
 def test_capacity_is_the_nodes_cpu_by_its_slots_in_use() -> None:
     storm = published({1: S1, 2: S2})
-    assert build_cluster(storm, storm.slots, None, {}).capacity_cores.tolist() == [1.0, 1.0]
-    assert build_cluster(storm, storm.slots, 0.5, {}).capacity_cores.tolist() == [0.5, 0.5]
+    assert build_cluster(storm, storm.slots, Capacity(), {}).capacity_cores.tolist() == [1.0, 1.0]
+    assert build_cluster(storm, storm.slots, Capacity(0.5), {}).capacity_cores.tolist() == [
+        0.5,
+        0.5,
+    ]
     assert build_cluster(
-        published({1: S1}, slots_in_use=0), [S1], None, {}
+        published({1: S1}, slots_in_use=0), [S1], Capacity(), {}
     ).capacity_cores.tolist() == [2.0]
 
 
@@ -264,7 +268,7 @@ def test_a_slot_that_opens_lowers_every_workers_share_of_its_host_at_once() -> N
 
     def shares() -> dict[str, float]:
         opened = opened_by(views)
-        clusters = [layout_of(view, None, None, opened).cluster for view in views]
+        clusters = [layout_of(view, Capacity(), None, opened).cluster for view in views]
         pairs = [zip(c.workers, c.capacity_cores.tolist(), strict=True) for c in clusters]
         return {worker: cores for one in pairs for worker, cores in one}
 

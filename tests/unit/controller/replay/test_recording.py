@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from controller.core.cluster import LoadSnapshot
+from controller.core.fit import Capacity
 from controller.core.layout import Layout, layout_of
 from controller.core.metrics import Rates, observe_each
 from controller.journal.reader import Log
@@ -29,7 +30,7 @@ def measured(log: Log) -> Iterator[LoadSnapshot]:
         seen = reader.seen(tick.record)
         (view,) = seen.topologies
         rates = observe_each(rates, seen.loads, seen.topologies, now_s=0.0, ewma=1.0)
-        layout = layout_of(view, None, None, {}).fitted(rates[view.id])
+        layout = layout_of(view, Capacity(), None, {}).fitted(rates[view.id])
         if rates[view.id].known.all():
             yield layout.snapshot(rates[view.id], time_s=seen.time_s)
 
@@ -97,7 +98,7 @@ def test_what_tells_only_its_age_makes_no_other_layout(tmp_path: Path) -> None:
 
     def shown(before: Layout | None) -> Layout:
         (view,) = reader.views(msgspec.json.decode(compact(later), type=TickRecord))
-        return layout_of(view, None, before, {})
+        return layout_of(view, Capacity(), before, {})
 
     before = shown(None)
     later["publications"][0] |= {"time_ms": 7, "round": 9}

@@ -5,6 +5,7 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
+from controller.core.limits import Limits
 from controller.journal.cycle_record import WorkerRow
 from controller.storm.history import MoveRecord
 from controller.storm.status import (
@@ -13,6 +14,7 @@ from controller.storm.status import (
     ExecutorRow,
     LeaderStatus,
     LinkRow,
+    loads_of,
     publish,
     read,
 )
@@ -49,6 +51,15 @@ def test_garbage_is_nothing(data: bytes | None) -> None:
 def test_a_key_of_a_newer_leader_is_passed_over_and_of_an_older_one_missing() -> None:
     data = b'{"controller":"c","later":[1],"cycles":[{"topology":"t","later":{},"tick":7}]}'
     assert read(session(data)) == LeaderStatus("c", cycles=(CycleStatus(7, "t"),))
+
+
+def test_loads_are_those_of_each_topology_and_room_is_what_fits_below_the_limit() -> None:
+    worker = WorkerRow("a:1", 0.5, 2.0, 0.25, "low")
+    cycle = CycleStatus(topology="t", workers=(worker,), executors=(ExecutorRow("1-1", 0.5),))
+    status = LeaderStatus(cycles=(cycle, CycleStatus(topology="dark")))
+    demand, room = loads_of(status, Limits(high_frac=0.75))
+    assert demand == {("t", "1-1"): 0.5}
+    assert room == {("t", "a:1"): 1.0}
 
 
 def executors(count: int) -> tuple[ExecutorRow, ...]:
