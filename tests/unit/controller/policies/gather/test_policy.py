@@ -160,7 +160,7 @@ def test_what_cannot_be_walked_only_now_is_sought_again_at_once() -> None:
     chosen = gather(TargetOptions(), search)
     last = until_judged(chosen)
     cluster, _ = saddle()
-    resting = replace(last, pinned=("moved lately",) * 4)
+    resting = replace(last, pinned=("moved recently",) * 4)
     assert not chosen(cluster, resting, LITERAL).moves
     assert chosen.memories[last.topology].found is None
     assert len(search.asked) == 2
