@@ -1,6 +1,6 @@
 """The language of pages and sources: no idiom for a machine, and at most 25 words a sentence.
 
-Of a source its docstrings, comments and texts are read.
+In a source, docstrings, comments and texts are read.
 """
 
 import ast
@@ -29,8 +29,14 @@ PAGES = sorted(
 )
 SOURCES = sorted(
     path.relative_to(ROOT).as_posix()
-    for folder in ("agent", "kvstore", "migration", "controller")
-    for path in (ROOT / folder).glob("**/*.py")
+    for pattern in (
+        "agent/**/*.py",
+        "kvstore/**/*.py",
+        "migration/**/*.py",
+        "controller/**/*.py",
+        "migration/jvm/src/main/java/**/*.java",
+    )
+    for path in ROOT.glob(pattern)
 )
 # What people do, said of a machine; and what says nothing.
 IDIOMS = re.compile(
@@ -46,6 +52,16 @@ LINK = re.compile(r"\[([^\]]*)\]\([^()\s]+\)")
 # A block begins at an empty line, at an entry of a list and at a heading.
 BLOCK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.)\s)|\n(?=#)")
 END = re.compile(r"(?<=[.?!])[)*_]*\s+")
+
+# A comment, whose lines may stand below each other, or a literal.
+JAVA = re.compile(
+    r"/\*.*?\*/|//[^\n]*(?:\n[ \t]*//[^\n]*)*"
+    r"|\"\"\".*?\"\"\"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'",
+    re.DOTALL,
+)
+JAVA_MARGIN = re.compile(r"^[ \t]*(?:/\*\*?|\*/|\*|//)|\*/$", re.MULTILINE)
+JAVADOC_CODE = re.compile(r"\{@\w+\s[^{}]*\}")
+JAVADOC_BLOCK = re.compile(r"</?[a-z]+>|^\s*@(?:param|return|throws)\b", re.MULTILINE)
 
 
 def prose(text: str) -> str:
@@ -99,16 +115,33 @@ def literals(source: str) -> list[str]:
     return found
 
 
-def faults_of_source(source: str) -> list[str]:
+def texts_of_python(source: str) -> list[str]:
+    return comments(source) + literals(source)
+
+
+def texts_of_java(source: str) -> list[str]:
+    """List the comments and literals of a source; a paragraph or a tag of Javadoc is a block."""
+    found: list[str] = []
+    for part in JAVA.findall(source):
+        if part.startswith("/"):
+            text = JAVADOC_CODE.sub("CODE", JAVA_MARGIN.sub("", part))
+            found.append(JAVADOC_BLOCK.sub("\n\n", text))
+        else:
+            found.append(part.strip("\"'"))
+    return found
+
+
+def faults_of_source(source: str, suffix: str = ".py") -> list[str]:
     """List what is wrong with the language of a source."""
-    written = comments(source) + literals(source)
+    written = texts_of_java(source) if suffix == ".java" else texts_of_python(source)
     found = [one for text in written for one in idioms(text) + long_sentences(text)]
     return list(dict.fromkeys(found))
 
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_source_is_plain(name: str) -> None:
-    assert faults_of_source((ROOT / name).read_text()) == []
+    path = ROOT / name
+    assert faults_of_source(path.read_text(), path.suffix) == []
 
 
 def test_an_idiom_in_a_source_is_found_but_in_names() -> None:
@@ -133,6 +166,37 @@ def test_an_idiom_in_a_source_is_found_but_in_names() -> None:
     assert faults_of_source(f"# {long}\n") == [long]
     assert faults_of_source(f'X = "{long}"\n') == [long]
     assert faults_of_source(f'X = f"{long[:-5]} {{x + y - z}}"\n') == [f"{long[:-5]} X"]
+
+
+def test_an_idiom_in_a_source_of_java_is_found_but_in_names() -> None:
+    source = """/**
+ * Tells it by
+ * itself to {@code said, too}.
+ *
+ * @param told lately
+ */
+void tell(String told) {
+    char quote = '"'; // It says so,
+    // to and
+    // fro.
+    log(said, "a \\"word\\" of late"); /* mostly */
+}
+"""
+    assert faults_of_source(source, ".java") == [
+        "Tells",
+        "by itself",
+        "told",
+        "lately",
+        "says",
+        "to and fro",
+        "of late",
+        "mostly",
+    ]
+    long = "Every" + " word" * 25
+    assert faults_of_source(f"/** {long} */\n", ".java") == [long]
+    assert faults_of_source(f"/**\n * Short.\n *\n * @return {long}\n */\n", ".java") == [long]
+    assert faults_of_source(f"// {long[:-5]}\n    // word\n", ".java") == [long]
+    assert faults_of_source(f'throw new Error("{long}");\n', ".java") == [long]
 
 
 @pytest.mark.parametrize("name", PAGES)
