@@ -1,6 +1,6 @@
 """The language of pages and sources: no idiom for a machine, and at most 25 words a sentence.
 
-In a source, docstrings, comments and texts are read.
+In a source, docstrings, comments and texts are read; in Python of laboratory and tests no texts.
 """
 
 import ast
@@ -8,7 +8,9 @@ import inspect
 import io
 import re
 import tokenize
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
@@ -35,9 +37,13 @@ SOURCES = sorted(
         "migration/**/*.py",
         "controller/**/*.py",
         "migration/jvm/src/main/java/**/*.java",
+        "deploy/lab/workload/src/main/java/**/*.java",
+        "deploy/**/*.py",
     )
     for path in ROOT.glob(pattern)
 )
+# Here texts are also data, such as lines of logs and arguments.
+LABORATORY = ("deploy/", "tests/")
 # What people do, said of a machine; and what says nothing.
 IDIOMS = re.compile(
     r"\b(?:told|tells?|telling|lately|anew|besides?|meanwhile|in vain|so many|of late"
@@ -61,7 +67,14 @@ JAVA = re.compile(
 )
 JAVA_MARGIN = re.compile(r"^[ \t]*(?:/\*\*?|\*/|\*|//)|\*/$", re.MULTILINE)
 JAVADOC_CODE = re.compile(r"\{@\w+\s[^{}]*\}")
+# The names and types of parameters.
+NUMPYDOC = re.compile(
+    r"^(?:Parameters|Attributes|Returns|Yields|Raises)\n-+\n.*$|^\w[\w, ]* : .*$", re.MULTILINE
+)
 JAVADOC_BLOCK = re.compile(r"</?[a-z]+>|^\s*@(?:param|return|throws)\b", re.MULTILINE)
+
+
+Texts: TypeAlias = Callable[[str], list[str]]
 
 
 def prose(text: str) -> str:
@@ -115,8 +128,19 @@ def literals(source: str) -> list[str]:
     return found
 
 
+def docstrings(source: str) -> list[str]:
+    """List the docstrings of a source, without names and types of parameters."""
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    nodes = (node for node in ast.walk(ast.parse(source)) if isinstance(node, kinds))
+    return [NUMPYDOC.sub("\n", text) for node in nodes if (text := ast.get_docstring(node))]
+
+
 def texts_of_python(source: str) -> list[str]:
     return comments(source) + literals(source)
+
+
+def prose_of_python(source: str) -> list[str]:
+    return comments(source) + docstrings(source)
 
 
 def texts_of_java(source: str) -> list[str]:
@@ -131,17 +155,17 @@ def texts_of_java(source: str) -> list[str]:
     return found
 
 
-def faults_of_source(source: str, suffix: str = ".py") -> list[str]:
+def faults_of_source(source: str, texts: Texts = texts_of_python) -> list[str]:
     """List what is wrong with the language of a source."""
-    written = texts_of_java(source) if suffix == ".java" else texts_of_python(source)
-    found = [one for text in written for one in idioms(text) + long_sentences(text)]
+    found = [one for text in texts(source) for one in idioms(text) + long_sentences(text)]
     return list(dict.fromkeys(found))
 
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_source_is_plain(name: str) -> None:
-    path = ROOT / name
-    assert faults_of_source(path.read_text(), path.suffix) == []
+    texts = prose_of_python if name.startswith(LABORATORY) else texts_of_python
+    texts = texts_of_java if name.endswith(".java") else texts
+    assert faults_of_source((ROOT / name).read_text(), texts) == []
 
 
 def test_an_idiom_in_a_source_is_found_but_in_names() -> None:
@@ -168,6 +192,24 @@ def test_an_idiom_in_a_source_is_found_but_in_names() -> None:
     assert faults_of_source(f'X = f"{long[:-5]} {{x + y - z}}"\n') == [f"{long[:-5]} X"]
 
 
+def test_an_idiom_in_the_prose_of_a_laboratory_is_found_but_in_data() -> None:
+    source = '''def f(told):
+    """Tell it.
+
+    Parameters
+    ----------
+    told : list
+        What was said.
+    """
+    return "told"  # anew
+'''
+    assert faults_of_source(source, prose_of_python) == ["anew", "Tell", "said"]
+    long = "Every" + " word" * 25
+    assert faults_of_source(f'"""{long}"""\n', prose_of_python) == [long]
+    named = f'"""Short.\n\nReturns\n-------\nint\n    {long}\n"""\n'
+    assert faults_of_source(named, prose_of_python) == [long]
+
+
 def test_an_idiom_in_a_source_of_java_is_found_but_in_names() -> None:
     source = """/**
  * Tells it by
@@ -182,7 +224,7 @@ void tell(String told) {
     log(said, "a \\"word\\" of late"); /* mostly */
 }
 """
-    assert faults_of_source(source, ".java") == [
+    assert faults_of_source(source, texts_of_java) == [
         "Tells",
         "by itself",
         "told",
@@ -193,10 +235,12 @@ void tell(String told) {
         "mostly",
     ]
     long = "Every" + " word" * 25
-    assert faults_of_source(f"/** {long} */\n", ".java") == [long]
-    assert faults_of_source(f"/**\n * Short.\n *\n * @return {long}\n */\n", ".java") == [long]
-    assert faults_of_source(f"// {long[:-5]}\n    // word\n", ".java") == [long]
-    assert faults_of_source(f'throw new Error("{long}");\n', ".java") == [long]
+    assert faults_of_source(f"/** {long} */\n", texts_of_java) == [long]
+    assert faults_of_source(f"/**\n * Short.\n *\n * @return {long}\n */\n", texts_of_java) == [
+        long
+    ]
+    assert faults_of_source(f"// {long[:-5]}\n    // word\n", texts_of_java) == [long]
+    assert faults_of_source(f'throw new Error("{long}");\n', texts_of_java) == [long]
 
 
 @pytest.mark.parametrize("name", PAGES)
