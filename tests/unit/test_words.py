@@ -39,8 +39,15 @@ SOURCES = sorted(
         "migration/jvm/src/main/java/**/*.java",
         "deploy/lab/workload/src/main/java/**/*.java",
         "deploy/**/*.py",
+        "tests/*.py",
+        "tests/unit/**/*.py",
+        "tests/property/**/*.py",
+        "tests/golden/**/*.py",
+        "tests/integration/**/*.py",
+        "tests/reviewed/**/*.py",
     )
     for path in ROOT.glob(pattern)
+    if path != Path(__file__)
 )
 # Here texts are also data, such as lines of logs and arguments.
 LABORATORY = ("deploy/", "tests/")

@@ -1,4 +1,4 @@
-"""When a policy opens a free slot, and what it says where slots are free and none is opened."""
+"""When a policy opens a free slot, and its reason where slots are free and none is opened."""
 
 import pytest
 
@@ -22,7 +22,7 @@ FULL = replace(AUTO, limits=Limits(high_frac=0.15, low_frac=0.1))
 
 
 def searched(seen: CycleInput) -> CycleInput:
-    """Let a search have ended in vain."""
+    """Let a search have ended without a find."""
     return replace(seen, answers=tuple((view.id, Answer(None)) for view in seen.topologies))
 
 

@@ -1,4 +1,4 @@
-"""The memory of `gather`: one a topology, no search in vain twice, a search beside the cycle."""
+"""The memory of `gather`: one a topology, no failed search twice, a search outside the cycle."""
 
 import os
 import sys
@@ -222,7 +222,7 @@ def test_a_process_beside_gives_the_same_answer_and_ends() -> None:
     assert (topology, answer) == (question.snapshot.topology, question.answer())
     assert answer.target is not None
     assert searches.take_answers() == ()
-    # Ended in the middle: the next one starts anew.
+    # Ended in the middle: the next one starts at the beginning.
     searches.begin([question])
     searches.close()
     assert searches.take_answers() == ()
