@@ -40,6 +40,8 @@ SOURCES = sorted(
         "deploy/lab/workload/src/main/java/**/*.java",
         "deploy/**/*.py",
         "tests/*.py",
+        "tests/bench/**/*.py",
+        "tests/chaos/**/*.py",
         "tests/unit/**/*.py",
         "tests/property/**/*.py",
         "tests/golden/**/*.py",
