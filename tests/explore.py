@@ -1,6 +1,6 @@
 """Searches at random for what breaks a property test: make explore SECONDS=7200.
 
- `make test` tries the same examples each time; here every round has a seed of its own. What breaks
+`make test` tries the same examples each time; here every round has a seed of its own. What breaks
 is printed as code to paste into the test's file, where `make test` tries it ever after. At the same
 time a JVM moves bolts that it makes at random, until one is wrong: that is also printed.
 """

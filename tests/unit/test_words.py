@@ -39,14 +39,7 @@ SOURCES = sorted(
         "migration/jvm/src/main/java/**/*.java",
         "deploy/lab/workload/src/main/java/**/*.java",
         "deploy/**/*.py",
-        "tests/*.py",
-        "tests/bench/**/*.py",
-        "tests/chaos/**/*.py",
-        "tests/unit/**/*.py",
-        "tests/property/**/*.py",
-        "tests/golden/**/*.py",
-        "tests/integration/**/*.py",
-        "tests/reviewed/**/*.py",
+        "tests/**/*.py",
     )
     for path in ROOT.glob(pattern)
     if path != Path(__file__)
