@@ -119,8 +119,8 @@ def up(
 ) -> None:
     """Start ZooKeeper, Nimbus, supervisors and agents.
 
-    Prints as JSON where they are; `conf` is the storm.yaml to give to the other commands. What
-    this machine cannot show is said on standard error before anything starts.
+    Prints as JSON where they are; `conf` is the storm.yaml to give to the other commands. Before
+    anything starts, standard error has what this machine cannot show.
     """
     from deploy.lab.cluster import HOOKS_JAR, plan_lab, sweep  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Decides in worlds that have no processes beside the cycle."""
+"""Decides in worlds that have no processes outside of the cycle."""
 
 from dataclasses import replace
 

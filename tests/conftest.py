@@ -42,7 +42,7 @@ log = structlog.get_logger()
 
 
 def container_engine_missing() -> str | None:
-    """Say why no container can be started; None when one can."""
+    """Give the reason why no container can be started; None when one can."""
     host = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
     if not host.startswith("unix://"):
         return None

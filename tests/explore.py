@@ -1,8 +1,8 @@
 """Searches at random for what breaks a property test: make explore SECONDS=7200.
 
 `make test` tries the same examples each time; here every round has a seed of its own. What breaks
-is printed as code to paste into the test's file, where `make test` tries it ever after.
-Meanwhile a JVM moves bolts that it makes at random, until one is wrong: that is printed, too.
+is printed as code to paste into the test's file, where `make test` tries it ever after. At the same
+time a JVM moves bolts that it makes at random, until one is wrong: that is also printed.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def to_keep(test: str, seed: int, noted: Sequence[str]) -> Iterator[str]:
         body = textwrap.indent("\n".join(steps), "    ")
         yield f"def test_what_broke_{machine}_{seed}():\n{body}"
     for note in noted:
-        # What a test draws by itself, with st.data(), cannot be given to it from outside.
+        # What a test draws inside, with st.data(), cannot be given to it from outside.
         if (call := re.search(rf"\b{test}(\(.*\))", note, re.DOTALL)) and "data(...)" not in note:
             yield f"@example{call[1]}"
         if blob := re.search(r"@reproduce_failure\(.*?\)", note):

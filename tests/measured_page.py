@@ -48,7 +48,7 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     date: str
     commit: str = ""
     command: str = ""
-    cite: str = ""  # how README says it
+    cite: str = ""  # the wording of README
     current: bool = True  # else a later figure is on the page
 
 

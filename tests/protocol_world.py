@@ -1,6 +1,6 @@
 """A small world of workers, supervisors and a Nimbus that keep the rules of PROTOCOL.md.
 
-Nothing happens by itself: a test lets each party take its turn, in any order.
+Nothing happens on its own: a test lets each party take its turn, in any order.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Worker:
     lost: int = 0
 
     def holds_still(self, executor: ExecutorId) -> bool:
-        """Tell whether the copy here takes no tuple, by what this worker has read."""
+        """Check whether the copy here takes no tuple, by what this worker has read."""
         entry = self.entry(executor)
         if entry is None or entry.way is not Way.CARRY:
             return False
@@ -143,12 +143,12 @@ class Worker:
         return self.view[executor][0] if entry is None else entry.owner
 
     def quiet(self, executor: ExecutorId) -> bool:
-        """Tell whether the copy here takes no tuple, since it is to be closed."""
+        """Check whether the copy here takes no tuple, since it is to be closed."""
         entry = self.entry(executor)
         return entry is not None and entry.phase is Phase.QUIET and entry.source == self.slot
 
     def refuses(self, entry: Entry) -> bool:
-        """Tell whether the copy here is not opened, and never will be in this move."""
+        """Check whether the copy here is not opened, and never will be in this move."""
         late = entry.way in OPENS_LATE and entry.phase is Phase.STOP and entry.target == self.slot
         absorbed = self.view[entry.executor][0] == entry.target
         if not late or absorbed or self.entry(entry.executor) != entry:
@@ -169,7 +169,7 @@ class Worker:
         return self.slot in (entry.source, entry.target)
 
     def restart(self) -> None:
-        """Start anew: what this slot owns, and the targets to prepare; never a copy to drain."""
+        """Start again: what this slot owns, and the targets to prepare; never a copy to drain."""
         self.dead = self.closed = False
         self.incarnation += 1
         self.view = dict(self.supervisor_view)
@@ -304,7 +304,7 @@ class Worker:
         self.persisted = after
 
     def speak(self, time_ms: int) -> None:
-        """Let the agent publish what the JVMs of this node say."""
+        """Let the agent publish what the JVMs of this node report."""
         if self.silent:
             return
         entries = tuple(

@@ -85,7 +85,7 @@ def _counted(hours: float) -> dict[str, Any]:
 
 
 def controller_day(folder: Path, seconds: float, every_s: float) -> Iterator[dict[str, Any]]:
-    """Decide, move, measure, tell and record each 5 s; count memory now and then."""
+    """Decide, move, measure, report and record each 5 s; count memory now and then."""
     config = build({"mode": "auto", "cooldown.executor.secs": 60, "asc.threshold": 0.0})
     world, memory, history, telemetry = (
         WindowWorld(publication(EXECUTORS)),
@@ -135,7 +135,7 @@ def controller_day(folder: Path, seconds: float, every_s: float) -> Iterator[dic
 
 
 class Said:
-    """Stands for the stores of a node's JVMs: what they say is handed over, without LMDB."""
+    """Stands for the stores of a node's JVMs: their reports are handed over, without LMDB."""
 
     def __init__(self) -> None:
         self.samples = Samples()
@@ -150,7 +150,7 @@ class Said:
 
 
 def agent_day(folder: Path, seconds: float, every_s: float) -> Iterator[dict[str, Any]]:
-    """Take a turn each second; the worker of the node says something new each 2 s."""
+    """Take a turn each second; the worker of the node reports something new each 2 s."""
     slot, nodes, said = Slot("s1", 6700), Nodes(), Said()
     nodes.put(wire.CLUSTER, b"c")
     nodes.put(wire.EPOCH, b"")

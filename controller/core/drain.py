@@ -65,7 +65,7 @@ def cannot_drain(
     capacity: Capacity,
     excluded: Collection[str] = (),  # hosts
 ) -> str | None:
-    """Say why a host cannot be drained; None if the other hosts can carry it."""
+    """Give the reason why a host cannot be drained; None if the other hosts can carry it."""
     hosts = {node.host for view in views for node in view.publication.nodes}
     closed = {*drained, host}
     if host not in hosts:
@@ -122,8 +122,8 @@ def drain_each(
         most = min(budget.free_moves, case.view.allowed.room)
         to_open = [one for one in case.slots if one.node not in closed]
         decision = _drain(made, leaving, excluded, replace(limits, max_moves=most), to_open)
-        said = f"host{'s' * (len(drained) > 1)} {', '.join(drained)} drained"
-        decision = replace(decision, reason=f"{said}: {decision.reason}")
+        cause = f"host{'s' * (len(drained) > 1)} {', '.join(drained)} drained"
+        decision = replace(decision, reason=f"{cause}: {decision.reason}")
         found.append(replace(case, drain=decision))
         budget = budget.without(len(decision.moves))
         targets = {move.target for move in decision.moves}
@@ -167,7 +167,7 @@ def _drain(
     is_open = np.append(_is_open(made, excluded.drained | excluded.hosts), [True] * len(to_open))
     limit = np.where(is_open, fit.limit, -np.inf)
     left: Counter[str] = Counter()
-    # The largest first: what is small finds room at last, too.
+    # The largest first: a small one still finds room at the end.
     leaving.sort(key=lambda e: (-fit.demand[e], e))
     steps: list[tuple[int, int]] = []
     for e in leaving:

@@ -18,13 +18,13 @@ def spare_each(
     closed: Collection[str],  # nodes
     *,
     free: Collection[Slot],  # the slots where a move may start a worker
-    rests: Collection[tuple[str, ExecutorId]],  # topology and executor of what has moved lately
+    rests: Collection[tuple[str, ExecutorId]],  # topology and executor of recent moves
     capacity: Capacity,
 ) -> list[TopologyCase]:
     """Lay the free slot with the most CPU into the pictures that have a worker above the limit.
 
-    Each opens one slot at a time, and only where no worker, of any topology, is above the limit
-    because it shares its node with one more.
+    Each opens one slot at a time. One more worker on the node must not lift any worker there, of
+    whatever topology, above the limit.
     """
     full = _full_nodes(cases, capacity) if capacity.is_shared else {}
     moves = [move for case in cases if case.drain for move in case.drain.moves]
@@ -51,7 +51,7 @@ def _spare(
     full: Mapping[str, str],
     resting: Collection[str],
 ) -> Spare | str:
-    """Choose the slot to open, or say why there is none."""
+    """Choose the slot to open, or give the reason why there is none."""
     observation, (version, who) = case.view.observation, case.view.observation.speaks
     if not observation.can_open:
         return f"{who} speaks version {version} of the protocol, which opens none"
@@ -66,24 +66,24 @@ def _spare(
 
 
 def _unsettled(made: Picture, resting: Collection[str]) -> str | None:
-    """Name a worker whose load has to be measured anew before another is opened; None without.
+    """Name a worker whose load must be measured again before another is opened; None without.
 
-    It is above the limit and has an executor that has moved lately, or it has no others: then it
+    It is above the limit and has an executor that moved recently, or it has no others: then it
     was opened for them.
     """
     snapshot, workers = made.snapshot, made.cluster.workers
-    lately = np.array([name in resting for name in snapshot.executors], bool)
-    new = np.bincount(snapshot.place[lately], minlength=len(workers))
+    moved = np.array([name in resting for name in snapshot.executors], bool)
+    new = np.bincount(snapshot.place[moved], minlength=len(workers))
     opened = new == np.bincount(snapshot.place, minlength=len(workers))
     found = np.flatnonzero((new > 0) & (opened | made.fit.is_high))
     if not found.size:
         return None
     what = "all executors" if opened[found[0]] else "an executor"
-    return f"{what} of {workers[found[0]]} moved lately"
+    return f"{what} of {workers[found[0]]} moved recently"
 
 
 def _full_nodes(cases: Sequence[TopologyCase], capacity: Capacity) -> dict[str, str]:
-    """Say of nodes why one more worker may leave another there too little."""
+    """Give for nodes the reason why one more worker may leave another there too little."""
     full: dict[str, str] = {}
     for case in cases:
         view, made = case.view, case.picture

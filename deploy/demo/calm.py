@@ -1,15 +1,15 @@
-"""Tells when the controller has done its work: ten cycles in a row that bring no move."""
+"""Finds when the controller has done its work: ten cycles in a row that bring no move."""
 
 from dataclasses import dataclass
 
 from controller.core.decision import Outcome
 
 # While loads jitter, what a search finds is only adopted when it is as good six cycles later, and a
-# search takes some, too.
+# search also takes some.
 QUIET_CYCLES = 10
 # Whatever rests or settles, there is nothing to gain.
 _QUIET = frozenset({Outcome.NOTHING_TO_GAIN, Outcome.BELOW_THRESHOLD})
-# The best move is forbidden for good. While executors rest after a move, a second best one may come
+# The best move is forbidden for ever. While executors rest after a move, a second best one may come
 # once they have rested, so only then is this an end.
 _BARRED = frozenset(
     {
@@ -52,8 +52,8 @@ class Calm:
         Returns
         -------
         Calm
-            What is known then. Anything but a quiet cycle, and a cycle that was missed, begins the
-            count anew: COOLDOWN and MOVE_IN_FLIGHT are waiting, not rest.
+            What is known then. Anything but a quiet cycle, and a cycle that was missed, restarts
+            the count: COOLDOWN and MOVE_IN_FLIGHT are waiting, not rest.
         """
         if tick == self.tick:
             return self

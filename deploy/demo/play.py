@@ -42,10 +42,10 @@ from migration import storm_yaml
 OUT_DIR = REPOSITORY / "build" / "demo"
 JOURNAL_DIR = OUT_DIR / "journal"
 NAME = "demo"
-# So slow that links bind where the machine can have them, and not what else it does meanwhile.
+# So slow that links bind where the machine can have them, and not its other work.
 LINK = "5mbit"
 CYCLE_S = 2.0
-# An executor that has moved settles for about 10 s; the smoothed load needs about as long again
+# An executor that has moved settles for about 10 s. The smoothed load needs about as long again
 # until it shows the new state (0.3 of each cycle). The default would be most of the run.
 COOLDOWN_S = 20.0
 LAB_CONF = {
@@ -53,9 +53,9 @@ LAB_CONF = {
     "nstorm.cooldown.executor.secs": COOLDOWN_S,
     "nstorm.journal.dir": str(JOURNAL_DIR),
 }
-# Where nodes share the cores, nothing holds a worker to its half of a node. Waking up for few
-# tuples at a time costs so much that 40 % of the load takes most of the CPU, and with halves no
-# worker has room for a move.
+# Where nodes share the cores, nothing holds a worker to its half of a node. To wake up for few
+# tuples at a time costs so much that 40 % of the load takes most of the CPU. With halves no worker
+# has room for a move.
 SHARED_CORES_CONF = {"nstorm.worker.cpu.capacity": len(os.sched_getaffinity(0)) / 2}
 # Of the controller that only goes from one placement to the other.
 MOVES_AT_ONCE = 8
@@ -125,7 +125,7 @@ class _Play:
         return DemoSpan(began_s, time.time())
 
     def work(self) -> tuple[DemoSpan, bool]:
-        """Watch the controller until it comes to rest; tell whether it did."""
+        """Watch the controller until it comes to rest; True if it did."""
         self._screen.next_step()
         calm, began_s = Calm(), time.time()
 
@@ -143,7 +143,7 @@ class _Play:
     def moved(self) -> tuple[MoveRecord, ...]:
         """Wait until the moves under way have settled, and give all of the controller's."""
         self.watch(SETTLE_LIMIT_S, lambda look: look.entries == 0)
-        self.watch(2 * CYCLE_S)  # the controller tells of a move's end with its next cycle
+        self.watch(2 * CYCLE_S)  # the controller reports a move's end with its next cycle
         return self._gauges.look().ended
 
     def compare(self, operator: Operator, sides: dict[str, SlotOf]) -> tuple[tuple[Pair, ...], str]:
@@ -193,9 +193,8 @@ def run_demo(
     Parameters
     ----------
     own_cores : float or None
-        Cores of each node, as on a cluster: then a worker's capacity is what nstorm takes by
-        default, and the controller decides at saturation, as it is measured. None: nodes share all
-        cores.
+        Cores of each node, as on a cluster. Then a worker's capacity is nstorm's default, and the
+        controller decides at saturation, as it is measured. None: nodes share all cores.
     out_dir : Path
         Where report.json and report.png go.
     """
@@ -250,7 +249,7 @@ def _play(
             pairs, broken_off = run.compare(operator, {"a": storms, "b": new})
     screen.next_step()
     totals = run.ledger.drain()
-    # The other workers end once they are empty, and begin anew when executors go back to them.
+    # The other workers end once they are empty, and start again when executors go back to them.
     kept = {str(slot) for slot in storms.values()} & {str(slot) for slot in new.values()}
     network = lab.layout.options.network
     return Recording(

@@ -150,12 +150,12 @@ def _verdict(recording: Recording) -> list[str]:
 
 
 def is_lossless(report: Mapping[str, Any]) -> bool:
-    """Tell whether nothing failed, and every word was counted."""
+    """Check whether nothing failed, and every word was counted."""
     return not report["failed_tuples"] and bool(report["words_counted"] >= report["words_emitted"])
 
 
 def lines(report: Mapping[str, Any]) -> list[str]:
-    """Say the report in words.
+    """Put the report into sentences.
 
     Parameters
     ----------

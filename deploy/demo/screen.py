@@ -79,7 +79,7 @@ class Screen:
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def _done_frac(self) -> float:
-        """Tell how much of the run is over; a step that takes too long stays at its end."""
+        """Compute how much of the run is over; a step that takes too long stays at its end."""
         total_s = sum(usual_s for _, usual_s in STEPS)
         done_s = sum(usual_s for _, usual_s in STEPS[: max(self._step, 0)])
         spent_s = time.monotonic() - self._since_s

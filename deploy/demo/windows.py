@@ -1,4 +1,4 @@
-"""Chooses which seconds of the ledger say what: warm or not, around the moves."""
+"""Sorts the seconds of the ledger: warm or not, around the moves."""
 
 import statistics
 from collections.abc import Iterable, Sequence
@@ -41,7 +41,7 @@ class DemoSpan:
 
 
 def is_warm(windows: Sequence[LedgerWindow]) -> bool:
-    """Tell whether the throughput has stopped growing.
+    """Check whether the throughput has stopped growing.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def is_warm(windows: Sequence[LedgerWindow]) -> bool:
     Returns
     -------
     bool
-        False while there are less than twice `WARM_S` to compare, too.
+        Also False while there are less than twice `WARM_S` to compare.
     """
     if len(windows) < 2 * WARM_S:
         return False
@@ -61,12 +61,12 @@ def is_warm(windows: Sequence[LedgerWindow]) -> bool:
 
 
 def felt_span(move: MoveRecord) -> DemoSpan | None:
-    """Tell when a move could be felt: from PREPARE until the source had stopped.
+    """Find when a move could be felt: from PREPARE until the source had stopped.
 
     Parameters
     ----------
     move : MoveRecord
-        As the controller tells of it.
+        As the controller reports it.
 
     Returns
     -------

@@ -22,7 +22,7 @@ def ingest(
     worker, and node, component, capacity_cores, kind if known. CPU: time_s, executor, cpu_cores.
 
     Any other file is read as a log of Storm's LoggingMetricsConsumer or as Graphite's plain text.
-    What is missing is assumed, and said.
+    What is missing is assumed, and listed.
     """
     # Late: no other command needs it.
     from deploy.ingest import tables  # noqa: PLC0415

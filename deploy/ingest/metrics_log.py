@@ -1,7 +1,7 @@
-"""Reads what Storm's own metrics tell of traffic: how much each task got from each component.
+"""Reads the traffic in Storm's own metrics: how much each task got from each component.
 
 Storm does not count who sent to whom. What a task got from a component is therefore split over the
-component's tasks by how much each of them sent, which is right for shuffles and a guess for fields
+component's tasks by how much each of them sent. That is right for shuffles and a guess for fields
 groupings.
 """
 
@@ -40,7 +40,7 @@ class Sample:
 
 
 def samples(lines: Iterable[str], others: set[str] | None = None) -> Iterator[Sample]:
-    """Read the lines that tell of the load of user components; others are passed over.
+    """Read the lines on the load of user components; others are passed over.
 
     The lines are of worker.log.metrics, or of Graphite's plain text. `others` takes the names of
     user components' metrics that are passed over.

@@ -1,6 +1,6 @@
-"""Sure signs that a table does not hold what its columns say, or not in their units.
+"""Sure signs that a table does not hold what its columns name, or not in their units.
 
-Each of them would make the journal wrong by orders of magnitude without a word.
+Each of them would make the journal wrong by orders of magnitude without a warning.
 """
 
 from collections import defaultdict

@@ -61,7 +61,7 @@ class _TableRow:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where an executor is, and what else its row says, if anything; `row` names the row."""
+    """Where an executor is, and what else its row has, if anything; `row` names the row."""
 
     row: str
     worker: str
@@ -71,7 +71,7 @@ class _Place:
     capacity_cores: float | None = None
 
     def joined(self, other: "_Place", *names: str) -> "_Place":
-        """Take over what the other one says and this one does not; both may not differ."""
+        """Take over what the other one has and this one does not; both may not differ."""
         for name in names:
             one, two = getattr(self, name), getattr(other, name)
             if one and two and one != two:
@@ -99,7 +99,7 @@ def ingest(files: Iterable[Path], out: Path, topology: str) -> list[str]:
     if out.exists() and any(out.glob("*.jsonl*")):
         raise IngestError(f"{out}: holds a journal already; name another folder")
     tables = _Tables()
-    # What a table says of an executor wins, so logs come last.
+    # A table's row on an executor wins, so logs come last.
     for path in sorted(files, key=lambda path: path.suffix not in (".csv", ".parquet")):
         _read(path, tables)
     if not tables.edges:
@@ -154,7 +154,7 @@ def parquet_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def _take(path: Path, rows: list[dict[str, Any]], tables: _Tables) -> None:
-    """Tell by its columns what a table is, and take it in."""
+    """Find by its columns what a table is, and take it in."""
     if not rows:
         raise IngestError(f"{path}: holds no rows")
     columns = set(rows[0])
@@ -275,7 +275,7 @@ def _publication(tables: _Tables, names: dict[str, ExecutorId], topology: str) -
 
 
 def _guessed(tables: _Tables, kinds: Mapping[str, str]) -> list[str]:
-    """Say which executors were taken for spouts and bolts though no row says so."""
+    """List which executors were taken for spouts and bolts though no row has their kind."""
     if not kinds:
         return []
     given = {name: place.component for name, place in tables.places.items()}

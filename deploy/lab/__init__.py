@@ -4,4 +4,4 @@ from controller.errors import ControllerError
 
 
 class LabError(ControllerError):
-    """Says what the lab could not do, where, and what to do about it."""
+    """Names what the lab could not do, where, and what to do about it."""

@@ -32,7 +32,7 @@ from deploy.lab.workloads import check_rate, configure, record
 
 RUNS_DIR = REPOSITORY / "build" / "lab"
 HOOKS_JAR = REPOSITORY / "migration/jvm/target/nstorm-hooks.jar"
-# On a busy machine Storm starts a worker anew after 120 s: a third start has to fit.
+# On a busy machine Storm starts a worker again after 120 s: a third start has to fit.
 READY_LIMIT_S = 420.0
 
 
@@ -83,7 +83,7 @@ class Lab(Daemons):
         name : str
             Name of the topology.
         conf : Mapping[str, Any] or None
-            Keys of its configuration beside the defaults (4 workers, 2 ackers); the keys
+            Keys of its configuration in addition to the defaults (4 workers, 2 ackers); the keys
             "workload.*" shape it.
         rate_tps : float
             Sentences per second once `wait_ready` has seen all tasks open; before, Storm would
@@ -93,7 +93,7 @@ class Lab(Daemons):
         """
         check_rate(rate_tps, workload)
         shaped = configure(workload, conf or {})
-        # It names a directory, which goes; Storm would refuse most others, too late.
+        # It names a directory, which goes. Storm would refuse most others, but too late.
         if not re.fullmatch(r"\w[\w-]*", name, re.ASCII):
             raise LabError(f"topology {name!r}: must be of letters, digits, _ and -")
         if any(row["name"] == name for row in self._client.ask("cluster")["topologies"]):
@@ -114,7 +114,7 @@ class Lab(Daemons):
         return str(self._client.ask("submit", name, wanted, workload)["id"])
 
     def _broker(self) -> dict[str, Any]:
-        """Say where the broker of this lab is."""
+        """Give the address of this lab's broker."""
         port = self.layout.options.kafka_port
         if not port:
             raise LabError("workload kafka: start the lab with --kafka")
@@ -343,7 +343,7 @@ def plan_lab(
     hooks_jar : Path or None
         The jar that every JVM of Storm loads; None for a stock cluster.
     conf : Mapping[str, Any] or None
-        Keys of every storm.yaml beside the lab's own.
+        Keys of every storm.yaml in addition to the lab's own.
     worker_heap_mb : int
         Heap of a worker, if `trimmed`.
     cores : float or None
@@ -357,9 +357,9 @@ def plan_lab(
     java_version : int or None
         Of all JVMs; None for the machine's own.
     beside : str or None
-        The lab whose ZooKeeper serves this one, too.
+        The lab whose ZooKeeper also serves this one.
     kafka : bool
-        Whether a Kafka broker runs beside it.
+        Whether a Kafka broker runs with it.
 
     Returns
     -------
@@ -494,7 +494,7 @@ def sweep() -> list[str]:
 
 
 def _is_stale(owner: Path) -> bool:
-    """Tell whether the owner has died; not where the lab has ended meanwhile."""
+    """Check whether the owner has died; not where the lab has ended since."""
     try:
         pid, ticks = owner.read_text().split()
     except (FileNotFoundError, ValueError):

@@ -24,15 +24,15 @@ from deploy.lab.processes import Child, Processes, start_ticks
 
 # Two cores shared with a build or another lab need minutes for what takes half of one alone.
 UP_LIMIT_S = 240.0
-# A limit is for a machine whose load is this many times its cores, and grows with the load, up to
-# `MOST_TIMES`: beside a load of 60 on two cores all takes some ten times as long.
+# A limit is for a machine whose load is this many times its cores. It grows with the load, up to
+# `MOST_TIMES`: with a load of 60 on two cores all takes some ten times as long.
 USUAL_LOAD, MOST_TIMES = 4.0, 6.0
-# After so long it says what it waits for, and again each time it has waited as long again.
+# After this time it prints what it waits for, and again each time it has waited as long again.
 SAY_AFTER_S = 20.0
 
 
 class Daemons:
-    """ZooKeeper, Nimbus, the supervisors, and nstorm's agents beside them.
+    """ZooKeeper, Nimbus, the supervisors, and nstorm's agents.
 
     As a context manager it is up inside the block and gone after it, whatever ends the block.
 
@@ -218,14 +218,14 @@ class Daemons:
         return self._processes.start(f"agent-{node.host}", command, node.log_dir / "agent.log")
 
     def start_controller(self, mode: str, name: str = "controller") -> Child:
-        """Start nstorm's controller beside Nimbus.
+        """Start nstorm's controller on the host of Nimbus.
 
         Parameters
         ----------
         mode : str
             "observe", "advise" or "auto".
         name : str
-            Tells it, and its log, from others; of several one leads.
+            Distinguishes it, and its log, from others; of several one leads.
         """
         root = self.layout.nimbus_dir
         conf = str(root / "conf" / "storm.yaml")
@@ -283,7 +283,7 @@ class Daemons:
         return "".join(file.read_text(errors="replace") for file in files)
 
     def _wait_start(self, what: str, done: Callable[[], bool]) -> None:
-        """Wait as `wait_until`, but not for a daemon that has died meanwhile."""
+        """Wait as `wait_until`, but not for a daemon that has died."""
 
         def done_or_dead() -> bool:
             for child in self._processes.recorded():
@@ -311,7 +311,7 @@ class Daemons:
         limit_s: float = UP_LIMIT_S,
         missing: Callable[[], str] = lambda: "",
     ) -> None:
-        """Wait for something in the cluster to come true, and say so if it takes long.
+        """Wait for something in the cluster to come true, and print it if it takes long.
 
         Parameters
         ----------
@@ -322,7 +322,7 @@ class Daemons:
         limit_s : float
             When to give up, where the machine is not busy.
         missing : Callable[[], str]
-            Says what of it has not come yet.
+            Names what of it has not come yet.
 
         Raises
         ------
@@ -356,7 +356,7 @@ def patience_s(limit_s: float) -> float:
 
 
 def own(run_dir: Path) -> None:
-    """Say in a run directory that what is in it ends with this process."""
+    """Note in a run directory that what is in it ends with this process."""
     partial = run_dir / "owner.partial"
     partial.write_text(f"{os.getpid()} {start_ticks(os.getpid())}")
     partial.rename(run_dir / "owner")

@@ -87,9 +87,9 @@ class Counters:
     ----------
     cpu_s, gc_s : mapping of str to float
         By host and port of a worker: CPU time; time stood still for the collector, where the JVM
-        tells.
+        reports it.
     link_bytes : mapping of (str, str) to int
-        By node and "out" or "in"; empty where nodes have no links of their own.
+        By node and "out" or "in". Empty where nodes have no links of their own.
     within_bytes : mapping of str to int
         By node, what went from a worker to another of the same node.
     """
@@ -194,7 +194,7 @@ class Meter:
         Raises
         ------
         LabError
-            When a worker was restarted meanwhile.
+            When a worker was restarted in between.
         """
         from_s = math.ceil(time.time())
         wait(max(from_s - time.time(), 0.0))
@@ -222,7 +222,7 @@ class Meter:
         paused = {slot: gc_pause_s(pid) for slot, pid in pids.items()}
         machine = psutil.cpu_times()
         idle_s = machine.idle + machine.iowait
-        # What is counted for guests is counted as user, too.
+        # What is counted for guests is also counted as user.
         kinds = (machine.user, machine.nice, machine.system, machine.irq, machine.softirq)
         return Counters(
             time_s=time.time(),

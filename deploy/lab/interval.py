@@ -1,4 +1,4 @@
-"""Says how sure a measured ratio is: its interval over paired rounds."""
+"""Computes how sure a measured ratio is: its interval over paired rounds."""
 
 import math
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class Ratio:
     high: float
 
     def within(self, half_width: float) -> bool:
-        """Tell whether both ends are near enough to the ratio.
+        """Check whether both ends are near enough to the ratio.
 
         Parameters
         ----------
@@ -65,8 +65,8 @@ def paired_ratio(over: Sequence[float], under: Sequence[float]) -> Ratio:
 
     Notes
     -----
-    Student's t interval of the mean of the logarithms, taken back by the exponential: what all of
-    a round shares, such as other work on the machine, falls out of its ratio.
+    Student's t interval of the mean of the logarithms, taken back by the exponential. What all of a
+    round shares, such as other work on the machine, falls out of its ratio.
     """
     if len(over) != len(under) or not over or min(*over, *under) <= 0:
         raise ValueError(f"no pairs of values above 0: {list(over)} over {list(under)}")

@@ -1,4 +1,4 @@
-"""Says where everything of one lab lies: directories, ports, configuration, commands."""
+"""Computes where everything of one lab lies: directories, ports, configuration, commands."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from deploy.lab.network import Network, machine_cores
 from migration.storm_yaml import STORM_ROOT
 
 WORKLOAD_JAR = REPOSITORY / "deploy/lab/workload/target/nstorm-workload.jar"
-# The same topologies and one more, and a broker beside them.
+# The same topologies and one more, and a broker.
 KAFKA_DIR = REPOSITORY / "deploy/lab/kafka/target"
 KAFKA_JAR = KAFKA_DIR / "nstorm-kafka.jar"
 _PORT_BLOCK = 64
@@ -102,7 +102,7 @@ class LabNimbus:
 
 @dataclass(frozen=True, slots=True)
 class LabOptions:
-    """What a lab may be beside its size.
+    """The options of a lab apart from its size.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class LabLayout:
     worker_heap_mb : int
         Heap of a worker.
     conf : Mapping[str, Any]
-        Keys of every storm.yaml beside the lab's own.
+        Keys of every storm.yaml in addition to the lab's own.
     """
 
     run_dir: Path
@@ -175,7 +175,7 @@ class LabLayout:
 
     @property
     def nimbuses(self) -> tuple[LabNimbus, ...]:
-        """The Nimbuses; the first is beside ZooKeeper."""
+        """The Nimbuses; the first is on ZooKeeper's host."""
         network = self.options.network
         hosts = (self._head_host, *(network.nimbus_hosts if network else ()))
         names = ("nimbus", *(f"nimbus-{i}" for i in range(2, 1 + len(hosts))))
@@ -282,7 +282,7 @@ class LabLayout:
             "worker.childopts": worker_opts.strip(),
             "topology.worker.logwriter.childopts": f"-Xmx32m {' '.join(_DAEMON_FLAGS)}",
             # An idle executor sleeps 1 ms at once. With ten turns of parkNanos(1) before each sleep
-            # (Storm: 1000), 18 idle threads took 0.7 cores instead of 0.13, measured by themselves.
+            # (Storm: 1000), 18 idle threads took 0.7 cores instead of 0.13, measured alone.
             "topology.bolt.wait.progressive.level2.count": 0,
             # Slots look every second (Storm: 3) whether their assignment has changed: moves settle
             # sooner, and a dead worker is back sooner.
@@ -354,7 +354,7 @@ class LabLayout:
         return [
             *(java(self.options.java_home), f"-Xmx{heap_mb}m", *_DAEMON_FLAGS),
             f"-Dnstorm.lab={self.run_dir}",
-            # Nimbus unpacks RocksDB's library there; killed, it would leave it for good.
+            # Nimbus unpacks RocksDB's library there; killed, it would leave it for ever.
             f"-Djava.io.tmpdir={self.tmp_dir}",
         ]
 
@@ -371,7 +371,7 @@ class LabLayout:
             *("-Dstorm.conf.file=", "-Dstorm.options="),
             f"-Dlogfile.name={name}.log",
             f"-Dlog4j.configurationFile={home / 'log4j2' / 'cluster.xml'}",
-            # The scheduler that places as the lab says is among the workloads.
+            # The scheduler that places as the lab wants is among the workloads.
             *("-cp", ":".join(map(str, [*classpath, WORKLOAD_JAR, root / "conf"]))),
             main,
         ]

@@ -1,4 +1,4 @@
-"""Reads what the demo topology says about itself: the fate of every tuple, rates and latencies."""
+"""Reads what the demo topology records of itself: the fate of every tuple, rates and latencies."""
 
 import json
 import statistics
@@ -127,7 +127,7 @@ class Ledger:
         return float(file.read_text()) if file.exists() else 0.0
 
     def ask(self) -> int:
-        """Ask every bolt that keeps something to tell what, at its next tick.
+        """Ask every bolt that keeps something to report it, at its next tick.
 
         Returns
         -------
@@ -140,7 +140,7 @@ class Ledger:
         return number
 
     def rows(self) -> list[dict[str, Any]]:
-        """Give all that bolts have written beside the counts."""
+        """Give all that bolts have written apart from the counts."""
         self._read()
         return self._rows
 
@@ -150,7 +150,7 @@ class Ledger:
         return [json.loads(file.read_text()) for file in living]
 
     def keepers(self) -> set[int]:
-        """Tell which tasks keep something; that their JVM has died does not excuse them."""
+        """List the tasks that keep something; that their JVM has died does not excuse them."""
         self._read()
         return {task for row in self._newest.values() for task in row["keepers"]}
 
@@ -183,7 +183,7 @@ class Ledger:
         return Totals(**sums)
 
     def tasks(self) -> set[int]:
-        """Tell which tasks of spouts and bolts are open in a living JVM."""
+        """List the tasks of spouts and bolts that are open in a living JVM."""
         return {task for row in self._of_living() for task in row["tasks"]}
 
     def in_flight(self) -> int:

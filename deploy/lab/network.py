@@ -26,7 +26,7 @@ _PERIOD_US = 100_000
 # The last number of an address: the bridge has 1, nodes come from 2 on.
 _FIRST_NODE, _FIRST_NIMBUS, _END = 2, 202, 254
 # A worker's JVM takes about this much CPU until it runs, and Storm gives up on it after 120 s
-# (supervisor.worker.start.timeout.secs). All slots may start at once, beside supervisor and agent.
+# (supervisor.worker.start.timeout.secs). All slots may start at once, with supervisor and agent.
 START_CPU_S = 10.0
 START_LIMIT_S = 120.0
 # One slot needs START_CPU_S / START_LIMIT_S.
@@ -88,7 +88,7 @@ class Network:
         Parameters
         ----------
         reach : str or None
-            An address of this machine, beside that of the bridge, that all have to reach.
+            An address of this machine, other than that of the bridge, that all have to reach.
         """
         bridge = [
             ["ip", "link", "add", self.token, "type", "bridge"],
@@ -127,7 +127,7 @@ class Network:
         """
         if host not in (*self.node_hosts, *self.nimbus_hosts):
             return []
-        # Not `ip netns exec`: it mounts /sys anew, and a JVM would not find its cgroup there.
+        # Not `ip netns exec`: it mounts another /sys, and a JVM would not find its cgroup there.
         enter = ["nsenter", f"--net={_NAMESPACES / self.name(host)}", "--"]
         if self.cgroups is None or host not in self.node_hosts:
             return enter
@@ -184,7 +184,7 @@ def plan_network(
     nodes : int
         Number of supervisors.
     nimbuses : int
-        Number of Nimbuses beside the one at the bridge.
+        Number of Nimbuses in addition to the one at the bridge.
     cores : float or None
         Of each node.
     link : str or None
@@ -316,7 +316,7 @@ def remove(token: str) -> None:
     Raises
     ------
     LabError
-        Something cannot be removed; an object that has gone meanwhile is removed.
+        Something cannot be removed; an object that has gone since is removed.
     """
     groups = cpu_cgroups()
     for group in groups.glob(f"{token}-*") if groups else ():
@@ -333,7 +333,7 @@ def remove(token: str) -> None:
 
 
 def _run_on(path: Path, command: Sequence[str], limit_s: float = 1.0) -> str:
-    """Run a command on something that may go meanwhile; then it is done, too."""
+    """Run a command on something that may go at the same time; then it is also done."""
     try:
         return _run(command)
     except LabError:
@@ -398,7 +398,7 @@ _TRY_TBF = f"{_TRY_NAMESPACES} && tc qdisc add dev v0 root tbf rate 1mbit burst 
 
 
 def _no_namespaces() -> str | None:
-    """Say why there can be no namespaces here; None where there can."""
+    """Give the reason why there can be no namespaces here; None where there can."""
     if os.geteuid() != 0:
         return "not root"
     for tool in ("ip", "tc", "nsenter", "unshare"):

@@ -67,7 +67,7 @@ class Operator:
         self._view = LiveCluster.of_session(session)
 
     def ready(self) -> bool:
-        """Tell whether every worker of the topology can follow plans, and its agent reports it.
+        """Check whether every worker of the topology can follow plans, and its agent reports it.
 
         Returns
         -------
@@ -78,8 +78,8 @@ class Operator:
         if view is None or view.stand_back is not None:
             return False
         observation = view.observation
-        # An agent that has not read yet of which cluster the first leader has made does not count,
-        # nor a worker whose agent has not written any plan yet.
+        # An agent that has not read the cluster's record by the first leader does not count. Nor
+        # does a worker whose agent has not written any plan yet.
         followed = all(worker.error is None for worker in observation.workers.values())
         return followed and view.publication.slots <= {*observation.hooked}
 
@@ -100,13 +100,13 @@ class Operator:
         )
 
     def ways(self) -> dict[ExecutorId, Way]:
-        """Tell which executors move by another way than `live`, and by which."""
+        """List the executors that move by another way than `live`, with their way."""
         view = published(self._view, self._topology)
         acks = [ack for node in view.acks for ack in node.workers if ack.topology == view.id]
         return {one.executor: one.way for ack in acks for one in ack.ways}
 
     def reasons(self) -> set[str]:
-        """Tell why executors stay."""
+        """Give the reasons why executors stay."""
         return {*published(self._view, self._topology).allowed.pinned.values()}
 
     def entries(self) -> int:
@@ -196,7 +196,7 @@ def published(cluster: LiveCluster, topology: str) -> TopologyView:
 
 
 def places(view: TopologyView) -> dict[ExecutorId, Slot]:
-    """Tell where executors are, by the plan laid over Storm's assignment."""
+    """Find where executors are, by the plan laid over Storm's assignment."""
     slot_of = {
         placed.executor: placed.slot
         for placed in view.publication.executors
@@ -207,7 +207,7 @@ def places(view: TopologyView) -> dict[ExecutorId, Slot]:
 
 @contextmanager
 def beside(lab: Lab, topology: str, mode: str = "observe") -> Iterator[Operator]:
-    """Run agents and a controller beside a lab, and give an operator who talks to it.
+    """Run agents and a controller for a lab, and give an operator who talks to it.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Compares two placements of a topology in turn within one run, by moves.
 
 A move restarts nothing, so compiled code, heaps and whatever else runs on the machine are the same
-for both; only a worker that a placement leaves without executors ends, and begins anew. What
+for both. Only a worker that a placement leaves without executors ends, and starts again. What
 changes slowly falls out of the ratio of neighbours.
 """
 
@@ -33,7 +33,7 @@ TOPOLOGY_CONF = {
 # long as sentences may be in flight.
 FED_FRAC = 0.4
 
-# What is compared; the rest of the figures says why it is so.
+# What is compared; the rest of the figures explains the result.
 COMPARED = (
     "acked_tps",
     "cpu_us_per_sentence",
@@ -49,8 +49,8 @@ _AIMED = COMPARED[:3]
 HALF_WIDTH = 0.03
 # Whoever looks after every pair stops at a lucky one; after four there are fewer of them.
 LEAST_PAIRS = 4
-# Some moves can only be made once others have, and a slot that a placement has emptied is free
-# again only once Storm has ended its worker and Nimbus has seen that.
+# Some moves can only be made after others. A slot that a placement has emptied is free again only
+# once Storm has ended its worker and Nimbus has seen that.
 PLACE_LIMIT_S, LOOK_AGAIN_S = 90.0, 1.0
 _SETTLE_LIMIT_S = 60.0
 # Of the machine's CPU or of a link's rate: what is used so far bounds the throughput.
@@ -177,8 +177,8 @@ def compared(pairs: Sequence[Pair]) -> dict[str, dict[str, float | None] | None]
     Returns
     -------
     dict
-        By figure, ready for JSON: the mean of Storm's placement (A) and of the new one (B), the
-        ratio and the ends of its interval. None for a figure that is missing in a pair; only the
+        By figure, ready for JSON. The mean of Storm's placement (A) and of the new one (B), the
+        ratio and the ends of its interval. None for a figure that is missing in a pair. Only the
         ratio and its interval are None where the figure is 0 in one.
     """
     return {figure: _side_by_side(pairs, figure) for figure in COMPARED}
@@ -195,7 +195,7 @@ def _side_by_side(pairs: Sequence[Pair], figure: str) -> dict[str, float | None]
 
 
 def known(pairs: Sequence[Pair]) -> bool:
-    """Tell whether more pairs would say little more.
+    """Check whether more pairs would show little more.
 
     Returns
     -------
@@ -212,7 +212,7 @@ def known(pairs: Sequence[Pair]) -> bool:
 
 
 def verdict(pairs: Sequence[Pair]) -> list[str]:
-    """Say whether B pays and why, a sentence a fact.
+    """Explain whether B pays and why, a sentence a fact.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def _busy_frac(sides: Sequence[Figures]) -> float:
 
 
 def _cause(pairs: Sequence[Pair], new: Sequence[Figures]) -> str:
-    """Say how much more a sentence takes of what is full at the new placement."""
+    """Explain how much more a sentence takes of what is full at the new placement."""
     if _link_frac(new) >= FULL_FRAC:
         what, figure = "the direction of a link that is full", "fullest_link_bytes_per_sentence"
         taken = "the bytes"
@@ -255,7 +255,7 @@ def _cause(pairs: Sequence[Pair], new: Sequence[Figures]) -> str:
 
 
 def _state(name: str, sides: Sequence[Figures]) -> str:
-    """Say how full everything is at a placement."""
+    """Explain how full everything is at a placement."""
     last = sides[-1]
     link = f"link ({last.fullest_link}) {_link_frac(sides):.0%}" if last.fullest_link_frac else ""
     return (

@@ -20,7 +20,7 @@ _OURS = frozenset({"agent", "controller.cli"})
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A process, told apart from a later one with the same id by its start time.
+    """A process; its start time distinguishes it from a later one with the same id.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Child:
 
 
 def start_ticks(pid: int) -> int | None:
-    """Tell when a process started.
+    """Find when a process started.
 
     Returns
     -------
@@ -80,7 +80,7 @@ class Processes:
         log : Path
             The file that takes its output.
         env : Mapping[str, str] or None
-            Variables beside those of this process.
+            Variables in addition to those of this process.
         """
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as output:
@@ -152,7 +152,7 @@ class Processes:
         """Find the processes of this lab that run, daemons first."""
         recorded = {child.pid for child in self.recorded() if _runs(child)}
         yield from recorded
-        # Besides: workers, and what a start that was interrupted has not recorded.
+        # The others: workers, and what a start that was interrupted has not recorded.
         conf_dirs = f"{self._run_dir}/"
         for pid, command in _commands():
             ours = _OURS & set(command) and command[-1].startswith(conf_dirs)

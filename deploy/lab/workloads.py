@@ -1,7 +1,7 @@
-"""Topologies like those that users run, and for each an oracle that says if it came out right.
+"""Topologies like those that users run, and for each an oracle that checks if it came out right.
 
-A source repeats lines that it has left beside the ledger, so the number of emitted lines names
-them all. Bolts tell their state when they are asked; their output they write there.
+A source repeats lines that it has left next to the ledger, so the number of emitted lines names
+them all. Bolts report their state when they are asked; their output they write there.
 """
 
 import json
@@ -22,7 +22,7 @@ from deploy.lab.ledger import SATURATE, WRITE_DELAY_S, Ledger, Totals
 from migration import storm_yaml
 
 _FILE = "workload.json"
-# Bolts tell at a tick, one a second; on a busy machine ticks come late.
+# Bolts report at a tick, one a second; on a busy machine ticks come late.
 _ASK_EVERY_S = 3.0
 _REGIONS = ("africa", "america", "asia", "europe", "oceania")
 # Lowest and highest value of the keys "workload.*"; a whole number where both are.
@@ -62,7 +62,7 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "workload.words": (1, 1 << 20),
     "workload.zipf.exponent": (0.0, 10.0),
 }
-# Those that are a word.
+# Those that are words.
 _CHOICES: Mapping[str, Sequence[str]] = {
     "workload.heap.kind": ("arrays", "map"),
     "workload.kafka.guarantee": ("AT_LEAST_ONCE", "NO_GUARANTEE", "AT_MOST_ONCE"),
@@ -80,7 +80,7 @@ _WHOLE_LINES = ("windows", "page-views")
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that is not what the ledger says it must be."""
+    """One thing that is not as it must be by the ledger."""
 
     what: str
     expected: object
@@ -106,7 +106,7 @@ class Evidence:
     rows : mapping of str to sequence of mapping
         The output of the bolts, by kind.
     keepers : set of int
-        The tasks that must tell their state.
+        The tasks that must report their state.
     """
 
     conf: Mapping[str, Any]
@@ -131,7 +131,7 @@ class Verdict:
     Attributes
     ----------
     answers : int
-        How many tasks have told their state.
+        How many tasks have reported their state.
     runs : bool
         Whether a worker of the topology lives.
     """
@@ -209,7 +209,7 @@ def arrivals(evidence: Evidence) -> list[Difference]:
 
 
 def answers(evidence: Evidence) -> list[Difference]:
-    """Every task that keeps something has told its state, and has no copy that tells, too."""
+    """Every task that keeps something has reported its state, from one copy only."""
     found = Counter(row["task"] for row in evidence.told)
     return differences("answers of task", dict.fromkeys({*found, *evidence.keepers}, 1), found)
 
@@ -245,7 +245,7 @@ def partitions(evidence: Evidence) -> list[Difference]:
 
 
 def heap_max(conf: Mapping[str, Any]) -> int:
-    """Tell how many pieces a counter of `heap` holds at most: arrays, or entries of its map."""
+    """Compute how many pieces a counter of `heap` holds at most: arrays, or entries of its map."""
     size_mb: int = conf["workload.heap.mb"]
     if conf["workload.heap.kind"] == "map":
         return size_mb * _ENTRIES_PER_MB
@@ -306,7 +306,7 @@ def connections(evidence: Evidence) -> list[Difference]:
 
 
 def slow(evidence: Evidence) -> list[Difference]:
-    """As `counts`; every bolt that is slow to prepare says so, and took its time."""
+    """As `counts`; every bolt that is slow to prepare reports it, and took its time."""
     least_ms = evidence.conf["workload.prepare.secs"] * 1000
     took_ms = {row["task"]: row["prepared_ms"] for row in evidence.told if "prepared_ms" in row}
     hasty = [
@@ -328,8 +328,8 @@ def threads(evidence: Evidence) -> list[Difference]:
 def windows(evidence: Evidence) -> list[Difference]:
     """Every window that had to close has the sum of each of its words, once.
 
-    Tuples in the last windows stay un-acked: nothing comes after it that would close them. A
-    word's windows up to its last line have closed for certain, later ones perhaps.
+    Tuples in the last windows stay un-acked: nothing comes after it that would close them. The
+    windows of each word up to its last line have closed for certain, later ones perhaps.
     """
     conf, totals = evidence.conf, evidence.totals
     slide_ms = conf["workload.window.slide.ms"]
@@ -470,7 +470,7 @@ WORKLOADS: Mapping[str, Workload] = {
         batches,
         {
             "workload.batch.size": 100,
-            # Besides tuples it keeps the number of the account that it gave last.
+            # Apart from tuples it keeps the number of the account that it gave last.
             "nstorm.move": {"count": "drain"},
             "nstorm.state": {"count": ["batch"]},
             **_TICKS,
@@ -623,7 +623,7 @@ def check_rate(rate_tps: float, workload: str = "wordcount") -> None:
 
 
 def record(directory: Path, workload: str, conf: Mapping[str, Any]) -> None:
-    """Note the submission beside the ledger, for `judge`."""
+    """Note the submission next to the ledger, for `judge`."""
     (directory / _FILE).write_text(json.dumps({"workload": workload, "conf": dict(conf)}))
 
 

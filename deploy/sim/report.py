@@ -1,6 +1,6 @@
 """Measures runs, compares them with what is expected and with figures from elsewhere, and prints.
 
-The printed text is what a scenario file holds below its marker, so it must not depend on anything
+A scenario file holds the printed text below its marker. So the text must not depend on anything
 but the scenario: no times, no machine.
 """
 

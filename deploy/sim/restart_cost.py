@@ -92,7 +92,7 @@ def changes(
     node_of: Sequence[int],
     random: np.random.Generator,
 ) -> list[Change]:
-    """Say what a set of moves, ordered together, does to the cluster.
+    """Compute what a set of moves, ordered together, does to the cluster.
 
     `system` is one that restarts something; `random` draws how long it is to each next poll.
     """

@@ -77,7 +77,7 @@ class RunSetting:
     feed: Feed
     metering: Metering
     delays: Delays
-    redeploy: Redeploy | None  # random moves, beside those of the controller
+    redeploy: Redeploy | None  # random moves, apart from those of the controller
     controller: Config | None  # None: no controller decides
     happenings: tuple[Happening, ...]
 
@@ -94,7 +94,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure from elsewhere to stand beside ours."""
+    """A figure from elsewhere to compare with ours."""
 
     measure: str
     value: float
@@ -114,7 +114,7 @@ class Scenario:
 
 
 class _Keys(Struct, forbid_unknown_fields=True, kw_only=True):
-    """What the head and a run may say alike."""
+    """What the head and a run may both have."""
 
     seconds: Quantity = 120.0
     step_s: Quantity = 0.1
@@ -132,13 +132,13 @@ class _Keys(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class _RunKeys(_Keys, kw_only=True):
-    """What a run may say, the head's keys among them."""
+    """What a run may have, the head's keys among them."""
 
     workload: Workload
 
 
 class _Head(_Keys, kw_only=True):
-    """What a file may say; a part of the workload may stand in the runs."""
+    """What a file may have; a part of the workload may stand in the runs."""
 
     workload: dict[str, Any] = {}
     title: Any = ""

@@ -135,7 +135,7 @@ class Storm:
         heapq.heappush(self._due, (change.at_s, self._number, change))
 
     def entry(self, executor: int, target: int, begun: list[Entry]) -> Entry | Veto:
-        """Make the entry of a move beside those that begin, if it is allowed."""
+        """Make the entry of a move together with those that begin, if it is allowed."""
         observation = Observation.of(self._publication(), self._held_plan.plan, self._acks())
         return Allowed(observation).entry(self._ids[executor], self._slots[target], begun)
 
@@ -171,7 +171,7 @@ class Storm:
         elif change.act is Act.DONE:
             self._end(who)
         if not world.up.any():
-            # The spouts' workers are new, too.
+            # The spouts' workers are also new.
             world.forget_lost()
         self._published = None
 
@@ -297,7 +297,7 @@ class Storm:
         )
 
     def _state(self, entry: Entry, slot: Slot, since_s: float) -> EntryState:
-        """Say what a worker has done for a phase: nothing at first, all of it after a while."""
+        """Compute what a worker has done for a phase: nothing at first, all of it after a while."""
         if self._world.now_s - since_s < self._delays.answer_s:
             return EntryState.NONE
         if entry.phase is Phase.OPEN:

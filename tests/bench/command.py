@@ -1,4 +1,4 @@
-"""``python -m tests.bench``: measures, mostly on a Storm cluster of its own."""
+"""``python -m tests.bench``: measures, in most cases on a Storm cluster of its own."""
 
 import json
 import logging
@@ -28,7 +28,7 @@ app = new_app()
 
 @app.callback()
 def _root() -> None:
-    """Measure, mostly on a Storm cluster of its own."""
+    """Measure, in most cases on a Storm cluster of its own."""
 
 
 class RollWay(StrEnum):

@@ -1,4 +1,4 @@
-"""Builds the JMH benchmarks beside the shipped jar, runs them and reads what they measured."""
+"""Builds the JMH benchmarks next to the shipped jar, runs them and reads what they measured."""
 
 import json
 import statistics
@@ -156,9 +156,9 @@ def summary(
     Returns
     -------
     dict
-        For a tuple within a worker ("local") and one between workers ("remote"): its CPU time in
-        stock Storm, the CPU time of what the advices call for it, the latter as share of the
-        former, and the ratio of the whole path in hooked and stock JVMs with its interval.
+        For a tuple within a worker ("local") and one between workers ("remote"). Its CPU time in
+        stock Storm, the CPU time of what the advices call for it, and the latter as share of the
+        former. Also the ratio of the whole path in hooked and stock JVMs with its interval.
     """
     report: dict[str, Any] = {"pairs": len(stock), "goal_share": 0.02}
     for path in PATHS:

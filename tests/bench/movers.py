@@ -1,4 +1,4 @@
-"""Who moves executors in a benchmark: an operator at random, or the controller by itself."""
+"""Who moves executors in a benchmark: an operator at random, or the controller alone."""
 
 import random
 import time
@@ -54,7 +54,7 @@ class Mover(Protocol):
         """Make no moves until the next one is asked for."""
 
     def ended(self) -> list[Moved]:
-        """Wait until every move has come to its end and tell what came of it."""
+        """Wait until every move has come to its end, and list what came of each."""
 
 
 class AtRandom:
@@ -120,7 +120,7 @@ class AtRandom:
         """Do nothing: only this operator moves anything."""
 
     def ended(self) -> list[Moved]:
-        """Wait until every move has come to its end and tell what came of it.
+        """Wait until every move has come to its end, and list what came of each.
 
         Returns
         -------
@@ -205,7 +205,7 @@ class ByItself:
         controls.pause(self._session, "a stretch without moves, for comparison")
 
     def ended(self) -> list[Moved]:
-        """Pause the controller, wait until every move has come to its end, and tell of them.
+        """Pause the controller, wait until every move has come to its end, and list them.
 
         Returns
         -------
@@ -292,7 +292,7 @@ def choose(
 
 
 def slots_of(lab: Lab, topology: str, component: str) -> frozenset[str]:
-    """Tell where Storm assigns a component."""
+    """Find where Storm assigns a component."""
     found = {e.slot for e in lab.assignment(topology) if e.component == component}
     return frozenset(found)
 

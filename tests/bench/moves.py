@@ -24,9 +24,9 @@ CONF_OF: Mapping[Variant, Mapping[str, Any]] = {
     Variant.TICKS: {"workload.tick.secs": 1},
     Variant.BATCH: {"topology.producer.batch.size": 100},
     # Count bolts that wait, with queues that are soon full. Storm empties a task's overflow, where
-    # remote tuples wait, only once its queue, which local ones fill, is empty: a split bolt beside
-    # a hot count bolt starves all others for good, moves or not, if it gets all the sentences. So
-    # all words are equally often, and the shuffle does not prefer a split that is not held back.
+    # remote tuples wait, only once its queue, which local ones fill, is empty. So a split bolt next
+    # to a hot count bolt starves all others for ever, moves or not, if it gets all the sentences.
+    # So all words are equally often, and the shuffle does not prefer a split that is not held back.
     Variant.BACK_PRESSURE: {
         "workload.count.wait.ns": 2_000_000,
         "workload.zipf.exponent": 0,
@@ -36,7 +36,7 @@ CONF_OF: Mapping[Variant, Mapping[str, Any]] = {
     },
     Variant.SATURATED: {
         "topology.max.spout.pending": 1000,
-        # The optimising compiler works for minutes: the rate would rise by half meanwhile.
+        # The optimising compiler works for minutes: the rate would rise by half in that time.
         "topology.worker.childopts": "-XX:TieredStopAtLevel=1",
     },
 }
@@ -204,12 +204,12 @@ def _durations(ended: Sequence[Moved]) -> dict[str, Any]:
 
 
 def components(lab: Lab, topology: str) -> dict[str, str]:
-    """Tell by executor which component it belongs to."""
+    """Find by executor which component it belongs to."""
     return {f"{a}-{b}": e.component for e in lab.assignment(topology) for a, b in [e.executor]}
 
 
 def _not_moved(component: Mapping[str, str], ended: Sequence[Moved]) -> dict[str, Any]:
-    """Tell what has not moved, and why."""
+    """List what has not moved, and why."""
     found = Counter(
         f"{component[move.executor]}: {move.state}: {move.reason}"
         for move in ended

@@ -277,7 +277,7 @@ def whole(on: Sequence[Stretch], off: Sequence[Stretch]) -> list[tuple[Stretch, 
 def report(
     on: Sequence[Stretch], off: Sequence[Stretch], load_averages: Sequence[float]
 ) -> dict[str, Any]:
-    """Say what the rounds have shown.
+    """Report what the rounds have shown.
 
     Parameters
     ----------

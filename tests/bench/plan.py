@@ -197,7 +197,7 @@ class Watched:
         self._looked_at = -1
 
     def shows(self, plan: Plan) -> bool:
-        """Tell whether the plan has just arrived here.
+        """Check whether the plan has just arrived here.
 
         Parameters
         ----------

@@ -126,7 +126,7 @@ def _measured(lab: Lab, roll: Callable[[], None]) -> dict[str, Any]:
     began_s = time.time()
     roll()
     took_s = time.time() - began_s
-    # What Storm starts anew at the end, and the message timeout of what was in flight.
+    # What Storm restarts at the end, and the message timeout of what was in flight.
     time.sleep(REBALANCE_S)
     return {
         "took_s": round(took_s),

@@ -1,4 +1,4 @@
-"""Moves one executor to and fro many times and looks whether the workers' JVMs have grown."""
+"""Moves one executor back and forth many times and looks whether the workers' JVMs have grown."""
 
 import re
 import statistics
@@ -63,7 +63,7 @@ def run_round_trips(lab: Lab, operator: Operator, topology: str, *, trips: int) 
     topology : str
         Name of a topology that is being fed.
     trips : int
-        How many times to and fro, beside a few before that warm the JVMs up.
+        How many times back and forth, after a few that warm the JVMs up.
 
     Returns
     -------

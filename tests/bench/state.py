@@ -57,7 +57,7 @@ def run_state(
     Returns
     -------
     dict
-        Ready for JSON. A pause is the time for which no copy of a counter works; CARRY is longer,
+        Ready for JSON. A pause is the time for which no copy of a counter works. CARRY is longer,
         by the way of the plan to the workers and that of their answer.
     """
     sizes = {"workload.heap.mb": size_mb, "workload.counts": COUNTERS[kind]}
@@ -113,7 +113,7 @@ def _collected_s(lab: Lab) -> float:
 
 
 def _fill(lab: Lab, ledger: Ledger, pieces: int) -> float:
-    """Wait until every counter holds so many pieces; the seconds that it took."""
+    """Wait until every counter holds this number of pieces; the seconds that it took."""
     began_s = time.monotonic()
 
     def full() -> bool:
@@ -151,7 +151,7 @@ def _move(lab: Lab, operator: Operator, chosen: random.Random) -> str | None:
 
 
 def felt(ledger: Ledger, began_s: float) -> dict[str, float]:
-    """Tell what the sources have felt since a moment."""
+    """Measure what the sources have felt since a moment."""
     ended_s = time.time()
     time.sleep(2 * WRITE_DELAY_S)  # a busy machine writes late
     seconds = ledger.windows(began_s, ended_s)
@@ -164,9 +164,9 @@ def felt(ledger: Ledger, began_s: float) -> dict[str, float]:
 
 
 def _paused_s(lab: Lab) -> dict[str, float]:
-    """Tell for how long no copy of an executor worked, by the id of its move.
+    """Measure for how long no copy of an executor worked, by the id of its move.
 
-    From when the source's copy held still until the target's began, as their workers' logs say;
+    From when the source's copy held still until the target's began, as in their workers' logs;
     these are of one machine's clock.
     """
     logs = [

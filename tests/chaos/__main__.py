@@ -49,7 +49,7 @@ def main() -> int:
     kept = Kept(REPOSITORY / "build" / "chaos" / f"seed-{asked.seed}.jsonl")
     if asked.page:
         return _write_page(kept, asked.seed)
-    # kazoo tells of each attempt while ZooKeeper is away, which is what is tried here.
+    # kazoo logs each attempt while ZooKeeper is away, which is what is tried here.
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
     sweep()
     done = kept.results()
@@ -57,7 +57,7 @@ def main() -> int:
     tries = [] if asked.cell else kept.tries()
     missing = set(wanted)
     made = _results(wanted, asked.seed, asked.soak)
-    # However it ends: the cluster is down before what is known is told.
+    # However it ends: the cluster is down before what is known is printed.
     with suppress(KeyboardInterrupt), closing(made):
         for result in made:
             kept.keep(result)

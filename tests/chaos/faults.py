@@ -36,12 +36,12 @@ BACK_LIMIT_S = 60.0
 PLAIN_LIMIT_S = 120.0
 EXPIRY_LIMIT_S = 10.0
 # When the session of a supervisor that was killed expires, its znode goes, though the next one has
-# written there meanwhile: Nimbus knows of none until that one's next heartbeat, after 5 s.
+# written there since. Nimbus knows of none until that one's next heartbeat, after 5 s.
 KNOWN_AGAIN_LIMIT_S = 15.0
 
 
 def leaders_word(session: Session, path: str) -> bytes | None:
-    """Return what the head of the queue says of itself, None if the queue is empty."""
+    """Return what the head of the queue reports of itself, None if the queue is empty."""
     for node in in_line(session.children(path) or []):
         stored = session.read(f"{path}/{node}")
         if stored is not None:
@@ -281,7 +281,7 @@ class Faults:
         self._stand.submit()
 
     def _await_services(self) -> None:
-        """Wait until agents and controllers are back, or say that they are not and restart them."""
+        """Wait until agents and controllers are back, or report what is missing and restart it."""
         try:
             self._stand.wait("the services are back", self._services_speak, BACK_LIMIT_S)
         except LabError:
@@ -294,7 +294,7 @@ class Faults:
             self._stand.wait("the restarted services speak", self._services_speak)
 
     def _services_speak(self) -> bool:
-        """Tell whether there is a leader and every agent has said something since."""
+        """Check whether there is a leader and every agent has reported something since."""
         session = self._stand.session
         led = session.read(wire.CLUSTER) is not None
         return led and len(session.children(wire.ACKS) or []) == len(self._lab.nodes)

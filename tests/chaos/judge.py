@@ -8,7 +8,7 @@ MOVED, UNDONE, VOID = "MOVED", "UNDONE", "VOID"
 NO_MOVE = "-"
 # Of the shares at which the paper 004 counts seconds, the one that its text names.
 DEGRADED_FRAC = 0.6
-# With a lost session how the move ended was not told; the executor is at one of its ends.
+# With a lost session it is unknown how the move ended; the executor is at one of its ends.
 UNTOLD = {UNDONE: "AT_SOURCE", MOVED: "AT_TARGET"}
 
 
@@ -27,9 +27,9 @@ class Expected:
     spouts_end : bool
         Whether spouts may end, and their account of tuples in flight with them.
     storm_restarts : bool
-        Whether Storm itself restarts workers, beside those that the fault kills.
+        Whether Storm itself restarts workers, apart from those that the fault kills.
     services_end : bool
-        Whether agents, controllers or daemons may end, beside those that the fault kills.
+        Whether agents, controllers or daemons may end, apart from those that the fault kills.
     undo_while_held : bool
         Whether the move may be undone before the fault is lifted.
     """
@@ -74,7 +74,7 @@ class Window:
 
     @property
     def flaw(self) -> str | None:
-        """Say what is not as it should be."""
+        """List what is not as it should be."""
         whole = 0 < self.emitted == self.acked and self.failed == 0
         return None if whole and self.words_emitted == self.words_counted else str(self)
 
@@ -139,7 +139,7 @@ class Seen:
 
 
 def judge(expected: Expected, seen: Seen) -> list[str]:
-    """Say in what a try was not as expected; nothing if it was."""
+    """List in what a try was not as expected; nothing if it was."""
     wrong = []
     if seen.outcome not in expected.outcomes:
         wrong.append(f"outcome {seen.outcome}, not {' or '.join(sorted(expected.outcomes))}")

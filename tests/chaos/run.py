@@ -55,7 +55,7 @@ def run_tries(
 ) -> Iterator[Result]:
     """Make tries; after one that has left its cluster wedged the next has a fresh one.
 
-    The logs of the wedged one stay, in a folder with the name of the try beside that of the lab.
+    The logs of the wedged one stay, in a folder with the name of the try next to that of the lab.
     """
     with ExitStack() as cluster:
         stand: Stand | None = None
@@ -142,7 +142,7 @@ def _try(stand: Stand, faults: Faults, row: Try, seen: Seen) -> None:
 
 
 def _hold(stand: Stand, faults: Faults, move: Move, hold_s: float) -> bool:
-    """Wait until the fault is to be lifted; tell whether the move was undone meanwhile."""
+    """Wait until the fault is to be lifted; True if the move was undone by then."""
     undone = False
     lift_at_s = time.monotonic() + hold_s
     while (left_s := lift_at_s - time.monotonic()) > 0:
@@ -180,7 +180,7 @@ def _afterwards(stand: Stand, seen: Seen) -> None:
 
 
 def soak(seconds: float, seed: int) -> Result:
-    """Let the controller move by itself, kill a random worker each minute, and account."""
+    """Let the controller move unaided, kill a random worker each minute, and account."""
     seen = Seen()
     broke: list[str] = []
     with standing(f"{LAB}-{SOAK}", "auto") as stand:

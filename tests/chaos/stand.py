@@ -1,4 +1,4 @@
-"""The cluster that is tried: Storm with a fed WordCount, services beside it, and eyes on all."""
+"""The cluster that is tried: Storm with a fed WordCount, its services, and eyes on all."""
 
 import os
 import random
@@ -32,8 +32,8 @@ WORKLOAD = "counters"
 CONF = {
     "topology.message.timeout.secs": 8,
     # A worker that starts on a busy machine needs more than Storm's 30 s, at first even than its
-    # 120 s, and an executor that Nimbus assigns elsewhere meanwhile is another fault than the one
-    # that is tried.
+    # 120 s. An executor that Nimbus assigns elsewhere by then is another fault than the one that is
+    # tried.
     "nimbus.task.timeout.secs": 90,
     "nimbus.task.launch.secs": 240,
     "supervisor.worker.start.timeout.secs": 240,
@@ -68,7 +68,7 @@ class Stand:
         # By slot as before the fault: to look them up costs longer than a phase lasts.
         self.pids: dict[str, int] = {}
         self.workers_seen: set[tuple[str, int]] = set()
-        # Of what moves; a try seeds it anew, so that it does not depend on the tries before.
+        # Of what moves; each try seeds it, so that it does not depend on the tries before.
         self.chosen = random.Random()
         self._dumps = dumps
         self._connected: tuple[Session, Operator] | None = None
@@ -108,7 +108,7 @@ class Stand:
         self.wait("all workers answer their agents", self._may_move)
 
     def _may_move(self) -> bool:
-        # Asked anew each time: the session, and the operator with it, may be another by then.
+        # Asked again each time: the session, and the operator with it, may be another by then.
         return self.operator.ready()
 
     def wait(self, what: str, done: Callable[[], bool], limit_s: float = READY_LIMIT_S) -> None:
@@ -148,7 +148,7 @@ class Stand:
         """Choose an executor that moves by a way, never a worker's last, and a worker elsewhere.
 
         Where a slot is to be opened, a worker's last goes first: so slots do not run out. One is
-        opened, too, where all is gathered on one node.
+        also opened where all is gathered on one node.
         """
         self.wait("a move may begin", lambda: self._may_move() and self.operator.entries() == 0)
         self.wait(f"executors move by the way {way}", lambda: bool(self._movable(way)))
@@ -190,14 +190,14 @@ class Stand:
         return next((entry for entry in found if entry.executor == move.executor), None)
 
     def told(self, move: Move) -> Command | None:
-        """Read what the operator was told; None if his session is gone, and the wish with it."""
+        """Read the answer to the operator; None if his session is gone, and the wish with it."""
         try:
             return self.operator.look(move.path)
         except (LabError, StoreError):
             return None
 
     def outcome(self, move: Move, limit_s: float = 15.0) -> str:
-        """Tell how a move ended: as people were told, else by where the executor is."""
+        """Find how a move ended: by what was reported, else by where the executor is."""
         deadline = time.monotonic() + limit_s
         while True:
             told = self.told(move)
@@ -217,7 +217,7 @@ class Stand:
         return ends.get(str(placed), "ELSEWHERE")
 
     def flaw(self) -> str | None:
-        """Say what is not whole: plan empty, one live copy of each executor where Nimbus has it."""
+        """Name what is not whole: plan empty, a live copy of each executor where Nimbus has it."""
         self.note_workers()
         missing = self.services.missing()
         if missing:
@@ -279,7 +279,7 @@ class Stand:
         return self.ledger.drain(0)
 
     def counters(self) -> dict[str, Counters]:
-        """Read what the workers say of late tuples, by incarnation."""
+        """Read what the workers log on late tuples, by incarnation."""
         found = {}
         for node in self.session.children(wire.ACKS) or []:
             stored = self.session.read(wire.acks_path(node))
@@ -290,7 +290,7 @@ class Stand:
 
 
 def misplaced(wanted: dict[ExecutorId, str], copies: dict[str, Counter[ExecutorId]]) -> str | None:
-    """Say which executor has not exactly one live copy where it is wanted; None if all have."""
+    """Name an executor that has not exactly one live copy where it is wanted; None if all have."""
     if not wanted:
         return "Storm has assigned nothing"
     # Each other worker has to have answered, or its executors live nowhere.
@@ -309,7 +309,7 @@ def misplaced(wanted: dict[ExecutorId, str], copies: dict[str, Counter[ExecutorI
 
 
 def listens(port: int) -> bool:
-    """Tell whether a process listens on a port of this machine."""
+    """Check whether a process listens on a port of this machine."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:

@@ -22,7 +22,7 @@ def executors(dump: str) -> Counter[ExecutorId]:
 
 
 def catches_quit(status: str) -> bool:
-    """Tell by /proc/<pid>/status whether SIGQUIT is handled; a JVM that starts would die of it."""
+    """Check in /proc/<pid>/status whether SIGQUIT is handled; a JVM that starts would die of it."""
     caught = re.search(r"^SigCgt:\s*([0-9a-f]+)$", status, re.MULTILINE)
     return caught is not None and bool(int(caught[1], 16) >> (signal.SIGQUIT - 1) & 1)
 
@@ -46,7 +46,7 @@ class Dumps:
         """Count the live executors of a JVM; none while it starts, or if it does not answer."""
         try:
             return executors(self._dump(pid))
-        except OSError:  # it has ended meanwhile, or stands still
+        except OSError:  # it has ended, or stands still
             return Counter()
 
     def _dump(self, pid: int) -> str:
@@ -78,5 +78,5 @@ class Dumps:
 
 
 def _socket_of(pid: int) -> Path:
-    # HotSpot's fixed place, whatever java.io.tmpdir says.
+    # HotSpot's fixed place, whatever java.io.tmpdir is.
     return Path(f"/tmp/.java_pid{pid}")

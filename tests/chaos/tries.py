@@ -42,8 +42,8 @@ OPENED = Expected(EITHER, WORKER_BACK_S)
 class Try:
     """One row: the fault strikes in a phase of a move of one way, is held, and lifted.
 
-    It is timed if what is whole again afterwards is not what the fault itself has built anew. It
-    has a cluster of its own if it needs keys of Storm besides (`conf`).
+    It is timed if what is whole again afterwards is not what the fault itself has rebuilt. It
+    has a cluster of its own if it also needs keys of Storm (`conf`).
     """
 
     name: str
@@ -58,7 +58,7 @@ class Try:
 
 
 class Harm(Enum):
-    """What happens to a process; the value is its word in the name of a cell."""
+    """What happens to a process; the value is its part of the name of a cell."""
 
     KILLED = "killed"
     STOPPED = "stopped"
@@ -193,7 +193,7 @@ def _sessions_lost(phase: Phase | None) -> Try:
 
 
 # A worker that stands still for long and is not given up by Storm, as where pauses for garbage are
-# long: Storm's own time-outs, and the ends of its sessions with ZooKeeper, are beyond that.
+# long. Storm's own time-outs, and the ends of its sessions with ZooKeeper, are beyond that.
 STANDS_S, PATIENT_S = 90.0, 120
 PATIENT = {
     "supervisor.worker.timeout.secs": PATIENT_S,
@@ -207,7 +207,7 @@ def _stands(victim: str, moment: Moment) -> Try:
     """Stop a worker for longer than the minute after which it counts as silent.
 
     What it has read of the plan when it goes on is 90 s old. Its session with ZooKeeper, of 20 s,
-    has ended meanwhile, so Storm may start it anew.
+    has ended by then, so Storm may start it again.
     """
     cell = _CELL[cell_name(victim, Harm.STOPPED, moment)]
     harmed = replace(
@@ -216,7 +216,7 @@ def _stands(victim: str, moment: Moment) -> Try:
         tuples_fail=True,
         spouts_end=True,
         storm_restarts=True,
-        # A silent end is never undone behind its back, but from where the source owns.
+        # A silent end is never undone without its knowledge, but from where the source owns.
         undo_while_held=moment.phase not in (Phase.SWITCH, Phase.DRAIN, Phase.CARRY),
     )
     name = cell.name.replace("stopped", "stopped-90s")

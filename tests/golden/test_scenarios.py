@@ -1,4 +1,4 @@
-"""Every scenario in tests/golden/scenarios still gives what its file says."""
+"""Every scenario in tests/golden/scenarios still gives what its file has."""
 
 import os
 import subprocess

@@ -100,7 +100,7 @@ def test_every_query_of_dashboard_and_alerts_finds_what_a_running_cluster_serves
             missing.difference_update([query for query in missing if prometheus.query(query)])
             return not missing
 
-        with suppress(LabError):  # the assertion says more
+        with suppress(LabError):  # the assertion shows more
             lab.wait_until("an answer to each query", found_all, limit_s=180)
         assert missing == set()
         (group,) = prometheus.get("rules")["groups"]

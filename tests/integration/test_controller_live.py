@@ -59,7 +59,7 @@ WC = "wc-1"
 A1, A2, B1, B2 = Slot("a", 6700), Slot("a", 6701), Slot("b", 6700), Slot("b", 6701)
 PLACES = {1: A1, 2: B1, 3: A1, 4: A2, 5: B1, 6: B2, 7: B2}
 RATES_TPS = {(1, 2): 1000, (2, 3): 10000, (2, 4): 5000, (5, 6): 2000, (6, 7): 500}
-# What the two ends of a move say in each phase.
+# What the two ends of a move report in each phase.
 SOURCE = {
     Phase.PREPARE: EntryState.READY,
     Phase.SWITCH: EntryState.ROUTED,
@@ -626,7 +626,7 @@ def test_zookeeper_away_counts_down_and_says_where(tmp_path: Path) -> None:
         [NSTORM, "controller", "--conf", str(path)], stderr=subprocess.PIPE, text=True
     )
     assert process.stderr is not None
-    # Its loops are compiled beside, and that is said when it is done.
+    # Its loops are compiled at the same time, and it reports when that is done.
     said = (line for line in process.stderr if "decisions_compiled" not in line)
     lines = list(islice(said, 2))
     process.terminate()

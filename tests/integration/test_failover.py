@@ -1,4 +1,4 @@
-"""Workers of very unequal size die for good, one by one: Storm replaces the dead one alone."""
+"""Workers of very unequal size die for ever, one by one: Storm replaces the dead one alone."""
 
 import os
 import signal
@@ -71,7 +71,7 @@ def groups(lab: Lab) -> dict[str, set[tuple[int, int]]]:
 
 
 def pack(lab: Lab, operator: Operator) -> None:
-    """Move executors until the workers have the wanted sizes in Storm's assignment, too.
+    """Move executors until the workers have the wanted sizes also in Storm's assignment.
 
     On a busy machine a phase may run into its limit and the move is undone; it is asked for again.
     """

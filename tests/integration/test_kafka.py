@@ -1,4 +1,4 @@
-"""Storm's own Kafka connectors move beside a real broker: `make kafka` builds what this needs."""
+"""Storm's own Kafka connectors move with a real broker: `make kafka` builds what this needs."""
 
 import os
 from collections.abc import Iterator

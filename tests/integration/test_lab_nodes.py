@@ -133,7 +133,7 @@ def leader(lab: Lab) -> str | None:
 
 
 def has_two_copies(lab: Lab) -> bool:
-    """Tell whether each Nimbus has what was submitted: one that lacks a part never leads."""
+    """Check whether each Nimbus has what was submitted: one that lacks a part never leads."""
     with Session(lab.storm_zookeeper) as session:
         session.connect()
         blobs = session.children("/blobstore") or []

@@ -66,7 +66,7 @@ def test_what_bolts_keep_is_right_after_moves_at_random(
 
 @pytest.fixture(scope="module")
 def operator(lab: Lab) -> Iterator[Operator]:
-    """Agents and a controller beside a fed topology."""
+    """Agents and a controller for a fed topology."""
     lab.submit(TOPOLOGY, {"topology.acker.executors": 1}, rate_tps=500)
     lab.wait_ready(TOPOLOGY)
     with beside(lab, TOPOLOGY) as found:

@@ -13,7 +13,7 @@ from tests.integration.test_controller_live import NSTORM, new_root, played, wai
 from tests.scraping import PROMETHEUS, RULES, alerts, dashboard_queries, free_port, need_prometheus
 
 MINUTES = 40
-# What each alert is made of: series by the minute. Beside them stands what is well.
+# What each alert is made of: series by the minute. Next to them stands what is well.
 WRONG = {
     "NstormNoLeader": {'nstorm_leads{job="nstorm-controller",instance="a"}': "0"},
     "NstormTwoLeaders": {

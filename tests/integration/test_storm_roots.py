@@ -90,7 +90,7 @@ def _tick(session: Session) -> int:
 
 
 def _followed(session: Session) -> str:
-    """Return the cluster that node s1 says to follow."""
+    """Return the cluster that node s1 reports to follow."""
     stored = session.read(wire.acks_path("s1"))
     return "" if stored is None else wire.decode(NodeAcks, stored.data).cluster
 
@@ -104,7 +104,7 @@ def test_without_a_storm_nothing_is_touched_until_there_is_one(
     with Session(zookeeper) as session:
         assert session.connect()
         if there:
-            # As if an earlier leader had been misled, too.
+            # As if an earlier leader had also been misled.
             session.create(root + wire.plan_path(WC), wire.encode(Plan("c", 1, 0, WC)))
         before = tree(session)
         said = f"ZooKeeper at {zookeeper} has no Storm under {root}"

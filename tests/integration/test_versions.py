@@ -1,7 +1,7 @@
 """Two versions side by side: served, moved where all understand it, refused where not.
 
 There is no release yet. So what is of before is an earlier commit, which speaks version 1 of the
-protocol: its jar is built, and its agents and controller run from its Python. The rest is today's.
+protocol. Its jar is built, and its agents and controller run from its Python. The rest is today's.
 """
 
 import os
@@ -84,7 +84,7 @@ def fed(jar_link: Path) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def operator(fed: Lab, previous: Path) -> Iterator[Operator]:
-    """An operator beside agents and a controller of before."""
+    """An operator with agents and a controller of before."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(previous))
         patch.setenv("PYTHONSAFEPATH", "1")  # else the folder of this process came first
@@ -146,7 +146,7 @@ def ends(
 
 
 def failed(lab: Lab) -> int:
-    """Wait until nothing is on its way, and tell how many sentences have failed so far."""
+    """Wait until nothing is on its way, and count how many sentences have failed so far."""
     ledger = lab.ledger(TOPOLOGY)
     ledger.set_rate(0)
     lab.wait_until("nothing is on its way", lambda: ledger.in_flight() == 0)
@@ -158,7 +158,7 @@ def failed(lab: Lab) -> int:
 
 
 def registrations(session: Session) -> dict[str, int]:
-    """Give the version of each supervisor's node of Storm's; it counts from 0 once made anew."""
+    """Give the version of each supervisor's node of Storm's; it counts from 0 once made again."""
     names = session.children("/supervisors") or []
     found = {name: session.exists(f"/supervisors/{name}") for name in names}
     return {name: stored.version for name, stored in found.items() if stored is not None}
@@ -231,8 +231,8 @@ def test_jvms_of_today_beside_agents_and_controller_of_before(
 def wait_registered(lab: Lab, session: Session, registered: dict[str, int]) -> None:
     """Wait until Storm and its publication have the supervisors that were restarted.
 
-    A supervisor's node goes with the session of before, up to 20 s later; until its next sign of
-    life Storm then has no such supervisor, and a move there is refused.
+    A supervisor's node goes with the session of before, up to 20 s later. Until its next heartbeat
+    Storm then has no such supervisor, and a move there is refused.
     """
 
     def registered_anew() -> bool:

@@ -100,7 +100,7 @@ def test_a_killed_worker_has_forgotten_and_the_oracle_tells(fed: Lab) -> None:
     for verdict in found.values():
         print(verdict)
         assert not verdict.ok
-        # Silence would be wrong, too, but says nothing about what they have kept.
+        # Silence would also be wrong, but shows nothing about what they have kept.
         assert verdict.answers
         assert any(wrong.what.startswith(("count of", "views")) for wrong in verdict.differences)
         assert not any(wrong.what.startswith("answers") for wrong in verdict.differences)

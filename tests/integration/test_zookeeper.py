@@ -64,7 +64,7 @@ class Proxy:
             end.close()
 
     def hold(self) -> None:
-        """Carry nothing, without a word to either side."""
+        """Carry nothing, without a notice to either side."""
         self._open.clear()
 
     def cut(self) -> None:
@@ -309,7 +309,7 @@ def test_connecting_counts_down_and_goes_on_when_somebody_answers(proxy: Proxy, 
         assert session.connected
         assert not session.lost
     assert {waiting.hosts for waiting in waits} == {proxy.address + place}
-    # A third attempt may be in vain, too, on a machine that is slow to connect.
+    # A third attempt may also fail on a machine that is slow to connect.
     assert [waiting.attempt for waiting in waits][:4] == [1, 1, 2, 2]
     assert waits[0].retry_in_s > waits[1].retry_in_s
 

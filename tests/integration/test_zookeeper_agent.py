@@ -321,7 +321,7 @@ def test_only_plans_that_concern_the_node_are_stored(world: World) -> None:
         world.write(plan)
         world.session.put(topology_path(plan.topology), encode(publication(plan.topology, THERE)))
     world.started()
-    # No supervisor has said yet whose workers are here.
+    # No supervisor has reported yet whose workers are here.
     eventually(lambda: world.holds(foreign, mine, touching))
     world.supervise(1, "mine-1")
     eventually(lambda: world.holds(mine, touching))

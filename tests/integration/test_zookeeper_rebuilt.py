@@ -1,4 +1,4 @@
-"""Agent and controller come back by themselves to a ZooKeeper that was wiped and started anew."""
+"""Agent and controller come back unaided to a ZooKeeper that was wiped and started again."""
 
 import os
 import shutil
@@ -57,7 +57,7 @@ def cluster(session: Session) -> str:
 
 
 def followed(session: Session) -> str:
-    """Return the cluster that node s1 says to follow."""
+    """Return the cluster that node s1 reports to follow."""
     stored = session.read(wire.acks_path("s1"))
     return "" if stored is None else wire.decode(NodeAcks, stored.data).cluster
 

@@ -1,1 +1,1 @@
-"""Prints the figures of the five papers beside what the shipped code gives, and why they differ."""
+"""Prints the figures of the five papers and of the shipped code, and why they differ."""

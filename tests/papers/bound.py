@@ -48,9 +48,9 @@ def word_count_ratio(node_cores: Sequence[float], load_cores: float) -> float:
     Notes
     -----
     Every first bolt sends to every second one in proportion to what both handle, and CPU is in
-    proportion to tuples. So node n keeps a_n·b_n, with its shares of both bolts, and that is at
-    most f_n², with its share of the load: 1 − Σ f_n² crosses. The sum is largest if the largest
-    node is filled up, then the next.
+    proportion to tuples. So node n keeps a_n·b_n, with its shares of both bolts. That is at most
+    f_n², with its share of the load: 1 − Σ f_n² crosses. The sum is largest if the largest node is
+    filled up, then the next.
     """
     left = load_cores
     inside = 0.0

@@ -32,8 +32,8 @@ def cohesion(snapshot: LoadSnapshot, place: Ints) -> float:
 def coupling(snapshot: LoadSnapshot, place: Ints, *, farthest: bool = False) -> float:
     """Measure how close each executor is to its closest twin, another executor of its component.
 
-    The sum over all executors; one without a twin counts nothing. 003, equation 2. The text says
-    the closest twin, the printed "min" of the closeness is the farthest (`farthest`); that both
+    The sum over all executors; one without a twin counts nothing. 003, equation 2. The text has the
+    closest twin, the printed "min" of the closeness is the farthest (`farthest`). That both
     schedulers have equal coupling in all five topologies is true of the farthest only.
     """
     executors = executors_of(snapshot)

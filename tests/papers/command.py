@@ -1,4 +1,4 @@
-"""``python -m tests.papers``: the papers' figures beside ours."""
+"""``python -m tests.papers``: the papers' figures and ours."""
 
 import json
 import logging
@@ -62,7 +62,7 @@ def reproduce(
         Path | None, typer.Option("--out", help="Folder to draw the plots into, as PNG.")
     ] = None,
 ) -> None:
-    """Print the papers' figures beside ours, and why they differ.
+    """Print the papers' figures and ours, and why they differ.
 
     The simulated figures of 004 take most of the time, about two minutes.
     """
@@ -85,7 +85,7 @@ def reproduce(
 
 
 def _drawing(out: Path | None) -> Callable[[Sequence[Paper]], list[str]]:
-    """Prepare to draw, so that what is missing is said before all the work."""
+    """Prepare to draw, so that what is missing is reported before all the work."""
     if out is None:
         return lambda papers: []
     try:

@@ -58,9 +58,9 @@ def solve(problem: PlacementProblem, time_limit_s: float) -> Solution:
 
     Notes
     -----
-    A variable says for each executor and place whether it is there, and one for each pair and place
-    (and node) whether the first is there and the other is not. The bound of the relaxation is
-    weak where everybody talks to everybody: use `word_count_ratio` there.
+    For each executor and place a variable is 1 if it is there. For each pair and place (and node)
+    one is 1 if the first is there and the other is not. The bound of the relaxation is weak where
+    everybody talks to everybody: use `word_count_ratio` there.
     """
     rows, upper, cost = _program(problem)
     count, places = problem.allowed.shape

@@ -1,8 +1,9 @@
 """Holds the two topologies of 000 whose profiles are known, and weighs what machines do.
 
-The profiles are from the authors' simulator (github.com/h-nasiri/Scheduling-Simulator): one point
-at which a share U0 of the machine is in use by IR0 tuples per second, and how many more it takes
-for one per cent. Table 3 of the paper is missing in our copy; which machine is which is not said.
+The profiles are from the authors' simulator (github.com/h-nasiri/Scheduling-Simulator). They have
+one point at which IR0 tuples per second use a share U0 of the machine. They also have how many
+more it takes for one per cent. Table 3 of the paper is missing in our copy; which machine is which
+is not stated.
 """
 
 import numpy as np
@@ -42,7 +43,7 @@ def utilisation(cost_s: Floats, used: Floats) -> float:
     """Average the CPU in use over kinds of machines, more for those that can do more.
 
     `cost_s`, shape (C, T), is what a tuple costs each kind of component on each kind of machine,
-    above 0; `used`, shape (T,), the mean share of CPU in use of each kind of machine. 000,
+    above 0. `used`, shape (T,), the mean share of CPU in use of each kind of machine. 000,
     equations 7 and 8, whose indices are the other way round than equation 5's. The weights printed
     add up to the number of kinds of components, so it is divided by that.
     """

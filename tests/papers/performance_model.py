@@ -9,9 +9,9 @@ from controller.policies.profiles import Performance
 
 # 001 section 5.1: latency may grow by so much over the trial.
 LATENCY_SLOPE = 0.001
-# The text prints -0.001 and says that it stops where the rate is flat; so: rising is above this.
+# The text prints -0.001, and stops where the rate is flat; so: rising is above this.
 RATE_SLOPE = 0.001
-# Not printed: how many of the last peak rates tell whether it still rises.
+# Not printed: how many of the last peak rates decide whether it still rises.
 WINDOW = 3
 
 
@@ -41,8 +41,8 @@ def perf_model(trial: Callable[[int, float], Trial], sweep: Sweep) -> tuple[Perf
     """Find the highest stable rate of every number of threads that was stable at any rate.
 
     `trial` runs a number of threads on one slot at a rate in tuples/s. 001, algorithm 1. The loop
-    over threads is printed as "λω ≤ λω_max"; what is meant by the text is to go on while the peak
-    rate of the last numbers of threads still rises.
+    over threads is printed as "λω ≤ λω_max". By the text it goes on while the peak rate of the last
+    numbers of threads still rises.
     """
     points: list[Performance] = []
     peaks: list[tuple[int, float]] = []

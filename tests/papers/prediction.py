@@ -10,9 +10,9 @@ from controller.policies.profiles import Performance
 def task_rate(table: Sequence[Performance], slots: Sequence[int], *, evenly: bool = True) -> float:
     """Predict what a task takes in at most, in tuples/s, with its threads on these slots.
 
-    A shuffle grouping gives every thread the same share (`evenly`), so the slot that is the first
+    A shuffle grouping gives every thread the same share (`evenly`). So the slot that is the first
     to have too much decides: the least of I(q)·Σq / q, with I interpolated. So the text explains
-    its 80 t/s for 60 + 60 + 40 threads of Table; its 280 t/s for MBA and SAM on 20 slots is the sum
+    its 80 t/s for 60 + 60 + 40 threads of Table. Its 280 t/s for MBA and SAM on 20 slots is the sum
     of I(q): every slot gets what it can take. What other tasks do on the slot is not in the model.
     """
     threads = Counter(slots).values()

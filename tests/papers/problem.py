@@ -18,7 +18,7 @@ class PlacementProblem:
     """Executors to place for the least cost.
 
     `one` and `other` are pairs of different executors, each pair once, and `tps` their traffic in
-    both directions. `allowed` tells where an executor may be. A tuple costs
+    both directions. `allowed` has where an executor may be. A tuple costs
     `weight_node` between nodes and `weight_place` between places, which those between nodes are
     too.
     """
@@ -75,7 +75,7 @@ class PlacementProblem:
         return np.asarray(self.weight_node * nodes + self.weight_place * apart)
 
     def fits(self, place: Ints) -> bool:
-        """Tell whether a placement is allowed and nothing holds too much, rounding errors aside."""
+        """Check that a placement is allowed and nothing holds too much, rounding errors aside."""
         if not self.allowed[np.arange(len(place)), place].all():
             return False
         used = np.bincount(place, weights=self.cpu_cores, minlength=len(self.node_of))

@@ -26,7 +26,7 @@ OTHER_PROFILE = "the profile behind it (table 3) is not in our text; this is the
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """A topology of figure 13 with what the text says of it.
+    """A topology of figure 13 with what the text has on it.
 
     Attributes
     ----------

@@ -100,7 +100,7 @@ def _profile(paper: Paper) -> None:
 
 
 def _perf_model(paper: Paper) -> None:
-    """Let algorithm 1 find the profile of Pi again in a task that behaves as it says."""
+    """Let algorithm 1 find the profile of Pi again in a task that behaves as that profile."""
 
     def trial(threads: int, rate_tps: float) -> Trial:
         known = at(TASKS["pi"], threads)

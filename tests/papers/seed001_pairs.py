@@ -228,8 +228,8 @@ def _sentences(paper: Paper) -> None:
 def _rsm_by_share(paper: Paper) -> None:
     """Map MBA's threads by R-Storm with what each takes among the others, not what it takes alone.
 
-    The text says one alone, but its 25 to 30 Blob threads on each of 15 slots, and fewer than 10 on
-    3, are out of reach so: one alone takes 24 % of the memory of a slot.
+    The text has one alone. That cannot give its 25 to 30 Blob threads on each of 15 slots, and
+    fewer than 10 on 3. One alone takes 24 % of the memory of a slot.
     """
     tasks = tasks_at(mba, linear(), 280)
     placed = map_rsm(shared_needs_of(tasks), empty_slots(VMS))

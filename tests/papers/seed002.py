@@ -104,7 +104,7 @@ def _offline(paper: Paper) -> None:
         what = f"offline, α {alpha:g}, β {beta:g}: executors of each worker"
         sizes = tuple(np.bincount(place, minlength=4).tolist())
         paper.row("3.1", what, None, sizes, note=note)
-        # Whether each executor has one beside it that feeds it.
+        # Whether each executor has one next to it that feeds it.
         fed = sum(
             bool({*place[executors_of(snapshot)[f"po{i}"]]} & {place[e]})
             for i in (1, 2, 3)
@@ -115,7 +115,7 @@ def _offline(paper: Paper) -> None:
 
 
 def _cyclic(paper: Paper) -> None:
-    """Linearise a topology with a cycle, of which the text says that it takes none into account."""
+    """Linearise a topology with a cycle; the text takes no cycles into account."""
     edges = [("spout", "a"), ("a", "b"), ("b", "c"), ("c", "a")]
     looped = topology(dict.fromkeys(("spout", "a", "b", "c"), 1), edges)
     order = " ".join(linearised(component_graph(looped)))

@@ -217,7 +217,7 @@ def _idle(snapshot: LoadSnapshot, place: Ints) -> int:
 
 
 def _far_ends(snapshot: LoadSnapshot, place: Ints) -> int:
-    """Count upstreams of the last component that get something and have none of it beside them."""
+    """Count upstreams of the last component that get something and have none of it next to them."""
     first, middle, last = executors_of(snapshot).values()
     fed = [e for e in middle if place[e] in place[first]]
     return sum(place[e] not in place[last] for e in fed)

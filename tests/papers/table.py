@@ -1,4 +1,4 @@
-"""Holds what a paper prints beside what the shipped code gives, and prints it."""
+"""Compares what a paper prints with what the shipped code gives, and prints it."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ NOT_IN_TEXT = "figure not in the text"
 UNEXPLAINED = "not explained"
 AGREE = ("equal", "holds")
 YES_NO = ("no", "yes")
-# How a row is counted. A sentence of the text that is so here too is no figure that agrees, and
-# neither is a second row of one figure, by another reading of the text.
+# How a row is counted. A sentence of the text that is so here too is no figure that agrees. Neither
+# is a second row of one figure, by another reading of the text.
 VERDICTS = ("agrees", "differs", "read otherwise", "said, and so", "said, not so", "not printed")
 
 
@@ -26,7 +26,7 @@ class Row:
     Attributes
     ----------
     seed, where, what : str
-        Number of the paper, its section or table, and what the figure says.
+        Number of the paper, its section or table, and what the figure shows.
     paper : float, str, tuple of float, or None
         As printed; None if our copy has no such figure.
     ours : float, str or tuple of float
@@ -121,12 +121,12 @@ class Paper:
         lab: float | str | None = None,
         otherwise: bool = False,
     ) -> None:
-        """Compare a figure, and say why the two differ only if they do.
+        """Compare a figure, and add why the two differ only if they do.
 
         Parameters
         ----------
         where, what : str
-            Section or table, and what the figure says.
+            Section or table, and what the figure shows.
         paper : float, str, tuple of float, or None
             As printed; None if our copy has no such figure.
         ours : float, str or tuple of float
@@ -151,7 +151,7 @@ class Paper:
         self.rows.append(Row(self.seed, where, what, paper, ours, why, lab, otherwise))
 
     def claim(self, where: str, what: str, holds: bool, *, differs: str = UNEXPLAINED) -> None:
-        """Compare what the text says in words, without a figure.
+        """Compare what the text has in words, without a figure.
 
         Parameters
         ----------

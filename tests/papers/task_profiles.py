@@ -69,7 +69,7 @@ def diamond() -> Any:
 def star() -> Any:
     """Build the star micro-topology: two tasks into a hub and two out of it.
 
-    Which task is the hub is not in the text; Blob and Table at the rate itself and the others at
+    Which task is the hub is not in the text. Blob and Table at the rate itself and the others at
     twice the rate are the only ones that fit its rates 240 and 480.
     """
     sides = [("source", "blob"), ("source", "table"), ("blob", "xml"), ("table", "xml")]

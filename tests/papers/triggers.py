@@ -1,4 +1,4 @@
-"""Says when a new schedule is due: a node was hot for too long, or a period is over.
+"""Finds when a new schedule is due: a node was hot for too long, or a period is over.
 
 002, section 3.2.1, as a pure machine: the time is an argument, the state goes in and comes out.
 """
@@ -57,7 +57,7 @@ class Watch:
 
 
 def begin(rules: Rules, time_s: float) -> Watch:
-    """Start anew, as after each change of the schedule.
+    """Start again, as after each change of the schedule.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def begin(rules: Rules, time_s: float) -> Watch:
 def look(
     rules: Rules, watch: Watch, time_s: float, node_load: Floats
 ) -> tuple[Watch, Trigger | None]:
-    """Take in the nodes' loads and say whether a schedule is due.
+    """Take in the nodes' loads; True if a schedule is due.
 
     Parameters
     ----------
@@ -99,9 +99,9 @@ def look(
 
     Notes
     -----
-    "L ≥ B for more than X seconds": one look below B starts the window anew. The authors' code
-    differs: it waits at least 180 s after a change, and follows a schedule against overload only
-    if that lowers the load of an overloaded node.
+    "L ≥ B for more than X seconds": one look below B restarts the window. The authors' code
+    differs. It waits at least 180 s after a change, and follows a schedule against overload only if
+    that lowers the load of an overloaded node.
     """
     over = node_load >= rules.capacity
     since = np.where(over, np.minimum(watch.over_since_s, time_s), np.inf)
@@ -113,7 +113,7 @@ def look(
 
 
 def worthwhile(rules: Rules, current_tps: float, planned_tps: float) -> bool:
-    """Tell whether a schedule saves enough traffic between nodes.
+    """Check whether a schedule saves enough traffic between nodes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What runs beside a cluster and what is only of a checkout are two distributions."""
+"""What runs with a cluster and what is only of a checkout are two distributions."""
 
 import ast
 import importlib.metadata

@@ -172,7 +172,7 @@ def test_the_policy_of_the_first_change_decides() -> None:
 @pytest.mark.parametrize(
     ("names", "files"),
     [
-        # Made of what is known: where it is said, its outcome, and what to do about that.
+        # Made of what is known: where it stands, its outcome, and what to do about that.
         ("LAST_IN_WORKER", {"core/allowed.py", "core/decision.py", "OUTCOMES.md"}),
         # Made of a new setting, and of what operators newly set; an outcome of its own is one more.
         (
@@ -193,7 +193,7 @@ def test_a_veto_is_three_files_and_with_a_new_input_at_most_five(
 
 
 def test_a_policy_without_memory_is_two_files() -> None:
-    """As contributing says: its own, and the registry; a table of settings if it has options."""
+    """As in contributing: its own, and the registry; a table of settings if it has options."""
     assert "| **a policy** | 2 files" in _contributing()
     for name in ("even", "rsm", "heterogeneity"):
         holders = {

@@ -12,7 +12,7 @@ PRODUCT = ("agent", "controller", "kvstore", "migration")
 # Those run from a checkout only.
 PACKAGES = (*PRODUCT, "deploy", "tests/bench", "tests/papers")
 
-# Longest prefix wins. What a module may import of ours, besides its own package.
+# Longest prefix wins. What a module may import of ours, apart from its own package.
 ALLOWED: dict[str, frozenset[str]] = {
     "kvstore": frozenset(),
     "migration": frozenset({"kvstore.printable"}),

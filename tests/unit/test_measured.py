@@ -1,4 +1,4 @@
-"""The page of measured figures is what the data says, and each figure has its conditions."""
+"""The page of measured figures is made of the data, and each figure has its conditions."""
 
 import re
 import shlex

@@ -15,4 +15,4 @@ def test_the_agent_keeps_no_more_after_more_turns(tmp_path: Path) -> None:
     rows = list(agent_day(tmp_path, 400.0, 100.0))
     counts = [row["objects"] for row in rows]
     assert counts[-1] - counts[1] < 0.01 * counts[1]
-    assert rows[-1]["load_bytes"] > 300  # what the worker says is published
+    assert rows[-1]["load_bytes"] > 300  # what the worker reports is published

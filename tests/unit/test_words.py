@@ -1,6 +1,6 @@
 """The language of pages and sources: no idiom for a machine, and at most 25 words a sentence.
 
-Of a source its docstrings, comments and texts are read.
+In a source, docstrings, comments and texts are read; in Python of laboratory and tests no texts.
 """
 
 import ast
@@ -8,7 +8,9 @@ import inspect
 import io
 import re
 import tokenize
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
@@ -27,22 +29,23 @@ PAGES = sorted(
     )
     if not (name := path.relative_to(ROOT).as_posix()).startswith(LEFT_OUT)
 )
-# Sources whose language has not been mended yet.
-NOT_YET = (
-    "controller/core/classify.py",
-    "controller/core/drain.py",
-    "controller/core/spare.py",
-    "controller/core/view/kernels.py",
-    "controller/core/view/view.py",
-    "controller/policies/gather/problem.py",
-    "controller/policies/gather/target.py",
-)
 SOURCES = sorted(
-    name
-    for folder in ("agent", "kvstore", "migration", "controller")
-    for path in (ROOT / folder).glob("**/*.py")
-    if not (name := path.relative_to(ROOT).as_posix()).startswith(NOT_YET)
+    path.relative_to(ROOT).as_posix()
+    for pattern in (
+        "agent/**/*.py",
+        "kvstore/**/*.py",
+        "migration/**/*.py",
+        "controller/**/*.py",
+        "migration/jvm/src/main/java/**/*.java",
+        "deploy/lab/workload/src/main/java/**/*.java",
+        "deploy/**/*.py",
+        "tests/**/*.py",
+    )
+    for path in ROOT.glob(pattern)
+    if path != Path(__file__)
 )
+# Here texts are also data, such as lines of logs and arguments.
+LABORATORY = ("deploy/", "tests/")
 # What people do, said of a machine; and what says nothing.
 IDIOMS = re.compile(
     r"\b(?:told|tells?|telling|lately|anew|besides?|meanwhile|in vain|so many|of late"
@@ -57,6 +60,23 @@ LINK = re.compile(r"\[([^\]]*)\]\([^()\s]+\)")
 # A block begins at an empty line, at an entry of a list and at a heading.
 BLOCK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.)\s)|\n(?=#)")
 END = re.compile(r"(?<=[.?!])[)*_]*\s+")
+
+# A comment, whose lines may stand below each other, or a literal.
+JAVA = re.compile(
+    r"/\*.*?\*/|//[^\n]*(?:\n[ \t]*//[^\n]*)*"
+    r"|\"\"\".*?\"\"\"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'",
+    re.DOTALL,
+)
+JAVA_MARGIN = re.compile(r"^[ \t]*(?:/\*\*?|\*/|\*|//)|\*/$", re.MULTILINE)
+JAVADOC_CODE = re.compile(r"\{@\w+\s[^{}]*\}")
+# The names and types of parameters.
+NUMPYDOC = re.compile(
+    r"^(?:Parameters|Attributes|Returns|Yields|Raises)\n-+\n.*$|^\w[\w, ]* : .*$", re.MULTILINE
+)
+JAVADOC_BLOCK = re.compile(r"</?[a-z]+>|^\s*@(?:param|return|throws)\b", re.MULTILINE)
+
+
+Texts: TypeAlias = Callable[[str], list[str]]
 
 
 def prose(text: str) -> str:
@@ -110,16 +130,44 @@ def literals(source: str) -> list[str]:
     return found
 
 
-def faults_of_source(source: str) -> list[str]:
+def docstrings(source: str) -> list[str]:
+    """List the docstrings of a source, without names and types of parameters."""
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    nodes = (node for node in ast.walk(ast.parse(source)) if isinstance(node, kinds))
+    return [NUMPYDOC.sub("\n", text) for node in nodes if (text := ast.get_docstring(node))]
+
+
+def texts_of_python(source: str) -> list[str]:
+    return comments(source) + literals(source)
+
+
+def prose_of_python(source: str) -> list[str]:
+    return comments(source) + docstrings(source)
+
+
+def texts_of_java(source: str) -> list[str]:
+    """List the comments and literals of a source; a paragraph or a tag of Javadoc is a block."""
+    found: list[str] = []
+    for part in JAVA.findall(source):
+        if part.startswith("/"):
+            text = JAVADOC_CODE.sub("CODE", JAVA_MARGIN.sub("", part))
+            found.append(JAVADOC_BLOCK.sub("\n\n", text))
+        else:
+            found.append(part.strip("\"'"))
+    return found
+
+
+def faults_of_source(source: str, texts: Texts = texts_of_python) -> list[str]:
     """List what is wrong with the language of a source."""
-    written = comments(source) + literals(source)
-    found = [one for text in written for one in idioms(text) + long_sentences(text)]
+    found = [one for text in texts(source) for one in idioms(text) + long_sentences(text)]
     return list(dict.fromkeys(found))
 
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_source_is_plain(name: str) -> None:
-    assert faults_of_source((ROOT / name).read_text()) == []
+    texts = prose_of_python if name.startswith(LABORATORY) else texts_of_python
+    texts = texts_of_java if name.endswith(".java") else texts
+    assert faults_of_source((ROOT / name).read_text(), texts) == []
 
 
 def test_an_idiom_in_a_source_is_found_but_in_names() -> None:
@@ -144,6 +192,57 @@ def test_an_idiom_in_a_source_is_found_but_in_names() -> None:
     assert faults_of_source(f"# {long}\n") == [long]
     assert faults_of_source(f'X = "{long}"\n') == [long]
     assert faults_of_source(f'X = f"{long[:-5]} {{x + y - z}}"\n') == [f"{long[:-5]} X"]
+
+
+def test_an_idiom_in_the_prose_of_a_laboratory_is_found_but_in_data() -> None:
+    source = '''def f(told):
+    """Tell it.
+
+    Parameters
+    ----------
+    told : list
+        What was said.
+    """
+    return "told"  # anew
+'''
+    assert faults_of_source(source, prose_of_python) == ["anew", "Tell", "said"]
+    long = "Every" + " word" * 25
+    assert faults_of_source(f'"""{long}"""\n', prose_of_python) == [long]
+    named = f'"""Short.\n\nReturns\n-------\nint\n    {long}\n"""\n'
+    assert faults_of_source(named, prose_of_python) == [long]
+
+
+def test_an_idiom_in_a_source_of_java_is_found_but_in_names() -> None:
+    source = """/**
+ * Tells it by
+ * itself to {@code said, too}.
+ *
+ * @param told lately
+ */
+void tell(String told) {
+    char quote = '"'; // It says so,
+    // to and
+    // fro.
+    log(said, "a \\"word\\" of late"); /* mostly */
+}
+"""
+    assert faults_of_source(source, texts_of_java) == [
+        "Tells",
+        "by itself",
+        "told",
+        "lately",
+        "says",
+        "to and fro",
+        "of late",
+        "mostly",
+    ]
+    long = "Every" + " word" * 25
+    assert faults_of_source(f"/** {long} */\n", texts_of_java) == [long]
+    assert faults_of_source(f"/**\n * Short.\n *\n * @return {long}\n */\n", texts_of_java) == [
+        long
+    ]
+    assert faults_of_source(f"// {long[:-5]}\n    // word\n", texts_of_java) == [long]
+    assert faults_of_source(f'throw new Error("{long}");\n', texts_of_java) == [long]
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -29,8 +29,8 @@ class KernelWorld(NamedTuple):
 
     `begin`, `peer` and `row` are as in `Pairs`; `movable`, `room`, `roomiest` and `taken` as in
     `View`, `demand` as in `Fit`. By row of the traffic: `tps`. By executor: its worker in `place`,
-    and what measured gains of its moves may be too high in `doubt`; it is taken off the scores of
-    `gather`, `best` and `open_pairs`. By worker: `node_of`.
+    and in `doubt` by how much measured gains of its moves may be too high. The scores of `gather`,
+    `best` and `open_pairs` are lower by `doubt`. By worker: `node_of`.
     """
 
     begin: Ints
@@ -150,7 +150,7 @@ def _clear(world: KernelWorld, scratch: _Scratch, with_peers: int) -> None:
 
 @compiled
 def may_move(world: KernelWorld, e: int, w: int) -> bool:
-    """Tell whether a move changes the worker, fits there, and is not between nodes that are taken.
+    """Check that a move changes the worker, fits there, and is not between nodes that are taken.
 
     Whether the executor is movable is not looked at.
     """
@@ -249,7 +249,7 @@ def gather(world: KernelWorld, executors: Ints) -> Table:
 
 @compiled
 def doubts(begin: Ints, row: Rows, var: Floats, times: float, movable: Marks) -> Floats:
-    """Compute some `times` the deviation of all that each movable executor says and hears."""
+    """Compute `times` the deviation of all that each movable executor sends and receives."""
     found = np.zeros(len(movable))
     for e in range(len(movable)):
         if movable[e]:
@@ -295,9 +295,9 @@ def best(world: KernelWorld, bound: Floats, first: int, above: float, slack: flo
 
     Executor by executor. Some that do not score more than `above` themselves may be missing.
 
-    No move of an executor scores more than its `bound`, shape (E,), which is lowered, in place, to
-    what is found for each executor that is looked at; one whose bound does not reach the best found
-    so far is skipped. The better the best move of the executor to look at `first`, the more others
+    No move of an executor scores more than its `bound`, shape (E,). The loop lowers it, in place,
+    to the score of each executor that it looks at. It skips an executor whose bound does not reach
+    the best so far. The better the best move of the executor to look at `first`, the more others
     are skipped. `slack` is how much below the best still counts as the best, not less than what
     scores are rounded to.
     """
@@ -330,9 +330,9 @@ def open_pairs(
 
     Each is the first move of the pair (executor, worker, ASC) and the score of both moves.
 
-    `bounds` is as `View.bounds`, shape (3, E): the first row is of the moves of `gather`, the
-    others of all within the node, and to others. `least` is what two moves have to gain more than
-    the better one of them.
+    `bounds` is as `View.bounds`, shape (3, E). The first row is of the moves of `gather`, the
+    second of all within the node, the third of all to other nodes. `least` is what two moves
+    have to gain more than the better one of them.
     """
     found = [(0, 0, 0.0, 0.0) for _ in range(0)]  # so that its type is known
     place, node_of, scratch = world.place, world.node_of, _scratch(world)

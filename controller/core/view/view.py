@@ -13,8 +13,8 @@ from controller.core.limits import Limits
 from controller.core.view import kernels
 from controller.core.view.pairs import Pairs
 
-# A move for traffic fills a worker up to this share of the upper threshold: a worker filled to the
-# brim would be relieved at the next jitter of its load, and filled again after that, for ever.
+# A move for traffic fills a worker up to this share of the upper threshold. A worker filled to the
+# threshold would be relieved at the next jitter of its load, and then filled again, for ever.
 FILL_FRAC = 0.95
 
 
@@ -143,7 +143,7 @@ class View:
         return np.flatnonzero(self.movable & (self.snapshot.place == worker))
 
     def why_not(self, executor: int, worker: int) -> str | None:
-        """Say why an executor that moves for traffic does not fit; None if it fits."""
+        """Give the reason why an executor that moves for traffic does not fit; None if it fits."""
         return self.fit.why_not(executor, worker, _limit(self.fit, FILL_FRAC))
 
     def fitting(self, moves: Moves, fill: float = FILL_FRAC) -> Moves:

@@ -22,14 +22,14 @@ TIE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class TargetOptions:
-    """The options of `gather` for targets, besides the limits."""
+    """The options of `gather` for targets; limits are apart."""
 
     gain_frac: float = setting("target.gain")  # δ, of what today's placement costs
     move_price_frac: float = setting("target.move.price")  # λ times E, of the same
     fill_frac: float = setting("target.fill")  # of the upper threshold
-    # Whether the way to a target may cost any more than to stay, on average over its placements;
-    # else by no more than its end gains. While loads jitter it may end anywhere: a worker gets hot,
-    # or an executor no longer fits.
+    # Whether the placements of a way may cost any more than today's, on average. If not, they may
+    # cost more by at most what the end of the way gains. While loads jitter a way may
+    # end anywhere: a worker gets hot, or an executor no longer fits.
     detours: bool = False
     effort: int = 1  # how many times as long annealing may take as it has to
 
@@ -37,8 +37,8 @@ class TargetOptions:
     def on_still_loads(self) -> "TargetOptions":
         """The options where loads stand still, as in a file.
 
-        Workers are filled up to the threshold, ways may cost more than to stay, and as nothing
-        makes a placement look better than it is, the best is worth a longer search.
+        Workers are filled up to the threshold, and ways may cost more than to stay. No noise makes
+        a placement look better than it is, so the best is worth a longer search.
         """
         return replace(self, fill_frac=1.0, detours=True, effort=STILL_EFFORT)
 
@@ -75,7 +75,7 @@ class Graph:
         return cls(first, pairs // count, pairs % count, tps)
 
     def row(self, executor: int) -> slice:
-        """Tell where an executor's peers are in `peers` and `tps`."""
+        """Give the range of an executor's peers in `peers` and `tps`."""
         return slice(int(self.first[executor]), int(self.first[executor + 1]))
 
     def cost_tps(self, distance: Distance, place: Ints) -> float:
@@ -148,8 +148,8 @@ class Problem:
     def excess(self, fit: Fit) -> float:
         """Add up what is used above the limits of the workers.
 
-        One that may get fuller by its noise counts as today unless its load differs by more, and it
-        is infinite if that were fuller by more.
+        A worker that may get fuller by its noise counts as today while its load differs by no more.
+        The excess is infinite if such a worker gets fuller by more.
         """
         stays_high = self.stays_high
         if not stays_high.any():

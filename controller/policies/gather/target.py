@@ -38,7 +38,7 @@ class TargetMemory:
             snapshot.executors,
             cluster.workers,
             *made_of(cluster, snapshot),
-            rates,  # of other pairs they would be others, too
+            rates,  # other pairs would have other rates
         )
         seen = self.seen if load == self.load else frozenset()
         return replace(self, load=load, seen=seen | {digest(snapshot.place)})
@@ -64,8 +64,8 @@ def target(
     way.
 
     On frozen traffic no placement comes back. Placements without a target under way fall strictly
-    by (excess of hot workers, weighted cost): a move of `greedy` lowers it, and so does a target
-    from where it is adopted to where it ends; a relief drops the target. Where a full worker gets
+    by (excess of hot workers, weighted cost). A move of `greedy` lowers it. So does a target from
+    where it is adopted to where it ends. A relief drops the target. Where a full worker gets
     fuller by the noise of its load, the excess counts as the same, and the cost falls. A way ends
     at the best placement on it, and one that would come through a placement already seen is not
     adopted. The first of two moves of `greedy` that gain together might lead into the middle of an
@@ -81,7 +81,7 @@ def target(
     decision = _follow(view, options, goal, adopts=False) if goal else None
     if decision is None:
         goal = propose()
-        # A search beside the cycle answers late: it has to be worth it now.
+        # A search runs outside of the cycle and answers late: its target must be worth it now.
         decision = _follow(view, options, goal, adopts=True) if goal else None
     if decision is None:
         decision = _unless_seen(disjoint(choose_greedy, view), cluster, snapshot, memory)
@@ -145,7 +145,7 @@ def _doubt_tps(view: View, problem: Problem, end: Ints) -> float:
 
 
 def _steps(problem: Problem, way: Route, most: int) -> tuple[tuple[Step, ...], bool]:
-    """Take up to `most` steps, no executor and no two nodes twice, or an exchange; say which."""
+    """Take up to `most` steps, no executor and no two nodes twice; or an exchange, and True."""
     fit = problem.fit
     taken: list[Step] = []
     used: set[tuple[int, int]] = set()

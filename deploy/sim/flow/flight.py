@@ -16,7 +16,7 @@ class Stage:
 
     rows: Ints  # (R,)
     flow: Floats  # (R,), tuples for one sentence
-    share: Floats  # (C, R), of the component's tuples; 0 in the columns of other components
+    share: Floats  # (C, R), of the component's tuples; 0 in the columns of other components.
     draws: Floats  # (C,), of the component for one sentence: its tuples, or 1 for all of them
 
 

@@ -77,7 +77,7 @@ class Meter:
             self._count_noise, self._cpu_noise = wrong[:-1], wrong[-1]
 
     def reborn(self, worker: int) -> None:
-        """Start a worker's totals anew, as its process does."""
+        """Start a worker's totals at zero, as its process does."""
         self.born[worker] += 1
         self._sent[worker], self._thread_s[worker], self._process_s[worker] = 0.0, 0.0, 0.0
 

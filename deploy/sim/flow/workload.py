@@ -52,7 +52,7 @@ class SimulatedTopology:
     links: tuple[Link, ...]
 
     def depth_of(self) -> dict[str, int]:
-        """Tell how far each component is from the spouts, by the longest way; ackers are last."""
+        """Compute each component's distance from the spouts, by the longest way; ackers last."""
         graph = nx.DiGraph((link.source, link.target) for link in self.data_links)
         graph.add_nodes_from(part.id for part in self.parts)
         layers = enumerate(nx.topological_generations(graph))

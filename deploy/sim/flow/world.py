@@ -1,6 +1,6 @@
 """What flows: tuples as a fluid through executors, processors and links, a step at a time.
 
-Every tuple carries its share of the sentence (or click) it came of, so that at any moment what was
+Every tuple carries its share of the sentence (or click) it came of. So at any moment what was
 emitted is done, queued or lost, to the last digit that floats have. The spouts count whole ones.
 """
 
@@ -38,8 +38,8 @@ class Hardware(Struct, frozen=True, forbid_unknown_fields=True):
     nodes: Count = 2
     workers: Count = 4
     cores: Annotated[float, Meta(ge=0.01, le=MOST)] = 4.0
-    # worker: each worker has an even share of its node's cores, and no more (004, equation 3);
-    # node: all executors of a node share them; all: those of all nodes, as in a lab where all nodes
+    # worker: each worker has an even share of its node's cores, and no more (004, equation 3).
+    # node: all executors of a node share them. all: those of all nodes, as in a lab where all nodes
     # are on one machine.
     shared_by: Literal["worker", "node", "all"] = "worker"
     link_tps: Unbounded = math.inf  # tuples per second from one node to another
@@ -105,7 +105,7 @@ class World:
         self._limit_tps = np.array([part.max_tps for part in self.parts])[self.component]
 
     def new_keys(self) -> None:
-        """Draw anew which executor gets which keys, and what they cost."""
+        """Draw again which executor gets which keys, and what they cost."""
         self._keys = {link: self._shares(link) for link in self.topology.links}
         base = np.empty(len(self.component))
         for c, part in enumerate(self.parts):
@@ -226,7 +226,7 @@ class World:
         self._held.append((self.now_s + self.feed.timeout_s, failed))
 
     def forget_lost(self) -> None:
-        """Let the spouts start anew: they know nothing of what was in flight."""
+        """Let the spouts start again: they know nothing of what was in flight."""
         self._held.clear()
 
     def move(self, executor: int, worker: int) -> None:
@@ -253,7 +253,7 @@ class World:
         self._arrived = np.maximum(left + self.queue, 0.0)
 
     def _want(self, dt_s: float) -> Floats:
-        """Tell what each spout would emit: what is due, as far as the window allows."""
+        """Compute what each spout would emit: what is due, as far as the window allows."""
         spouts = float(self.is_spout.sum())
         room = max(self.feed.pending * spouts - self.pending, 0.0)
         self.backlog += 0.0 if math.isinf(self.rate_tps) else self.rate_tps * dt_s
@@ -276,7 +276,7 @@ class World:
         return shared
 
     def _groups(self, dt_s: float) -> tuple[Ints, Floats]:
-        """Group executors that share processors, and say what each group has."""
+        """Group executors that share processors, and give what each group has."""
         node_s = self.hardware.cores * self.speed * dt_s
         if self.hardware.shared_by == "node":
             return self.node_of[self.place], node_s

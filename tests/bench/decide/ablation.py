@@ -94,7 +94,7 @@ def _patched(part: Part, folder: Path) -> Callable[[], tuple[ExitStack, Rule]]:
 
 
 def _other_annealing(part: Part, folder: Path) -> Callable[..., Any]:
-    """Load the annealing anew with other constants: the compiler takes them for fixed."""
+    """Load the annealing again with other constants: the compiler takes them for fixed."""
     text = Path(str(annealing.__file__)).read_text()
     for line, other in part.constants.items():
         assert text.count(line) == 1, f"anneal.py has no line {line}"

@@ -162,7 +162,7 @@ def _three_layers(sentences: Floats, words: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """A graph of groups whose members talk mostly among themselves.
+    """A graph of groups whose members send most tuples within their group.
 
     Attributes
     ----------

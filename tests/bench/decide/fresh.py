@@ -138,7 +138,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _above(row: dict[str, Any]) -> float:
-    """Tell how far above the best it ended; where the best is nothing, as a share of the start."""
+    """Compute how far above the best it ended; where the best is 0, as a share of the start."""
     return float((row["gather"] - row["best"]) / (row["best"] or row["start"] or 1.0))
 
 

@@ -22,7 +22,7 @@ def bench(
     *,
     sizes: Sequence[int] = SIZES,
 ) -> dict[str, Any]:
-    """Time each size's decisions, and follow `gather` in so many fresh worlds of each kind.
+    """Time each size's decisions, and follow `gather` in a number of fresh worlds of each kind.
 
     A world of size None has 8 to 40 executors; the file keeps worlds that are done.
     """

@@ -1,6 +1,6 @@
 """Times decisions and counts their memory.
 
-Times are of the processor, not of the clock, and are compared within one run only: what else the
+Times are of the processor, not of the clock, and are compared within one run only. What else the
 machine does makes all of them longer.
 """
 
@@ -41,9 +41,9 @@ COLD_ROUNDS = 30
 def speed(executors: int, repeats: int) -> dict[str, Any]:
     """Time what the controller does in a cycle for one topology in which nothing is to be gained.
 
-    Milliseconds of each step, each time with reports that have come since; some executors rest
-    from a move. Seconds of a search for a target, which runs beside the cycle. Memory of the
-    traffic, its index, and what a decision takes beside them.
+    Milliseconds of each step, each time with reports that have come since; some executors rest from
+    a move. Seconds of a search for a target, which runs outside the cycle. Memory of the traffic,
+    its index, and what a decision takes in addition.
     """
     cluster, snapshot = at_rest(executors)
     times = np.array(
@@ -87,7 +87,7 @@ def _cycle_times(
     unheard_s: dict[tuple[str, Slot], float] = {}
     resting = published.executors[:: len(published.executors) // 20 or 1]
     first = world.seen().topologies[0]
-    # Kept as in a live run at rest, where neither Storm nor a JVM has said anything new.
+    # Kept as in a live run at rest, where neither Storm nor a JVM has reported anything new.
     view = TopologyView(published, first.plan, first.acks)
     for number in range(cycles):
         world.advance(_window(snapshot, number))
@@ -155,7 +155,7 @@ def _window(snapshot: LoadSnapshot, number: int) -> Window:
 
 
 def _other_volumes(snapshot: LoadSnapshot, chosen: np.random.Generator) -> LoadSnapshot:
-    """Let the same executors say up to a tenth more or less, as from one cycle to the next."""
+    """Let the same executors send up to a tenth more or less, as from one cycle to the next."""
     traffic = snapshot.traffic
     tps = traffic.tps * chosen.uniform(0.9, 1.1, len(traffic.tps))
     return replace(snapshot, traffic=replace(traffic, tps=tps))

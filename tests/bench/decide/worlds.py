@@ -40,7 +40,7 @@ class Kind:
 
     @property
     def name(self) -> str:
-        """Say it in a few words."""
+        """Describe it in a few words."""
         words = (
             str(self.executors or "small"),
             "tight" if self.used_frac == TIGHT else "roomy",

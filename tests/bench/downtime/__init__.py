@@ -1,7 +1,7 @@
 """Measures what a change of placement costs a topology, side by side with Storm's own ways.
 
-The experiment is that of N-Storm (004, section 5.2): at a fixed interval some executors, chosen
-at random, go to other workers, and the seconds count in which fewer tuples are acked than usual.
+The experiment is that of N-Storm (004, section 5.2). At a fixed interval some executors, chosen at
+random, go to other workers. The seconds count in which fewer tuples are acked than usual.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class System:
 
     @property
     def name(self) -> str:
-        """Tells it from the others."""
+        """Distinguishes it from the others."""
         lazy = "" if self.lazy_kill else " without lazy kill"
         return f"{self.way}{lazy}, M = {self.together}" if self.way is Way.MOVE else self.way.value
 
@@ -61,7 +61,7 @@ class Asked:
     rate_tps : float or None
         Sentences per second of the steady load; None for 60 % of what was measured at saturation.
     others : bool
-        Whether Storm's ways and nstorm without lazy kill take their turn, too.
+        Whether Storm's ways and nstorm without lazy kill also take their turn.
     own_cores : float or None
         What each node has; None where all share the machine's.
     """
@@ -77,7 +77,7 @@ class Asked:
     own_cores: float | None = None
 
     def systems(self, number: int) -> list[System]:
-        """Give the systems in the order of a round: to and fro, so that none is always late."""
+        """Give the systems in the order of a round: back and forth, so that none is always late."""
         ours = [System(Way.MOVE, together) for together in self.together]
         stock = [System(way) for way in (Way.REBALANCE, Way.REBALANCE_NOW, Way.RESTART)]
         others = [*stock, NO_LAZY_KILL] if self.others else []
@@ -104,7 +104,7 @@ class Round:
     latency : list of (int, int)
         Acks by latency bucket, see `deploy.lab.ledger.latency_ms`.
     emitted, failed, lost, double_acked : int
-        Sentences; those whose fate was not told within two message timeouts are lost, and
+        Sentences; those whose fate was not known within two message timeouts are lost, and
         those whose spout died.
     restarts : int
         Workers that were started.

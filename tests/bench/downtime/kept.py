@@ -18,7 +18,7 @@ class Kept(frame.Kept):
         self.rounds = [Round(**row) for row in self.rows if "steady_tps" not in row]
 
     def has(self, load: str, number: int, system: str) -> bool:
-        """Tell whether a round is finished."""
+        """Check whether a round is finished."""
         return (load, number, system) in {(r.load, r.number, r.system) for r in self.rounds}
 
     def add(self, finished: Round) -> None:

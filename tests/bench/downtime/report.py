@@ -1,4 +1,4 @@
-"""Says what the rounds have shown, beside the figures of the paper."""
+"""Reports what the rounds have shown, next to the figures of the paper."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -184,7 +184,7 @@ def _goals(systems: Mapping[str, Shown]) -> list[dict[str, Any]]:
 
 
 def as_tables(found: dict[str, Any]) -> Iterator[Table]:
-    """Make tables of each load: the figures, the paper's beside ours, the goals."""
+    """Make tables of each load: the figures, the paper's next to ours, the goals."""
     for load, row in found["loads"].items():
         systems = row["systems"]
         normal = f"normal are {row['normal_tps']:.0f} sentences/s"

@@ -107,7 +107,7 @@ def _line(finished: Round) -> str:
 def fed(lab: Lab, load: Load, rate_tps: float) -> Iterator[None]:
     """Let the topology run, warm, inside the block."""
     shape = {f"workload.{component}s": count for component, count in BOLTS.items()}
-    # The optimising compiler works for minutes, anew in each worker that is restarted.
+    # The optimising compiler works for minutes, again in each worker that is restarted.
     compiler = {"topology.worker.childopts": "-XX:TieredStopAtLevel=1"}
     lab.submit(TOPOLOGY, {**CONF[load], **shape, **compiler}, rate_tps)
     lab.wait_ready(TOPOLOGY)
@@ -247,7 +247,7 @@ class Rounds:
             return Redeployment(began_s, targets, workers, frozenset(), tuple(paths))
         self._give({**placement.slot_of, **targets}, running=system.way is Way.RESTART)
         if system.way is Way.REBALANCE:
-            # What Storm waits if no one says how long.
+            # What Storm waits if no time is given.
             self._lab.rebalance(TOPOLOGY, wait_secs=round(message_timeout_s(self._lab)))
         elif system.way is Way.REBALANCE_NOW:
             self._lab.rebalance(TOPOLOGY, wait_secs=0)
@@ -255,7 +255,7 @@ class Rounds:
         return Redeployment(began_s, targets, workers, frozenset(map(str, ends)), ())
 
     def _landed(self, operator: Operator, redeployment: Redeployment) -> bool:
-        """Tell whether all of a redeployment has ended, so that another may begin."""
+        """Check whether all of a redeployment has ended, so that another may begin."""
         now = self._lab.worker_pids()
         return (
             all(
@@ -268,7 +268,7 @@ class Rounds:
         )
 
     def _give(self, slot_of: Mapping[ExecutorId, Slot], *, running: bool) -> None:
-        """Tell the scheduler in Nimbus where executors are to be; it reads the file whole."""
+        """Write for the scheduler in Nimbus where executors are to be; it reads the file whole."""
         given = {str(executor): str(slot) for executor, slot in slot_of.items()}
         self._given.parent.mkdir(exist_ok=True)
         draft = self._given.with_suffix(".partial")
@@ -308,8 +308,8 @@ def redeploy(
     Returns
     -------
     dict of ExecutorId to Slot
-        Targets. Each goes from one of the fullest workers to one of the emptiest; fewer than
-        `together` where fewer are free, or where a worker would keep none.
+        Targets. Each goes from one of the fullest workers to one of the emptiest. They are fewer
+        than `together` where fewer are free, or where a worker would keep none.
     """
     held = Counter(slot_of.values())
     targets: dict[ExecutorId, Slot] = {}

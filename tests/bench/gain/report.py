@@ -1,4 +1,4 @@
-"""Says what finished rounds have shown."""
+"""Reports what finished rounds have shown."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -60,14 +60,14 @@ class Rounds(frame.Kept):
         return [Pair(Figures(**pair["a"]), Figures(**pair["b"])) for pair in found]
 
     def lack_pairs(self, case: str, policy: str, most: int) -> bool:
-        """Tell whether rounds are still to be taken, `most` in all."""
+        """Check whether rounds are still to be taken, `most` in all."""
         target, pairs = self.target(case, policy), self.pairs(case, policy)
         if target is None:
             return True
         return target.new != target.storm and len(pairs) < most and not known(pairs)
 
     def lack_cycles(self, case: str, policy: str) -> bool:
-        """Tell whether the way to the placement is still to be measured."""
+        """Check whether the way to the placement is still to be measured."""
         target = self.target(case, policy)
         return target is None or (bool(target.steps) and not self.cycles(case, policy))
 

@@ -24,7 +24,7 @@ from tests.bench.gain.rounds import Rounds, Target, named, names_of, unnamed
 # Those that need no profile of the components: single moves, then one-shot ones.
 POLICIES = ("otd", "gather", "aniello-online", "aniello-offline", "lf")
 TOPOLOGY = "gain"
-# A switch is a round's only cost that says nothing: let it take seconds.
+# A switch is a round's only cost that measures nothing: let it take seconds.
 CONF = {"nstorm.max.moves.per.cycle": 8, "nstorm.journal.dir": "off"}
 WARM_UP_S = 40.0
 LOOK_S = 12.0
@@ -45,13 +45,13 @@ class AskedGain:
     rounds : int
         The most pairs of each policy.
     cycles : bool
-        Whether to measure after each move on the way, too.
+        Whether to measure also after each move on the way.
     trimmed : bool
         As of `plan_lab`.
     own_cores : float or None
-        Cores of each node, as on a cluster: then a worker's capacity is what nstorm takes by
-        default, and policies look at the load at which they are measured. None: nodes share all
-        cores, a worker has half of the machine, and policies look at `FED_FRAC` of that load.
+        Cores of each node, as on a cluster. Then a worker's capacity is nstorm's default, and
+        policies look at the load at which they are measured. None: nodes share all cores, a worker
+        has half of the machine, and policies look at `FED_FRAC` of that load.
     """
 
     policies: Sequence[str]
@@ -80,7 +80,7 @@ class _Bench:
         self._tell = tell
         self.storms = operator.placement().slot_of
         self.names = names_of(self.storms)
-        # Slots that were never without executors; the workers of others end and begin anew.
+        # Slots that were never without executors; the workers of others end and start again.
         self.kept = {str(slot) for slot in self.storms.values()}
         self._fed_tps = 0.0
 
@@ -93,7 +93,7 @@ class _Bench:
             raise LabError("nothing was acked: see the logs of the workers")
 
     def look(self) -> tuple[Cluster, LoadSnapshot]:
-        """See Storm's placement as the policies do; `AskedGain` says at which load."""
+        """See Storm's placement as the policies do; `AskedGain` has the load."""
         as_on_a_cluster = self._own_cores is not None
         self._ledger.set_rate(SATURATE if as_on_a_cluster else self._fed_tps)
         time.sleep(FALL_S)
@@ -157,7 +157,7 @@ class _Bench:
 
 
 def set_up(*, trim: bool, own_cores: float | None) -> dict[str, Any]:
-    """Tell what rounds have to have in common to be compared."""
+    """Give what rounds have to have in common to be compared."""
     return {
         "trimmed": trim,
         "own_cores": own_cores,
@@ -170,7 +170,7 @@ def set_up(*, trim: bool, own_cores: float | None) -> dict[str, Any]:
 
 
 def is_finished(cases: Iterable[str], asked: AskedGain, rounds: Rounds) -> bool:
-    """Tell whether there is nothing left to measure."""
+    """Check whether there is nothing left to measure."""
     return not any(
         _lacks(name, policy, asked, rounds) for name in cases for policy in asked.policies
     )

@@ -40,7 +40,7 @@ class _Bytes:
         self._seen = world.seen()
 
     def prepare(self) -> None:
-        """Encode what the others would have written meanwhile; not the time of the controller."""
+        """Encode what the others would have written by then; not the time of the controller."""
         self._seen = self._world.seen()
         (view,) = self._seen.topologies
         messages: list[Message] = [view.publication, *view.acks, *self._seen.loads]
@@ -78,9 +78,9 @@ def cost(executors: int, ticks: int, folder: Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        Milliseconds, medians over the ticks: of a cycle with reading its messages, of what the
-        journal takes of it on the loop's thread and on its own (without compression), of the
-        beginning of a segment; of a tick decided again by the whole loop, read as arrays, and
+        Milliseconds, medians over the ticks. Of a cycle with reading its messages. Of what the
+        journal takes of it on the loop's thread and on its own (without compression), and of the
+        beginning of a segment. Of a tick decided again by the whole loop, read as arrays, and
         decided by the array replay. Also bytes of a record, and the journal's share of a cycle.
     """
     world, window = WindowWorld(publication(executors)), windows(executors)

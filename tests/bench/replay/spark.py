@@ -151,7 +151,7 @@ def alone(wave: Wave, trials: Sequence[Trial], done: Callable[[int], None]) -> I
     trials : sequence of Trial
         What to run.
     done : callable
-        Told how many are done.
+        Gets how many are done.
 
     Yields
     ------

@@ -56,7 +56,7 @@ class Wire(asyncio.Protocol):
     root : str
         The node that all paths are under.
     on_event : callable
-        Told the path of each watch that fires.
+        Gets the path of each watch that fires.
     """
 
     def __init__(self, root: str, on_event: Callable[[str], None], count: Count) -> None:

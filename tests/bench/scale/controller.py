@@ -1,4 +1,4 @@
-"""Runs the real controller and tells what each of its cycles has cost.
+"""Runs the real controller and reports what each of its cycles has cost.
 
 ``python -m tests.bench.scale.controller``, started by `run`.
 """

@@ -53,7 +53,7 @@ from tests.bench.scale.cluster import (
 ROOT = "/storm"
 LOAD_S, SYNC_S = load_s({}), DEFAULT["agent.sync.secs"]
 SIGN_OF_LIFE_S = 4.5
-# From an agent's commit until its workers have applied the plan and said so.
+# From an agent's commit until its workers have applied the plan and reported it.
 JVM_S = 0.03
 # From a plan in STOP to Storm's new assignment, and until a worker has read that in SETTLE.
 ABSORB_S, REFRESH_S = 0.3, 1.0
@@ -65,7 +65,7 @@ PID = 4711
 # What the hooks name of a worker's pairs.
 ALL_NAMED, STANDS_OUT = 100, 1.5
 
-# What the two ends of a move say in each phase.
+# What the two ends of a move report in each phase.
 _SOURCE = {
     Phase.PREPARE: EntryState.READY,
     Phase.SWITCH: EntryState.ROUTED,
@@ -103,7 +103,7 @@ class Worker:
         return tuple(ExecutorId(task, task) for task in sorted(self.came_s))
 
     def ack(self, plan: Plan | None, places: dict[int, Slot], time_ms: int) -> WorkerAck:
-        """Say how far it has come."""
+        """Report how far it has come."""
         topology = self.topology
         component, kind = topology.component_of, topology.kind_of
         pinned = [
@@ -138,7 +138,7 @@ class Worker:
         return EntryState.NONE if entry.phase is Phase.PREPARE else EntryState.ROUTED
 
     def load(self, now_s: float, began_s: float) -> WorkerLoad:
-        """Say what it has measured."""
+        """Report what it has measured."""
         since_s = now_s - began_s
         spent_ns = {
             task: int(1e9 * CORES_AN_EXECUTOR * (now_s - came_s))
@@ -257,7 +257,7 @@ class Agent:
         self._watched: set[str] = set()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work until told to stop, at a pace of its own."""
+        """Work until asked to stop, at a pace of its own."""
         world = self.world
         loop, number = asyncio.get_running_loop(), world.paper.nodes.index(self.name)
         await asyncio.sleep(random.uniform(0, LOAD_S))
@@ -369,7 +369,7 @@ class Nimbus:
         self.wire: Wire = cast(Wire, None)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work until told to stop."""
+        """Work until asked to stop."""
         world = self._world
         self.wire = await connected(world.address, ROOT, self._changed, world.count)
         loop, said_s = asyncio.get_running_loop(), 0.0
@@ -433,7 +433,7 @@ class Nimbus:
         return wire.packed(wire.encode(of.publication(self._world.places[topology])))
 
     def report(self) -> NimbusReport:
-        """Make the sign of life."""
+        """Make the report of Nimbus."""
         said = []
         for topology in self._world.paper.topologies:
             plan = self._plans.get(topology.id)
@@ -461,7 +461,7 @@ def make_nodes(hosts: str, world: World, nimbus: Nimbus) -> None:
 
 
 async def _told(world: World, stop: asyncio.Event) -> None:
-    """Tell the parent what was counted, line by line."""
+    """Report to the parent what was counted, line by line."""
     while not stop.is_set():
         count, world_plan_ms = world.count, world.plan_ms
         world.plan_ms = []

@@ -54,7 +54,7 @@ class Jvms:
 
     Notes
     -----
-    They say that they are this process, which lives.
+    They report this process, which lives, as theirs.
     """
 
     def __init__(self, store_dir: Path) -> None:
@@ -77,7 +77,7 @@ class Jvms:
         return self._envs[-1]
 
     def say_acks(self) -> None:
-        """Say that all are alive and have read no plan."""
+        """Report that all are alive and have read no plan."""
         now_ms = int(time.time() * 1000)
         common = ("0.2.0", wire.SPEAKS, now_ms)
         for slot, env, executors in zip(self.slots, self._workers, self._executors, strict=True):
@@ -91,7 +91,7 @@ class Jvms:
         self._supervisor.put(wire.ACK_KEY, pack(now_ms, wire.encode(said)))
 
     def say_loads(self) -> None:
-        """Say what was measured."""
+        """Report what was measured."""
         now_s = time.time()
         now_ms, since_s = int(now_s * 1000), now_s - self._began_s
         for worker, (slot, env) in enumerate(zip(self.slots, self._workers, strict=True)):

@@ -51,7 +51,7 @@ class Asked:
     profiles : Path or None
         Where to put profiles of controller and agent; measuring is slower then.
     agent : bool
-        Whether to measure an agent, too.
+        Whether to measure also an agent.
     fan_out : int
         As for `paper_cluster`.
     """
@@ -72,7 +72,7 @@ def bench(asked: Asked, tell: Callable[[str], None]) -> dict[str, Any]:
     asked : Asked
         What to measure.
     tell : callable
-        Told what comes next.
+        Gets what comes next.
 
     Returns
     -------
@@ -122,11 +122,11 @@ class Reporter:
             self.lines.append(json.loads(line))
 
     def within(self, from_s: float, to_s: float) -> list[dict[str, Any]]:
-        """Give what it told in some seconds of the monotonic clock."""
+        """Give what it reported in some seconds of the monotonic clock."""
         return [line for line in list(self.lines) if from_s <= line["at_s"] <= to_s]
 
     def wait(self, done: Callable[[], bool], what: str, limit_s: float = START_LIMIT_S) -> None:
-        """Wait for something that it tells.
+        """Wait for something that it reports.
 
         Raises
         ------
@@ -141,7 +141,7 @@ class Reporter:
             time.sleep(0.1)
 
     def alive(self) -> bool:
-        """Tell whether it goes on; raise LabError with its last lines if it does not."""
+        """Check whether it goes on; raise LabError with its last lines if it does not."""
         if self.process.poll() is not None:
             raise LabError(f"it has ended; last lines:\n{self.log.read_text()[-2000:]}")
         return True
@@ -164,7 +164,7 @@ class Reporter:
 
 @contextmanager
 def reporting(module: str, *arguments: str, log: Path, profile: Path | None) -> Iterator[Reporter]:
-    """Run one of the modules beside this one until the end of the block."""
+    """Run one of the modules next to this one until the end of the block."""
     profiled = [] if profile is None else ["-m", "cProfile", "-o", str(profile)]
     command = [sys.executable, *profiled, "-m", f"tests.bench.scale.{module}", *arguments]
     with log.open("w") as sink:
@@ -240,7 +240,7 @@ def measure_cluster(nodes: int, asked: Asked, tell: Callable[[str], None]) -> di
 
 
 def _measures(leader: Reporter) -> bool:
-    """Tell whether the last two cycles had figures of every worker."""
+    """Check whether the last two cycles had figures of every worker."""
     outcomes = [set(line["outcomes"]) for line in leader.lines[-2:]]
     unready = {"STALE_METRICS", "STAND_BACK", "NOT_LEADER"}
     return len(outcomes) == 2 and not any(one & unready for one in outcomes)

@@ -315,7 +315,7 @@ def contents() -> dict[str, bytes]:
     """Return what each golden file has to hold."""
     files = {f"{name}.json": encode(message) for name, message in MESSAGES.items()}
     files |= {f"{name}.bin": data for name, data in ENVELOPES.items()}
-    # The very deep nest would make the file unreadable: a reader repeats what `times` says.
+    # The very deep nest would make the file unreadable: a reader repeats it `times` times.
     refused = [_folded(case) for case in REFUSED]
     files["refused.json"] = (json.dumps(refused, indent=1, ensure_ascii=False) + "\n").encode()
     files["read.json"] = (json.dumps(READ, indent=1, ensure_ascii=False) + "\n").encode()

@@ -22,10 +22,10 @@ runs:
   storm: {{system: none}}
   otd: {{system: n-storm, delays: {{supervisor_s: 3, worker_s: 1, kill_s: 2}}}}
 """
-# What a word's bolt costs, and how that changes, is not in the text: a third of an executor's mean
-# more or less, drawn anew each 100 s.
+# What the bolt of words costs, and how that changes, is not in the text. Taken is a third of an
+# executor's mean more or less, drawn again each 100 s.
 COMPUTE = "split_us: 300, count_us: 2, uneven: 0.35"
-# More uneven, so that it starts where the paper did, with some of so many draws.
+# More uneven, so that it starts where the paper did, with some of these draws.
 UNEVEN = "{name: wordcount, split_us: 300, count_us: 2, uneven: 0.6}"
 DRAWS = 200
 START_FRAC, NEAR_FRAC = 0.51, 0.01
@@ -41,7 +41,7 @@ Measure = Callable[[dict[str, SimulationResult]], float]
 
 
 def compare(paper: Paper) -> None:
-    """Add what the simulator gives, beside what the paper measured."""
+    """Add what the simulator gives, next to what the paper measured."""
     _compute(paper)
     _communication(paper)
     _one_node(paper)
@@ -82,13 +82,13 @@ def _last_move_s(one: dict[str, SimulationResult]) -> float:
 
 
 def _coolest_of_fuller_node(one: dict[str, SimulationResult]) -> float:
-    """Tell the CPU, from 290 s on, of the least busy worker of the busier of two nodes."""
+    """Give the CPU, from 290 s on, of the least busy worker of the busier of two nodes."""
     workers = one["otd"].cpu_frac[290:].mean(axis=0)
     return float(max(np.split(workers, 2), key=np.sum).min())
 
 
 def _fullest_link(one: dict[str, SimulationResult]) -> float:
-    """Tell how much more than the mean the fullest link between two nodes has at the end."""
+    """Give how much more than the mean the fullest link between two nodes has at the end."""
     last = next(report.picture for report in reversed(one["otd"].reports) if report.picture)
     traffic, node = last.snapshot.traffic, last.cluster.node_of[last.snapshot.place]
     count = len(last.cluster.nodes)
@@ -139,7 +139,7 @@ def _compute(paper: Paper) -> None:
     note = "arithmetic on the paper's own figures: moves would have to make a sentence dearer"
     what = "CPU of a sentence by the printed 51 to 77 % and +14 %: times"
     paper.row(where, what, None, 0.77 / 0.51 / 1.14, note=note)
-    # All of bolt 2, which costs next to nothing, beside the half of bolt 1 that a full node holds.
+    # All of bolt 2, which costs next to nothing, and the half of bolt 1 that a full node holds.
     what = "least inter-node ratio at 75 % of all CPU, each word to any of bolt 2, nodes full"
     note = "arithmetic: a third of bolt 1 is on the other node, and 10 of 11 tuples are its words"
     paper.row(where, what, None, (1.5 - 1) / 1.5 * 10 / 11, note=note)
@@ -314,7 +314,7 @@ def _scaled(kind: str, nodes: int) -> str:
 
 
 def _figure(paper: Paper, figure: str, kind: str, by_nodes: dict[int, Runs]) -> None:
-    """Add a figure's three parts, and what the text says of them."""
+    """Add a figure's three parts, and what the text has on them."""
     means: dict[str, list[tuple[float, float]]] = {}
     for part, series in (("a", "throughput_tps"), ("b", "cpu_frac"), ("c", "inter_node_frac")):
         for nodes, runs in by_nodes.items():

@@ -18,12 +18,12 @@ from deploy.sim.scenario import Redeploy, RunSetting, Scenario, parse
 from tests.papers.table import Chart, Line, Paper
 
 FOLDER = Path(__file__).parents[2] / "golden" / "scenarios"
-# Section 5.2: executors in one redeploy, and the two cycles; the inner pairs are inferred from
-# TS = 3 TW, the text prints the first and the last alone.
+# Section 5.2: executors in one redeploy, and the two cycles. The inner pairs are inferred from TS =
+# 3 TW, the text prints the first and the last alone.
 TOGETHER = (2, 4, 8, 16)
 CYCLES_S = ((10.0, 3.0), (3.0, 1.0), (1.0, 1 / 3), (0.3, 0.1))
 LAZY_KILL_S = 2.0
-# A restart of Storm*, beside the 10 s of the text.
+# A restart of Storm*, against the 10 s of the text.
 STAR_RESTART_S = 16.0
 # Which words go where, which executors move and when nodes look differ by seed.
 SEEDS = (1, 2, 3, 4, 5)
@@ -33,8 +33,9 @@ DRAWS = 200
 NODE_OF = np.repeat(np.arange(2), 4).tolist()
 HARDWARE = "simulated, with another machine's speeds"
 
-# Seconds of ten redeployments at so much per cent of degradation, on the lab with links of 20
-# Mbit/s: ten times those of one, or of two, in a round of 20 s (docs/measurements/redeployment.md).
+# Seconds of ten redeployments at a per cent of degradation, on the lab with links of 20 Mbit/s.
+# They are ten times those of one, or of two, in a round of 20 s
+# (docs/measurements/redeployment.md).
 LAB_S: Mapping[tuple[str, int], float | str] = {
     ("storm", 60): "> 140",  # the round's end cut it off
     ("storm", 100): "> 130",
@@ -52,7 +53,7 @@ Settings = Mapping[str, RunSetting]
 
 
 def compare(paper: Paper) -> None:
-    """Add what the simulator gives, beside what the paper measured.
+    """Add what the simulator gives, next to what the paper measured.
 
     Parameters
     ----------
@@ -153,7 +154,7 @@ def _full_window_s(paper: Paper, usual_tps: float, pending: float) -> None:
     """Compute for how long an executor is nowhere beyond what the window of sentences hides.
 
     A sentence needs a given executor of bolt 1 once in 12, and one of bolt 2 for at least one of
-    its ten words; the spouts go on until the sentences that wait for it fill the window.
+    its ten words. The spouts go on until the sentences that wait for it fill the window.
     """
     share = np.array([1 / 12] * 12 + [1 - (1 - 1 / 24) ** 10] * 24)
     hidden_s = pending / usual_tps / share
@@ -177,7 +178,7 @@ def _full_window_s(paper: Paper, usual_tps: float, pending: float) -> None:
 def _gap_s(
     shifts: list[SimulatedMove], delays: Delays, node_of: list[int], polls: np.random.Generator
 ) -> float:
-    """Tell for how long at least one of the moved executors runs nowhere, by the model."""
+    """Compute for how long at least one of the moved executors runs nowhere, by the model."""
     made = changes(System.N_STORM, shifts, 0.0, delays=delays, node_of=node_of, random=polls)
     stops = {change.who: change.at_s for change in made if change.act is Act.STOP}
     starts = {change.who: change.at_s for change in made if change.act is Act.RUN}
@@ -234,7 +235,7 @@ def _longest_stop_s(result: SimulationResult) -> float:
 
 
 def _gain(one_down_s: float, other_down_s: float) -> float:
-    """Tell by how many per cent a run of 600 s has more, if seconds of degradation give nothing."""
+    """Give by how many per cent a run of 600 s has more, if seconds of degradation give nothing."""
     return 100 * ((600 - one_down_s) / (600 - other_down_s) - 1)
 
 

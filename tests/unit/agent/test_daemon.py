@@ -1,4 +1,4 @@
-"""The agent's loop: what ends it, what it survives, and what it says of that."""
+"""The agent's loop: what ends it, what it survives, and what it logs of that."""
 
 import threading
 from collections.abc import Callable

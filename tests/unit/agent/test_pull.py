@@ -199,7 +199,7 @@ def test_what_this_version_does_not_know_reaches_the_jvms(node: Node) -> None:
 
 
 def test_a_plan_of_a_new_leader_is_read_though_its_epoch_was_not_seen_yet(node: Node) -> None:
-    """The watch of the epoch may be told after the plan has come."""
+    """The watch of the epoch may fire after the plan has come."""
     node.zookeeper.epoch = 4
     new = Plan("c1", 4, 26, "wc-1")
     node.zookeeper.data[plan_path("wc-1")] = encode(new)

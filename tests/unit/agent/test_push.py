@@ -106,7 +106,7 @@ def test_acks_are_published_when_they_change(pusher: Pusher, recorder: Recorder)
     assert recorder.take() == ["/nstorm/acks/s1"]
     for now_s in (1.9, 4.5, 9.0, 13.0):
         pusher.push(changed, "s1", "adopted", now_s)
-    # The load says that the node is alive.
+    # The load shows that the node is alive.
     assert set(recorder.take()) == {"/nstorm/load/s1"}
 
 
@@ -213,7 +213,7 @@ def test_a_node_whose_acks_are_too_large_is_silent(pusher: Pusher, recorder: Rec
     with capture_logs() as logs:
         for now_s in (0.0, 2.0):
             pusher.push(replace(SAMPLES, workers=(crowd,)), "s1", "c", now_s)
-    # A load would say that the acks of before still hold.
+    # A load would mean that the acks of before still hold.
     assert recorder.take() == []
     assert [entry["event"] for entry in logs] == ["acks_too_large"]
 

@@ -1,4 +1,4 @@
-"""What the agent tells Prometheus."""
+"""What the agent exports to Prometheus."""
 
 from agent.daemon import Shown
 from agent.samples import Samples

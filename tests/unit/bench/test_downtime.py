@@ -1,4 +1,4 @@
-"""Who is redeployed, what is kept of an interrupted run, and what rounds say."""
+"""Who is redeployed, what is kept of an interrupted run, and what rounds show."""
 
 import random
 from collections import Counter

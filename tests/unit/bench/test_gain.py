@@ -141,7 +141,7 @@ def test_the_report_says_what_each_policy_gains(tmp_path: Path) -> None:
 def test_the_cases_can_be_had() -> None:
     for case in CASES.values():
         conf, given = configure(case.workload, case.conf), dict(case.conf)
-        # What a case declares stands beside what its workload does.
+        # What a case declares stands next to what its workload does.
         assert conf.pop("nstorm.move").items() >= given.pop("nstorm.move", {}).items()
         assert conf.items() >= given.items()
         assert parse_rate(case.link)

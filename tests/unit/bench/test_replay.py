@@ -1,4 +1,4 @@
-"""The benchmark of replays measures what it says, at sizes that take no time."""
+"""The benchmark of replays measures what it claims, at sizes that take no time."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a JVM says about itself, and who travels."""
+"""What a JVM reports about itself, and who travels."""
 
 from collections import Counter
 

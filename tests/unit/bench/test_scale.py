@@ -1,4 +1,4 @@
-"""The generated cluster is of the size that it says, and its messages are what agents write."""
+"""The generated cluster is of the stated size, and its messages are what agents write."""
 
 import time
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What the tries of tests/chaos say of a cluster, without one."""
+"""What the tries of tests/chaos conclude about a cluster, without one."""
 
 from collections import Counter
 

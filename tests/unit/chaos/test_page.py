@@ -1,4 +1,4 @@
-"""The page of the faults is what the results say, and says what was not run."""
+"""The page of the faults has what the results have, and names what was not run."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a stand says of the time until all is whole."""
+"""What a stand reports of the time until all is whole."""
 
 import time
 from unittest.mock import Mock

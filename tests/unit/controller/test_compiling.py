@@ -1,4 +1,4 @@
-"""A controller decides at once, and compiled once a process beside it has compiled."""
+"""A controller decides at once, and compiled once another process has compiled."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""When a policy opens a free slot, and what it says where slots are free and none is opened."""
+"""When a policy opens a free slot, and its reason where slots are free and none is opened."""
 
 import pytest
 
@@ -22,7 +22,7 @@ FULL = replace(AUTO, limits=Limits(high_frac=0.15, low_frac=0.1))
 
 
 def searched(seen: CycleInput) -> CycleInput:
-    """Let a search have ended in vain."""
+    """Let a search have ended without a find."""
     return replace(seen, answers=tuple((view.id, Answer(None)) for view in seen.topologies))
 
 
@@ -112,8 +112,8 @@ def test_a_move_holds_up_no_slot_but_where_its_worker_is_too_full_or_new() -> No
     some = replace(AUTO, limits=Limits(high_frac=0.25))
     world = World(places={1: A1, 2: A1, 3: A1, 4: B2, 5: B2}, free=FREE)
     assert [move.target for move in after_a_rest(world, some, 5).moves] == ["c:1"]
-    assert "an executor of a:1 moved lately" in after_a_rest(world, some, 3).reason
-    assert "all executors of b:2 moved lately" in after_a_rest(world, some, 4, 5).reason
+    assert "an executor of a:1 moved recently" in after_a_rest(world, some, 3).reason
+    assert "all executors of b:2 moved recently" in after_a_rest(world, some, 4, 5).reason
 
 
 def test_a_plan_that_was_not_written_holds_up_no_slot() -> None:

@@ -1,4 +1,4 @@
-"""The pure parts of the demo: when to stop, which seconds count, what the report says."""
+"""The pure parts of the demo: when to stop, which seconds count, what the report has."""
 
 import json
 import os

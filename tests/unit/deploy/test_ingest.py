@@ -87,7 +87,7 @@ def test_who_is_taken_for_a_spout_is_said(tmp_path: Path) -> None:
     assert spouts(ingest(files(tmp_path, edges=EDGES), tmp_path / "out", "t")) == "1"
     acked = EDGES + "1000,3,1,250\n"  # as from an acker
     assert spouts(ingest(files(tmp_path, edges=acked), tmp_path / "acked", "t")) == "none"
-    # Where the table says it of some, only the others are guessed.
+    # Where the table has it for some, only the others are guessed.
     places = PLACES.replace(",lines,spout,", ",lines,,")
     tables = files(tmp_path, edges=EDGES, places=places)
     assert spouts(ingest(tables, tmp_path / "some", "t")) == "lines"

@@ -182,7 +182,7 @@ def test_without_root_all_is_on_loopback(
     planned, cannot_show = plan_network(tmp_path, 2, 0, 0.7, "20mbit")
     assert planned is None
     assert cannot_show == ["not root: all nodes share this machine's loopback, its links and cores"]
-    with pytest.raises(LabError, match="not a rate"):  # refused here, too
+    with pytest.raises(LabError, match="not a rate"):  # also refused here
         plan_network(tmp_path, 2, 0, 0.7, "fast")
 
 

@@ -1,4 +1,4 @@
-"""Two placements in turn: how executors get there, which windows are pairs, what is said."""
+"""Two placements in turn: how executors get there, which windows are pairs, what is reported."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""``deploy/setup.sh`` where things are missing: it says what to type, or installs them."""
+"""``deploy/setup.sh`` where things are missing: it prints what to type, or installs them."""
 
 import shutil
 import subprocess

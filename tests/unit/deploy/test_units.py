@@ -62,7 +62,7 @@ def test_a_service_has_no_rights_that_it_does_not_need_and_comes_back(name: str)
         assert service[key] == "yes"
     assert service["CapabilityBoundingSet"] == ""
     assert service["ProtectSystem"] in ("full", "strict")
-    # Five starts within ten seconds, systemd's own limit, would end it for good.
+    # Five starts within ten seconds, systemd's own limit, would end it for ever.
     text = (ROOT / "deploy" / "systemd" / f"{name}.service").read_text("utf-8")
     assert "StartLimitIntervalSec=0\n" in text.partition("[Service]")[0]
     assert (service["Restart"], float(service["RestartSec"])) == ("always", 5.0)

@@ -155,7 +155,7 @@ def test_heap_is_held_up_to_its_limit() -> None:
 
 
 def of_map(size_mb: int, *held_added: tuple[int, int]) -> list[str]:
-    """Judge the maps of two counters, of five words and of three; a word adds 9,500 entries."""
+    """Judge the maps of two counters, of five words and of three; each adds 9,500 entries."""
     found = evidence("heap")
     rows = [
         {**row, "held": held, "added": added}
@@ -472,7 +472,7 @@ def test_java_and_python_know_the_same_workloads_and_settings() -> None:
     java = "".join(file.read_text() for one in (JAVA, KAFKA) for file in one.glob("*.java"))
     names = re.findall(r'Map\.entry\("([\w-]+)"', (JAVA / "Workloads.java").read_text())
     assert sorted(names) == sorted(WORKLOADS)
-    # Where things are the lab says itself.
+    # The lab itself has where things are.
     of_lab = {"workload.ledger.dir", "workload.kafka.host", "workload.kafka.port"}
     known = {*re.findall(r'"(workload\.[\w.]+)"', java)} - of_lab
     assert known == {*workloads._BOUNDS, *workloads._CHOICES}

@@ -73,7 +73,7 @@ with PlanWriter(root / "plan", b"plan") as writer:
 
 
 def test_a_writer_that_starts_on_a_full_disk_says_so(tmp_path: Path) -> None:
-    """It has died of a bus error, without a word."""
+    """It has died of a bus error, without a message."""
     mounted = f'mount -t tmpfs -o size=256k none {tmp_path} && exec {sys.executable} -c "$0" $1'
     command = ["unshare", "--mount", "--map-root-user", "sh", "-c", mounted, START, str(tmp_path)]
     trial = [*command[:3], "true"]

@@ -92,23 +92,23 @@ def node(
 
 
 def empty(slot: Slot) -> NodeAcks:
-    """Return what an agent says whose node has no hooked worker."""
+    """Return the report of an agent whose node has no hooked worker."""
     return replace(node(slot), workers=())
 
 
 def standing(slot: Slot) -> NodeAcks:
-    """Return what an agent says whose worker is there, and says nothing: paused, or collecting."""
+    """Return the report of an agent whose worker is there, but silent: paused, or collecting."""
     return replace(empty(slot), silent=(slot,))
 
 
 def deaf(acks: NodeAcks) -> NodeAcks:
-    """Return what an agent says whose worker cannot read plans, as it has not for a while."""
+    """Return the report of an agent whose worker cannot read plans, as it has not for a while."""
     (worker,) = acks.workers
     return replace(acks, workers=(replace(worker, version=3, entries=(), error="unreadable"),))
 
 
 def stock(acks: NodeAcks) -> NodeAcks:
-    """Return what an agent says whose supervisor is without the hooks, or away."""
+    """Return the report of an agent whose supervisor is without the hooks, or away."""
     return replace(acks, supervisor=None)
 
 
@@ -141,7 +141,7 @@ def test_prepare_waits_for_the_target() -> None:
 
 
 def speaking(state: EntryState) -> NodeAcks:
-    """Return what is said of a source of today's version of the protocol."""
+    """Return what is reported of a source of today's version of the protocol."""
     acks = node(A, state)
     return replace(acks, workers=(replace(acks.workers[0], speaks=SPEAKS),))
 

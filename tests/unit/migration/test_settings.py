@@ -39,7 +39,7 @@ def test_every_key_stands_once_and_has_a_sentence() -> None:
     for row in SETTINGS:
         assert row.sentence[0] in "`ABCDEFGHIJKLMNOPQRSTUVWXYZ0", row.key
         assert row.sentence.endswith("."), row.key
-        # The page says something about a default that is no value.
+        # The page explains a default that is no value.
         assert row.unset or row.default not in (None, (), "", {}), row.key
 
 

@@ -121,5 +121,5 @@ def test_word_count_bound_holds_for_the_best_placement() -> None:
     )
     best = cheapest(problem)
     assert best is not None
-    # Two and two beside one and one: 5 of 9 pairs meet, just as many as the bound allows.
+    # Two and two next to one and one: 5 of 9 pairs meet, just as many as the bound allows.
     assert problem.cost_tps(best) / 9 == pytest.approx(word_count_ratio([0.8, 0.8], 1.2))

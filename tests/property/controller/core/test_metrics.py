@@ -1,4 +1,4 @@
-"""Rates of all workers at once are those of each worker by itself, row by row."""
+"""Rates of all workers at once are those of each worker alone, row by row."""
 
 from dataclasses import dataclass, field
 
@@ -76,7 +76,7 @@ def follow(before: Plain | None, told: Told, ewma: float) -> Plain:
 
 @st.composite
 def reports(draw: st.DrawFn, slot: Slot) -> list[Told | None]:
-    """Reports of one slot: mostly totals that grow; at times a new JVM, a fall, none, the same
+    """Reports of one slot: often totals that grow; at times a new JVM, a fall, none, the same
     again, an older one.
 
     Pairs come and go, some are folded, and some find no room.

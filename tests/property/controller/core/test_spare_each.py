@@ -131,7 +131,7 @@ class World:
         )
 
     def cycle(self, load: float) -> bool:
-        """Decide once, and move; tell whether anything has moved."""
+        """Decide once, and move; True if anything has moved."""
         self.now_s += CONFIG.cycle_s
         for one in self.topologies:
             one.work(CONFIG.cycle_s, load)

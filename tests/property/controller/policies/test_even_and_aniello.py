@@ -193,7 +193,7 @@ def crossing(traffic: Traffic, bins: dict[int, int]) -> float:
 def greedy(
     load: Floats, traffic: Traffic, most: list[int], room: list[float]
 ) -> dict[int, int] | None:
-    """Follow the rule of both phases to the letter, every sum anew; None if it gets stuck."""
+    """Follow the rule of both phases to the letter, every sum afresh; None if it gets stuck."""
     bins: dict[int, int] = {}
 
     def fits(state: dict[int, int], items: list[int], at: int) -> bool:

@@ -26,7 +26,7 @@ delays: {rebalance_s: 6, worker_start_s: 3}
 
 @st.composite
 def scenarios(draw: st.DrawFn) -> tuple[RunSetting, int]:
-    """Draw a run with moves of one system, and what happens meanwhile."""
+    """Draw a run with moves of one system, and what happens during them."""
     events = draw(
         st.lists(
             st.one_of(

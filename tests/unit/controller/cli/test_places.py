@@ -30,7 +30,7 @@ NODES = [
     ("typed", "meant"),
     [
         ("alpha:6700", "id-1:6700"),
-        ("alpha:9", "id-1:9"),  # the controller says that there is no such slot
+        ("alpha:9", "id-1:9"),  # the controller reports that there is no such slot
         ("id-2:6700", "id-2:6700"),
         ("beta:6800", "beta:6800"),  # an id goes first
         ("unknown:1", "unknown:1"),

@@ -67,7 +67,7 @@ def through_zookeeper(status: LeaderStatus) -> LeaderStatus:
 
 
 def measured() -> StatusDocument:
-    """Show a topology with all that may be said of one."""
+    """Show a topology with all that may be known of one."""
     worker = World().acks()[0].workers[0]
     moves = (("2-2", "b:1", "a:1"), ("5-5", "b:1", "a:2"))
     plan = PlanAnswer(steps=(PlanStep(moves=moves),), inter_node_frac=(0.5, 0.125))

@@ -167,7 +167,7 @@ def test_how_an_executor_moves_is_shown_where_that_takes_something() -> None:
             PinnedExecutor(executor(1), "keeps something in its field counts, some 42 MB"),
             PinnedExecutor(executor(2), "spout"),
             PinnedExecutor(executor(3), "starts threads"),
-            PinnedExecutor(executor(5), "nstorm.move says renew"),
+            PinnedExecutor(executor(5), "nstorm.move is renew"),
         ),
     )
     acks = (node_acks("a", [said], "c"),)
@@ -183,5 +183,5 @@ def test_how_an_executor_moves_is_shown_where_that_takes_something() -> None:
     shown = console.export_text()
     assert "(carry: keeps something in its field counts, some 42 MB)" in shown
     assert "(pinned: starts threads)" in shown
-    assert "(renew: nstorm.move says renew)" in shown
+    assert "(renew: nstorm.move is renew)" in shown
     assert "spout)" not in shown

@@ -1,4 +1,4 @@
-"""What traffic between places costs, and that no other file says so."""
+"""What traffic between places costs, and that no other file computes it."""
 
 import ast
 from collections.abc import Iterator

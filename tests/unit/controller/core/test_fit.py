@@ -1,4 +1,4 @@
-"""What fits where, and that no other file says so."""
+"""What fits where, and that no other file computes it."""
 
 import ast
 import re

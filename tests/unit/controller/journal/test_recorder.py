@@ -1,4 +1,4 @@
-"""A journal that cannot be written never stops the loop, and the operator is told."""
+"""A journal that cannot be written never stops the loop, and the operator sees it."""
 
 from pathlib import Path
 

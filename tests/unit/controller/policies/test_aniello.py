@@ -117,7 +117,7 @@ def test_online_on_the_hand_graph(alpha: float, workers: list[set[int]]) -> None
 
 
 def test_online_takes_a_partner_from_where_it_was_put_before() -> None:
-    # 0-1 first, then 1-2 finds the worker full (M = 2) and tries all ways over the two: 1 stays
+    # 0-1 first, then 1-2 finds the worker full (M = 2) and tries all ways over the two. 1 stays
     # where its heavier traffic is, unless the third brings more than both.
     stays = topology({"c": 4}, (), [(0, 1, 9), (1, 2, 8), (2, 3, 7)])
     group = share_out(stays.cpu_cores, stays.traffic, 2, Aniello())

@@ -1,6 +1,6 @@
 """The demo's WordCount leaves Storm's even placement, whatever the words.
 
-Two spouts, six splits, eight counts and two ackers on two nodes of two workers: the even placement
+Two spouts, six splits, eight counts and two ackers on two nodes of two workers. The even placement
 is a saddle where no executor gains between nodes. The traffic follows the placement.
 """
 
@@ -54,8 +54,8 @@ def word_shares(seed: int) -> Shares:
 class WordCount:
     """The topology as a traffic model.
 
-    With `prefers_local`, a spout feeds the splits of its worker, else of its node, else all, as
-    Storm's load-aware shuffle does while the queues are short.
+    With `prefers_local`, a spout feeds the splits of its worker, else of its node, else all.
+    Storm's load-aware shuffle does so while the queues are short.
     """
 
     shares: Shares

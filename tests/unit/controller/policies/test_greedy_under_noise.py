@@ -1,4 +1,4 @@
-"""Noise in what is measured does not make executors go to and fro."""
+"""Noise in what is measured does not make executors go back and forth."""
 
 from dataclasses import replace
 from itertools import product
@@ -24,7 +24,7 @@ CONFIG = Config()
 class Meter:
     """Reads with log-normal errors, sigma 0.2 on traffic and 0.1 on CPU, and smooths them.
 
-    It knows how well it measures, or says nothing about that.
+    It knows how well it measures, or gives nothing about that.
     """
 
     def __init__(self, seed: int, *, knows: bool) -> None:

@@ -166,7 +166,7 @@ def placement(cluster: Cluster, snapshot: LoadSnapshot, decision: Decision) -> l
 
 @pytest.mark.parametrize("share", [0.5, 0.7, 0.97])
 def test_in_random_worlds_the_given_instances_take_what_the_optimum_takes(share: float) -> None:
-    """In 23 of 80 such worlds it was said that 70 % of it fits nowhere."""
+    """In 23 of 80 such worlds the reason was that 70 % of it fits nowhere."""
     random = np.random.default_rng(5)
     for _ in range(25):
         model = random_model(random, int(random.integers(2, 5)), int(random.integers(2, 4)))

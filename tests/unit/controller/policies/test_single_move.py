@@ -172,7 +172,7 @@ def test_safe_skips_a_worker_empty_can_relieve_and_names_the_giant() -> None:
     decision = greedy(cluster, giant, Limits())
     assert len(decision.warnings) == 1
     assert "0-0 (bolt) alone needs 1.2 cores" in decision.warnings[0]
-    # It still brings traffic together: executor 1 has 13 to gain, but its node 0 peers' worker is
+    # It still brings traffic together. Executor 1 has 13 to gain, but its node 0 peers' worker is
     # full, so the other worker of that node takes it.
     assert decision.moves[0].executor == "1-1"
     assert decision.moves[0].target == "n0:6701"

@@ -1,4 +1,4 @@
-"""A log as arrays: the load that the controller saw, and only what has changed made anew."""
+"""A log as arrays: the load that the controller saw, and only what has changed made again."""
 
 from collections.abc import Iterator
 from pathlib import Path

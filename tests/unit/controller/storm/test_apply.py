@@ -332,7 +332,7 @@ def test_what_is_held_of_a_topology_goes_with_its_plan() -> None:
 
 
 def test_an_epoch_that_no_leader_has_had_stops_nothing() -> None:
-    """A hand wrote a plan that nothing could follow; a worker, or Nimbus, says it has read it."""
+    """A hand wrote a plan that nothing could follow; a worker, or Nimbus, has read it."""
     world = Led()
     epoch = world.leader.epoch or 0
     world.begin()

@@ -148,7 +148,7 @@ def test_journals_of_whoever_led_tell_of_moves_that_zookeeper_has_forgotten(tmp_
 
 
 def undone(history: History, target: Slot, why: str = "the target was not ready in time") -> float:
-    """Let a move be undone; tell for how long its executor then rests, with 100 s of cool-down."""
+    """Let a move be undone; give how long its executor then rests, with 100 s of cool-down."""
     return ended(history, target, "UNDONE", why)
 
 

@@ -1,4 +1,4 @@
-"""When to stand back, told from versions alone."""
+"""When to stand back, judged from versions alone."""
 
 from dataclasses import dataclass, field
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""What the leader tells of itself, written and read."""
+"""What the leader reports of itself, written and read."""
 
 from typing import Any, cast
 

@@ -1,4 +1,4 @@
-"""What the controller tells Prometheus of a cycle."""
+"""What the controller exports to Prometheus of a cycle."""
 
 import numpy as np
 import pytest

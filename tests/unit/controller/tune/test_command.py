@@ -95,7 +95,7 @@ def test_what_there_is_without_nstorm_is_measured_by_the_same_replay(
         assert document["today"][part]["moves"] == 0
         assert document["no_moves"][part] == document["today"][part]
     assert document["no_moves"] not in document["ranking"]
-    # Moves that nstorm made while it was recorded are left out, too.
+    # Moves that nstorm made while it was recorded are also left out.
     record(tmp_path / "moved", ticks=range(40), mode="auto")
     assert any(shift.own for span in spans(Log.open([tmp_path / "moved"])) for shift in span.shifts)
     moved = as_json(tmp_path / "moved", "--conf", conf)["no_moves"]["chosen_by"]

@@ -126,7 +126,7 @@ def test_a_link_carries_what_it_may_each_way() -> None:
     assert pass_time(world, 60) == pytest.approx(70, rel=1e-2)
     assert world.wire[1, 0] > 0
     assert missing(world) == pytest.approx(0, abs=1e-6)
-    # Beside the spout, no link is in the way.
+    # On the spout's node, no link is in the way.
     world.move(0, 1)
     assert pass_time(world, 20) > 1000
 

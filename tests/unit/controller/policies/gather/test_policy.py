@@ -1,4 +1,4 @@
-"""The memory of `gather`: one a topology, no search in vain twice, a search beside the cycle."""
+"""The memory of `gather`: one a topology, no failed search twice, a search outside the cycle."""
 
 import os
 import sys
@@ -160,7 +160,7 @@ def test_what_cannot_be_walked_only_now_is_sought_again_at_once() -> None:
     chosen = gather(TargetOptions(), search)
     last = until_judged(chosen)
     cluster, _ = saddle()
-    resting = replace(last, pinned=("moved lately",) * 4)
+    resting = replace(last, pinned=("moved recently",) * 4)
     assert not chosen(cluster, resting, LITERAL).moves
     assert chosen.memories[last.topology].found is None
     assert len(search.asked) == 2
@@ -222,7 +222,7 @@ def test_a_process_beside_gives_the_same_answer_and_ends() -> None:
     assert (topology, answer) == (question.snapshot.topology, question.answer())
     assert answer.target is not None
     assert searches.take_answers() == ()
-    # Ended in the middle: the next one starts anew.
+    # Ended in the middle: the next one starts at the beginning.
     searches.begin([question])
     searches.close()
     assert searches.take_answers() == ()

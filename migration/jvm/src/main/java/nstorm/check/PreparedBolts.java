@@ -61,7 +61,7 @@ final class PreparedBolts {
         return new Bolt(context, collector, failure);
     }
 
-    /** The place in code that is not the JDK's: many exceptions say nothing else. */
+    /** The place in code outside of the JDK: many exceptions show nothing else. */
     private static String where(Throwable thrown) {
         return Arrays.stream(thrown.getStackTrace()).filter(frame -> frame.getModuleName() == null).findFirst()
                 .map(frame -> " in " + frame).orElse("");

@@ -21,7 +21,7 @@ import org.apache.storm.task.IBolt;
 import org.apache.storm.task.ShellBolt;
 import org.apache.storm.utils.Utils;
 
-/** Says of each component of a topology how a worker would move its executors. */
+/** Judges for each component of a topology how a worker would move its executors. */
 final class TopologyJudge {
     private final StormTopology topology;
     private final Map<String, Object> conf;

@@ -63,7 +63,7 @@ public final class HookInstaller {
         }
     }
 
-    /** What the client jar says of itself; asking Storm would load its classes. */
+    /** The version in the client jar's properties; asking Storm would load its classes. */
     private static String stormVersion() throws IOException {
         try (InputStream file = ClassLoader.getSystemResourceAsStream("storm-client-version-info.properties")) {
             Properties properties = new Properties();
@@ -100,8 +100,9 @@ public final class HookInstaller {
     }
 
     /**
-     * Shows a transformer the classes alone that have an advice. What Byte Buddy does to find that a class has none is a seventh of what
-     * opening the first Kafka spout of a JVM costs, which loads two thousand classes while it stands still.
+     * Shows a transformer the classes alone that have an advice. To open the first Kafka spout of a JVM loads two
+     * thousand classes while the spout stands still. Byte Buddy would take a seventh of that time to find that these
+     * classes have no advice.
      */
     static ClassFileTransformer only(HookSet hooks, ClassFileTransformer weaving) {
         Set<String> advised = hooks.advised().stream().map(one -> one.type().replace('.', '/')).collect(Collectors.toSet());

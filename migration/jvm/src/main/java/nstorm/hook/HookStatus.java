@@ -3,7 +3,7 @@ package nstorm.hook;
 /** Whether the hooks of this JVM are active; they read it, and any of them may refuse the whole JVM. */
 public final class HookStatus {
 
-    /** The version told to the controller. */
+    /** The version that the controller reads. */
     public static final String VERSION = "0.2.0";
 
     /** System property: why this JVM runs stock Storm; absent while the hooks are active. */

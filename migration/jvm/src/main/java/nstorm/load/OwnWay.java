@@ -7,7 +7,7 @@ import nstorm.wire.Way;
 /**
  * How a component moves by what it is and by what is declared, before anyone looks at what it keeps.
  *
- * @param way    live for those that stay, too
+ * @param way    live also for those that stay
  * @param reason why it stays whatever it keeps, or moves by a way of its own; null if what it keeps decides
  */
 public record OwnWay(Way way, String reason) {

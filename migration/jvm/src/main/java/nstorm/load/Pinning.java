@@ -15,8 +15,8 @@ import org.apache.storm.task.IBolt;
 import org.apache.storm.topology.IComponent;
 
 /**
- * Why an executor may not be moved: two live copies of it for a moment would be wrong, or what Storm's own
- * class keeps in memory would stay behind.
+ * Why an executor may not be moved. Two live copies of it for a moment would be wrong, or what Storm's own class keeps
+ * in memory would stay behind.
  */
 public final class Pinning {
     private static final Map<String, String> PINNED_CLASSES = Map.ofEntries(
@@ -44,7 +44,7 @@ public final class Pinning {
     }
 
     /**
-     * How this component's executors move; live for those with a reason to stay, too.
+     * How this component's executors move; live also for those with a reason to stay.
      *
      * @param spout whether the executor runs a spout
      * @param taskObject the user's spout or bolt as Storm has built it

@@ -17,19 +17,19 @@ import java.util.stream.Collectors;
 import nstorm.wire.report.FoldedTraffic;
 
 /**
- * Turns the counters of all pairs of tasks into few figures: the pairs that stand out are named, all others are folded
+ * Turns the counters of all pairs of tasks into few figures. The pairs that stand out are named. All others are folded
  * into one figure for a source task and a destination component.
  *
- * <p>Whoever reads a folded figure spreads it evenly over the tasks of the component. So of a shuffle, whose pairs are
- * alike, one figure tells as much as hundreds; and a pair stands out that has many more tuples than the others of its
- * source and component.
+ * <p>Whoever reads a folded figure spreads it evenly over the tasks of the component. So for a shuffle, whose pairs are
+ * alike, one figure is as exact as hundreds. A pair stands out that has many more tuples than the others of its source
+ * and component.
  *
- * <p>No figure ever falls or jumps: what a pair had before it was named stays in its folded figure, and what a named
- * pair had when it is un-named leaves the figures for good. For the sampling thread alone.
+ * <p>No figure ever falls or jumps. The tuples of a pair before it was named stay in its folded figure. What a named
+ * pair has counted leaves the figures for ever when it loses its name. For the sampling thread alone.
  */
 final class TrafficFigures {
 
-    /** What is told of one moment: rows of source task, destination task, tuples; and the rest. */
+    /** The figures of one moment: rows of source task, destination task, tuples; and the rest. */
     record Figures(List<long[]> named, List<FoldedTraffic> folded) {
     }
 

@@ -20,13 +20,13 @@ import nstorm.memory.Origins.Kind;
 import org.apache.storm.topology.BasicBoltExecutor;
 
 /**
- * What a bolt keeps from one tuple to the next, as far as its code says.
+ * What a bolt keeps from one tuple to the next, as far as its code shows.
  *
  * @param fields the fields of the bolt that its {@code execute} changes, or what they lead to
  * @param tuples those of them that hold tuples, to ack them later
  * @param stays why it must not move, whatever its fields hold at the moment; null if they decide
  * @param unless what would have to be so that it may move all the same
- * @param unsure where its code could not be followed, so that only a look at its objects can tell; null if it could
+ * @param unsure where its code could not be followed, so that only a look at its objects decides; null if it could
  * @param outside what it does outside the heap, so that two copies may never work at once; null if nothing
  * @param made    the classes of the objects that its code makes and puts into those fields
  */
@@ -51,7 +51,7 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
     }
 
     /**
-     * Why a spout that has been opened stays, as far as its code says: what it keeps its source does not give again. Null if a look at
+     * Why a spout that has been opened stays, as far as its code shows: its source does not give again what it keeps. Null if a look at
      * its objects decides, as of fields that are as they were once nothing is pending.
      */
     static String whySpoutStays(Object spout) {

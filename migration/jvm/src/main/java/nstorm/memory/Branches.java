@@ -4,7 +4,7 @@ import java.util.BitSet;
 
 /** Which branches of a method decide directly whether an instruction runs. Instructions are numbered; exceptions are no branches here. */
 final class Branches {
-    /** Two sets of so many bits for each: 1 MB. */
+    /** Each instruction has two sets with a bit for each instruction: 1 MB in all. */
     private static final int INSTRUCTIONS_MAX = 2000;
 
     private final int count;

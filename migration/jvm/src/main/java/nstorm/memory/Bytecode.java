@@ -89,7 +89,7 @@ final class Bytecode {
     private final CodeBase codeBase;
     private final Map<String, Type> types = new HashMap<>();
 
-    /** @param codeBase what is read besides Storm's own classes: a library would take seconds, and then say nothing */
+    /** @param codeBase the classes that are read in addition to Storm's own: a library would take seconds, and then decide nothing */
     Bytecode(ClassLoader loader, CodeBase codeBase) {
         this.loader = loader;
         this.codeBase = codeBase;
@@ -136,7 +136,7 @@ final class Bytecode {
         return null;
     }
 
-    /** Whether each object of the class is one of {@code other}, too. */
+    /** Whether each object of the class is also one of {@code other}. */
     boolean isA(String className, String other) {
         if (className.equals(other) || other.equals("java/lang/Object")) {
             return true;

@@ -5,8 +5,8 @@ import java.util.HashSet;
 import java.util.Set;
 
 /**
- * Which classes are the user's own, of all that a topology's jar holds: those whose packages begin as the bolt's does or as one above it, with two names,
- * with three where many projects share two. All others are libraries.
+ * Which classes are the user's own, of all in a topology's jar: those whose packages begin as the bolt's does, or as
+ * one above it. The common begin has two names, or three where many projects share two. All others are libraries.
  */
 public final class CodeBase {
     private static final Set<String> SHARED = Set.of("org.apache", "com.github", "io.github", "org.example", "com.google");

@@ -9,8 +9,8 @@ import java.util.Set;
 /**
  * What decides that something is done with kept tuples: a size, a tick, a time, or what the input carries.
  *
- * <p>From the place where it is done the way leads up through branches that only ask whether there is something, and through
- * callers, to the first that decides.
+ * <p>The search begins at the place where it is done. It goes up through branches that only ask whether there is
+ * something, and through callers, to the first that decides.
  */
 final class Decisions {
     private enum By { INPUT, CALLER, OTHER }

@@ -8,7 +8,7 @@ import java.util.Set;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What the configuration says of how a component's executors move: it knows better than the code does. */
+/** What the configuration declares of how a component's executors move: it knows better than the code does. */
 public final class Declared {
     static final String MOVE = "nstorm.move";
     static final String STATE = "nstorm.state";
@@ -53,10 +53,10 @@ public final class Declared {
 
     /** Why a bolt stays because of what is declared, or null. */
     public String reason(String component) {
-        return problem == null && "never".equals(words.get(component)) ? MOVE + " says never" : problem;
+        return problem == null && "never".equals(words.get(component)) ? MOVE + " is never" : problem;
     }
 
-    /** Whether nothing is said of how a component moves. */
+    /** Whether nothing is declared of how a component moves. */
     public boolean isSilent(String component) {
         return words.get(component) == null && state(component) == null;
     }
@@ -71,7 +71,7 @@ public final class Declared {
         return "renew".equals(words.get(component));
     }
 
-    /** Whether it is said what a bolt may forget, so that nothing is left to prove. */
+    /** Whether it is declared what a bolt may forget, so that nothing is left to prove. */
     public boolean trusts(String component) {
         return isLive(component) || isDrain(component) || isRenewed(component) || state(component) != null;
     }
@@ -86,13 +86,13 @@ public final class Declared {
         return "drain".equals(words.get(component));
     }
 
-    /** Whether a state may hold objects of this class whatever the types of the bolt's fields say. */
+    /** Whether a state may hold objects of this class whatever types the bolt's fields have. */
     public boolean isOfState(String className) {
         return classes.stream().map(String.class::cast)
                 .anyMatch(one -> one.endsWith(".*") ? className.startsWith(one.substring(0, one.length() - 1)) : one.equals(className));
     }
 
-    /** The fields that hold a bolt's state, or its tuples if it drains, or null if its code is to say. */
+    /** The fields that hold a bolt's state, or its tuples if it drains, or null if its code decides. */
     Set<String> state(String component) {
         if (!(fields.get(component) instanceof Collection<?> names)) {
             return null;

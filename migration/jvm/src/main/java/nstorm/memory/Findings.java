@@ -24,7 +24,7 @@ final class Findings {
     /** What no look at the heap can heal, as a sentence without its subject. */
     String stays;
     String outside;
-    /** Whether it tells texts apart by which objects they are: those that travel are others. */
+    /** Whether it compares texts by identity: those that travel are other objects. */
     boolean identity;
     private boolean preparing = true;
 

@@ -9,8 +9,8 @@ import java.util.Set;
 import org.apache.storm.utils.BatchHelper;
 
 /**
- * Whether bolts still keep tuples to ack them later. Their fields say so better than a count of acks: what is in no field
- * cannot be acked any more, and nothing is counted for each tuple.
+ * Whether bolts still keep tuples to ack them later. Their fields show it better than a count of acks. What is in no field cannot be acked
+ * any more, and nothing is counted for each tuple.
  */
 public final class KeptTuples {
     private KeptTuples() {

@@ -121,7 +121,7 @@ final class Known {
         return LOGGING.stream().anyMatch(type::startsWith);
     }
 
-    /** Whether a field of this type holds only what every copy of a bolt is given anew. */
+    /** Whether a field of this type holds only what every copy of a bolt is given again. */
     static boolean isGiven(String type) {
         return isConstant(type) || HARMLESS_FIELDS.contains(type);
     }

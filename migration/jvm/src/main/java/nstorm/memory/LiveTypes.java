@@ -29,7 +29,7 @@ import org.objectweb.asm.Opcodes;
  *
  * @param type the name of the class of the object itself, or null for no object
  * @param types the names of classes outside the JDK
- * @param lambdas the methods behind lambdas that can say which it is
+ * @param lambdas the methods behind those lambdas that name theirs
  * @param open whether it may lead to more than was seen
  * @param thread whether it is a thread or makes some
  * @param cursor whether it moves on by being read
@@ -112,7 +112,7 @@ record LiveTypes(String type, Set<String> types, List<Handle> lambdas, boolean o
             }
         }
 
-        /** Small collections are looked into: a copy is asked for, since the bolt's thread may change them meanwhile. */
+        /** Small collections are looked into, in a copy: the bolt's thread may change them at the same time. */
         private void visitOfTheJdk(Object object) {
             if (object instanceof Map<?, ?> map && map.size() <= ELEMENTS_MAX) {
                 pushCopy(() -> map.keySet().toArray());
@@ -124,7 +124,7 @@ record LiveTypes(String type, Set<String> types, List<Handle> lambdas, boolean o
             }
         }
 
-        /** Some throw when they change meanwhile, and may not the next time. */
+        /** Some throw when they change at the same time, and may not the next time. */
         @SuppressWarnings("ThreadPriorityCheck") // a hint is enough
         private void pushCopy(Supplier<Object[]> copy) {
             for (int i = 0; i < COPIES_MAX; i++) {

@@ -14,9 +14,9 @@ import java.util.function.IntFunction;
 import nstorm.memory.Origins.Kind;
 import org.objectweb.asm.Type;
 
-/** Where what the input carries decides which of the kept objects is meant: by a key of it, by a comparison with it, by its order. */
+/** The places where the input decides which of the kept objects is meant: by its key, by a comparison with it, by its order. */
 final class LookUps {
-    /** Methods of collections and maps whose arguments say which element. */
+    /** Methods of collections and maps whose arguments choose the element. */
     private static final Set<String> BY_KEY = Set.of(
             "put", "get", "getOrDefault", "containsKey", "computeIfAbsent", "computeIfPresent", "compute", "merge",
             "putIfAbsent", "replace", "remove", "removeAll", "retainAll", "contains", "containsAll", "indexOf", "lastIndexOf",
@@ -44,7 +44,7 @@ final class LookUps {
         this.liveOf = liveOf;
     }
 
-    /** @param followed whether the code of the method is read, too: then what it compares with its own object shows there */
+    /** @param followed whether the code of the method is also read: then what it compares with its own object shows there */
     void call(Bytecode.Instruction call, List<BitSet> arguments, boolean isStatic, boolean followed) {
         if (findings.isPreparing() || arguments.isEmpty()) {
             return;

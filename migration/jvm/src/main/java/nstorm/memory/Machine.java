@@ -21,7 +21,7 @@ import org.objectweb.asm.tree.analysis.BasicValue;
 import org.objectweb.asm.tree.analysis.Frame;
 import org.objectweb.asm.tree.analysis.Interpreter;
 
-/** Runs one method over origins in place of values, each way through it at once: ASM's analysis says where each value may come from. */
+/** Runs one method over origins in place of values, each way through it at once: ASM's analysis finds where each value may come from. */
 final class Machine extends Interpreter<Machine.Value> {
     /** What the method does that reaches beyond its own variables. */
     interface Effects {

@@ -25,13 +25,13 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples, bool
         this(reasonOrNull, null, null);
     }
 
-    /** Says how a bolt that has been prepared moves, as far as its code says; never throws. */
+    /** Finds how a bolt that has been prepared moves, as far as its code shows; never throws. */
     public static MoveWay of(String component, Object bolt, Declared declared) {
         return of(component, bolt, declared, Set.of(), null);
     }
 
     /**
-     * The same with what is known of it besides its code.
+     * The same with what is known of it apart from its code.
      *
      * @param changed fields that a look at such bolts has seen changed
      * @param holdsOrNull what it leads to that a copy cannot leave behind, such as a thread
@@ -45,7 +45,7 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples, bool
         Set<String> named = declared.state(component);
         boolean keepsTuples = !memory.tuples().isEmpty();
         if (declared.isRenewed(component)) {
-            return checked(bolt, renewed(Declared.MOVE + " says renew", named == null ? memory.tuples() : named));
+            return checked(bolt, renewed(Declared.MOVE + " is renew", named == null ? memory.tuples() : named));
         }
         if (declared.isDrain(component) || named == null && keepsTuples && memory.stays() == null) {
             return drained(bolt, named == null ? memory.tuples() : named);
@@ -142,7 +142,7 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples, bool
 
     private static MoveWay drained(Object bolt, Set<String> tuples) {
         if (tuples.isEmpty()) {
-            return new MoveWay(Declared.MOVE + " says drain, and its code does not show where it keeps tuples: name the fields in "
+            return new MoveWay(Declared.MOVE + " is drain, and its code does not show where it keeps tuples: name the fields in "
                     + Declared.STATE);
         }
         return checked(bolt, new MoveWay("keeps tuples in " + BoltMemory.in(tuples) + ", which it has to ack first", null, tuples));

@@ -10,8 +10,8 @@ import java.util.stream.Collectors;
 import org.objectweb.asm.Handle;
 
 /**
- * Where values come from: a value is a set of origins, each a number here. An empty set, or one of {@link Kind#VALUE} alone, is a value
- * of which nothing can be kept: a number, a text, null, or what a tuple carries.
+ * Where values come from: a value is a set of origins, each a number here. If the set is empty, or of {@link Kind#VALUE} alone, nothing of
+ * the value can be kept. It is a number, a text, null, or what a tuple carries.
  *
  * <p>What an origin's object holds is a set again. All sets only grow, so a walk over the code that is repeated ends.
  */
@@ -32,8 +32,8 @@ final class Origins {
     enum Kind { BOLT, TUPLE, COLLECTOR, FIELD, STATIC, MADE, HOST, VALUE }
 
     /**
-     * One origin: of a field of the bolt, all that the field leads to; of a place in the code, all that is made there; of a host, a value
-     * that means something there alone; of values, the numbers and texts out of the input or out of a field.
+     * One origin. For a field of the bolt it is all that the field leads to, for a place in the code all that is made there. For a host it
+     * is a value that means something there alone. For values it is the numbers and texts out of the input or out of a field.
      *
      * @param type of what is made, or null
      * @param lambda the method that is called through what is made, or null

@@ -14,7 +14,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What {@code reviewed.txt} says of bolts and spouts of well-known libraries. Their code was read by a person, for a reader of code does not
+ * What {@code reviewed.txt} has on bolts and spouts of well-known libraries. Their code was read by a person, for a reader of code does not
  * follow it. It counts for that very code: a class with another hash, and a subclass, is read like any other.
  */
 public final class Reviewed {
@@ -62,8 +62,8 @@ public final class Reviewed {
     }
 
     /**
-     * What its {@code prepare} or its next tuple makes again, so that a look at what it remembers passes it over: fields by name, static ones
-     * with their class's simple name and a dot. Never throws.
+     * What its {@code prepare} or its next tuple makes again, so that a look at what it remembers passes it over. Fields are named; static
+     * ones with their class's simple name and a dot. Never throws.
      */
     public static Set<String> madeAgain(Object taskObject) {
         try {

@@ -16,7 +16,7 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * One block of {@code reviewed.txt}, whose head says what its lines mean.
+ * One block of {@code reviewed.txt}, whose head explains its lines.
  *
  * @param lines what stands after each key; a key that stands more than once has several
  */

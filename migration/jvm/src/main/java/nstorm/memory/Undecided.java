@@ -1,6 +1,6 @@
 package nstorm.memory;
 
-/** The code does something of which it cannot be said what it keeps. */
+/** The code does something for which it is unknown what it keeps. */
 final class Undecided extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

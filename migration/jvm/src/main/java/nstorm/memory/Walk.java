@@ -18,7 +18,7 @@ import org.objectweb.asm.Type;
 
 /**
  * Everything that one call of a bolt may run, followed until nothing new is found: which methods, with what from
- * where. Calls that cannot be followed are taken by what {@link Known} says, else for the worst.
+ * where. Calls that cannot be followed are judged by {@link Known}, else as the worst case.
  */
 final class Walk implements Machine.Effects {
     private static final int METHODS_MAX = 1500;
@@ -317,7 +317,7 @@ final class Walk implements Machine.Effects {
         return type.getSort() < Type.ARRAY && type.getSort() != Type.VOID || type.getSort() == Type.OBJECT && Known.isConstant(type.getInternalName());
     }
 
-    /** A number or a text is made of what was given here: what other calls of the method have given says less. */
+    /** A number or a text is made of what was given here. What other calls of the method have given shows less. */
     private BitSet answered(Instruction call, List<BitSet> arguments, BitSet result) {
         if (call.owner().equals("org/apache/storm/utils/TupleUtils")) {
             return NOTHING;
@@ -380,7 +380,7 @@ final class Walk implements Machine.Effects {
         return dispatched(place, call, arguments);
     }
 
-    /** What a call does besides what it is given and returns. */
+    /** What a call does apart from its arguments and its result. */
     private void notice(String owner, String name, List<BitSet> arguments) {
         String shown = shown(owner, name);
         BitSet receiver = arguments.isEmpty() ? NOTHING : arguments.get(0);

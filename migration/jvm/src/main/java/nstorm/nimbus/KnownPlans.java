@@ -9,9 +9,9 @@ interface KnownPlans {
     Plan of(String topologyId);
 
     /**
-     * Whether the topology's placement is to be kept: once it has a plan, even an empty one, which it gets when its first
-     * move begins. True too while plans, or this one, could not be read yet, for after a failover of Nimbus a spread by
-     * Storm would restart what was packed.
+     * Whether the topology's placement is to be kept: once it has a plan, even an empty one, which it gets when its
+     * first move begins. Also true while plans, or this one, could not be read yet. After a failover of Nimbus a spread
+     * by Storm would restart what was packed.
      */
     boolean manages(String topologyId);
 }

@@ -5,7 +5,7 @@ import nstorm.hook.Advised;
 import nstorm.hook.HookSet;
 import nstorm.hook.Symbol;
 
-/** The hooks of Nimbus; HOOKS.md says what each is for. */
+/** The hooks of Nimbus; HOOKS.md has the purpose of each. */
 public final class NimbusHooks implements HookSet {
 
     static final String NIMBUS = "org.apache.storm.daemon.nimbus.Nimbus";

@@ -92,7 +92,7 @@ final class Placement {
         }
     }
 
-    /** The slot that a move has opened beside Storm's assignment, if no topology has it; else null. */
+    /** The slot that a move has opened outside of Storm's assignment, if no topology has it; else null. */
     private WorkerSlot opened(Entry entry) {
         SupervisorDetails supervisor = cluster.getSupervisorById(entry.to().supervisor());
         WorkerSlot slot = new WorkerSlot(entry.to().supervisor(), entry.to().port());
@@ -194,7 +194,7 @@ final class Placement {
         return moves;
     }
 
-    /** What Storm's assignment says of an executor; null if nothing. */
+    /** An executor in Storm's assignment; null if it is not there. */
     static Assigned assigned(Assignment assignment, ExecutorId executor) {
         NodeInfo node = assignment.get_executor_node_port().get(executor.toStorm());
         Long start = assignment.get_executor_start_time_secs().get(executor.toStorm());

@@ -13,8 +13,8 @@ import org.slf4j.LoggerFactory;
 /**
  * The user's scheduler, run exactly once a round, over a cluster in which managed topologies lack nothing.
  *
- * <p>Storm's schedulers touch only what needs scheduling. So the placement that shall be is made before they run,
- * and their answer is taken as it is: none of their choices can clash with ours.
+ * <p>Storm's schedulers touch only what needs scheduling. So the wanted placement is made before they run, and their
+ * answer is taken as it is. None of their choices can clash with ours.
  */
 final class PlanAwareScheduler implements IScheduler {
 
@@ -54,7 +54,7 @@ final class PlanAwareScheduler implements IScheduler {
         }
     }
 
-    /** It never frees what runs by itself, and its limits on memory are not ours to break: only the plan is laid on. */
+    /** It never frees a slot of its own accord, and we may not break its limits on memory: only the plan is laid on. */
     private static void absorb(SchedulingRound now, Topologies topologies, Cluster cluster) {
         try {
             if (now != null) {

@@ -6,7 +6,7 @@ import java.util.HashMap;
 import java.util.Map;
 import nstorm.wire.json.Packing;
 
-/** What was published: a znode is written anew only when its content has changed. */
+/** What was published: a znode is written again only when its content has changed. */
 @SuppressWarnings("ReferenceEquality") // OF_ANOTHER is one object
 final class PublicationWriter {
 
@@ -31,7 +31,7 @@ final class PublicationWriter {
         paths.forEach(path -> written.putIfAbsent(path, OF_ANOTHER));
     }
 
-    /** Another Nimbus may have written meanwhile. */
+    /** Another Nimbus may have written in between. */
     void forgetContents() {
         written.replaceAll((path, content) -> OF_ANOTHER);
     }

@@ -26,10 +26,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Publishes what Storm knows: each topology, the nodes, and then a sign of life.
+ * Publishes what Storm knows: each topology, the nodes, and then its own report.
  *
- * <p>A reader of the sign of life takes everything published before it as true at its time. So ZooKeeper accepts it only if
- * what Storm says of each topology is still what was published, and if no other Nimbus has spoken meanwhile.
+ * <p>A reader of the NimbusReport takes everything published before it as true at its time. So ZooKeeper accepts it on
+ * two conditions: Storm's state of each topology is still as published, and no other Nimbus has published in between.
  */
 final class Publisher {
 
@@ -98,7 +98,7 @@ final class Publisher {
         return TOPOLOGIES + "/" + topology;
     }
 
-    /** False if Storm has changed something meanwhile: the next pass shows it. */
+    /** False if Storm has changed something in between: the next pass shows it. */
     private boolean pass(Set<String> active, Topologies known, String scheduler) throws Exception {
         int last = znodes.version(NIMBUS);
         if (last != spoken) {
@@ -177,7 +177,7 @@ final class Publisher {
             + " bytes, and no more than " + PublicationWriter.LARGEST_BYTES + " are written";
     }
 
-    /** An old word is no word. */
+    /** Deletes a publication that is out of date. */
     private void withdraw(String topology) {
         try {
             writer.delete(path(topology));

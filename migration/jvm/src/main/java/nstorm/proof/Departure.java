@@ -6,9 +6,9 @@ import java.io.IOException;
 import java.util.Set;
 import nstorm.state.StateBytes;
 
-/** What leaves with an executor: the bytes of the fields that travel, and the proof that they say what the objects say. */
+/** What leaves with an executor: the bytes of the fields that travel, and the proof that they hold what the objects hold. */
 public final class Departure {
-    /** Makes the proof, or says why there can be none. */
+    /** Makes the proof, or throws with the reason why there can be none. */
     interface Proving {
         TravelProof prove() throws IOException;
     }
@@ -34,10 +34,10 @@ public final class Departure {
     }
 
     /**
-     * What the target is to compare with; nothing where it is declared what may be forgotten. May be made while the state is on its way, the bolts still
-     * being left alone.
+     * What the target is to compare with; nothing where it is declared what may be forgotten. May be made while the
+     * state is on its way, as nothing touches the bolts then either.
      *
-     * @throws IOException if the state may not travel; the text says what and where
+     * @throws IOException if the state may not travel; the message names what and where
      */
     public byte[] proof() throws IOException {
         TravelProof proof = proving.prove();

@@ -20,8 +20,8 @@ import nstorm.memory.BoltFields;
 import nstorm.proof.GraphWalk.Found;
 
 /**
- * All that an executor's bolts lead to, at one moment: their fields, the data of their tasks, and the static fields of the user's classes whose objects
- * they hold. To be taken where nothing else touches the bolts.
+ * All that an executor's bolts lead to, at one moment: their fields and the data of their tasks. The static fields of the user's classes
+ * whose objects they hold count as well. To be taken where nothing else touches the bolts.
  */
 final class Fingerprint {
     /** Of CPU, for one fingerprint: what is too large to look at in that time counts as changed. */
@@ -130,7 +130,7 @@ final class Fingerprint {
                 continue;
             }
             Object value = BoltFields.read(field, null);
-            // What is drawn from one is chance, and to the others one can only add: whether a sum is read back, the code says.
+            // What is drawn from a Random is chance. To an adder one can only add: the code shows whether a sum is read back.
             if (!(value instanceof Random || value instanceof LongAdder || value instanceof DoubleAdder)) {
                 add(walk, new Root(kind, 0, name), value);
             }
@@ -173,7 +173,8 @@ final class Fingerprint {
     /**
      * The things that are not as they were, each with what is another, in a few words.
      *
-     * @param statics whether static fields of all classes count: others of the JVM change them, too, and where a bolt does, its code shows it if it can be followed
+     * @param statics whether static fields of all classes count. Others of the JVM also change them. Where a bolt does, its code shows it
+     *     if it can be followed
      */
     Map<Root, String> changedSince(Fingerprint before, boolean statics) {
         Map<Root, String> changed = new LinkedHashMap<>();

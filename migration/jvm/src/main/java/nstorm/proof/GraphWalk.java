@@ -48,7 +48,7 @@ final class GraphWalk {
     private static final int BETWEEN_LOOKS = 512;
     private static final int ROOT_BITS = 32;
     static final int BATCH = 256;
-    /** Of so many elements it takes less time to look at them on all cores. */
+    /** From this number of elements on it takes less time to look at them on all cores. */
     private static final int LARGE = 20_000;
     private static final long NULL = 0x6E756C6CL;
     static final long NO_VALUE = 0x6E6F6E65L;
@@ -65,7 +65,7 @@ final class GraphWalk {
         /** Whether something in it could ever be another one than it is. */
         boolean mayChange;
         int nodes;
-        /** The roots that lead to objects of this one, too. */
+        /** The roots that also lead to objects of this one. */
         final Set<Integer> alias = new TreeSet<>();
     }
 
@@ -74,7 +74,7 @@ final class GraphWalk {
     private Seen othersOrNull;
     private final Set<Object> passed = Fingerprint.identities();
     private int firstOwn;
-    /** The roots of another walk that lead to objects of this one, too. */
+    /** The roots of another walk that also lead to objects of this one. */
     final Set<Integer> shared = new TreeSet<>();
     private final Set<Object> given;
     private Outline outline;
@@ -91,7 +91,7 @@ final class GraphWalk {
     private Found now;
     /** Of large maps and sets. */
     private IdentityHashMap<Object, Long> plainSums = new IdentityHashMap<>();
-    /** The classes of the user's that were met: their static fields are their objects' memory, too. */
+    /** The user's classes that were met: their static fields are also memory of their objects. */
     final Set<Class<?>> classes;
 
     /**
@@ -555,7 +555,7 @@ final class GraphWalk {
         }
     }
 
-    /** Of a value that is a key: a text has its hash in it, and of as many as it takes to matter some would differ. */
+    /** The hash of a key. A text has its hash stored. Where there are enough texts for a clash to matter, some of them would differ. */
     static long keyHash(Object key) {
         return key instanceof String text ? Hash.mix(1, text.hashCode()) : valueHash(key);
     }

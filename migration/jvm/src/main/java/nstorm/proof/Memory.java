@@ -26,8 +26,8 @@ import nstorm.state.Travelling;
 import org.apache.storm.task.TopologyContext;
 
 /**
- * What one executor's bolts remember since they were prepared: how they may leave this JVM, and whether what came is what left. The code says what to
- * expect; what is true at the moment of the move decides.
+ * What one executor's bolts remember since they were prepared: how they may leave this JVM, and whether what came is what left. The code
+ * shows what to expect; the objects at the moment of the move decide.
  *
  * <p>All but {@link #read} and {@link #way} is to be called where nothing else touches the bolts.
  */
@@ -44,7 +44,9 @@ public final class Memory {
     private final Set<String> madeAgain;
     /** Null if nothing was reviewed, or something else is declared. */
     private final Reviewed.Verdict verdict;
-    /** Whether it is said what may be forgotten, so that nothing is left to prove: by what is declared, or of a spout by who reviewed it. */
+    /**
+     * Whether it is known what may be forgotten, so that nothing is left to prove. It is declared, or, for a spout, known from a review.
+     */
     private final boolean trusted;
     private Subject subject;
     private String lastChange;
@@ -139,7 +141,7 @@ public final class Memory {
      * Writes what the bolts remember: the fields that their code names, and every other that has changed.
      *
      * @param firstOrNull what of it has gone ahead
-     * @throws IOException if it cannot travel, or something has changed that cannot; the text says what and where
+     * @throws IOException if it cannot travel, or something has changed that cannot; the message names what and where
      */
     public Departure depart(FirstPass firstOrNull) throws IOException {
         try {
@@ -175,7 +177,7 @@ public final class Memory {
                 () -> checked(TravelProof.of(subject, fields, now.seen()), fields, now, rules));
     }
 
-    /** What shares objects with what travels travels, too. */
+    /** What shares objects with what travels also travels. */
     private boolean takesAlong(TravelProof proof, Fingerprint others, Set<String> fields) {
         Set<String> more = new TreeSet<>();
         for (int index : proof.shared()) {

@@ -7,7 +7,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** The first objects that a walk has met, each with its way from the bolt and what it was: enough to say later what has changed. */
+/**
+ * The first objects that a walk has met, each with its way from the bolt and what it was. That is enough to name later what has changed.
+ */
 final class Outline {
     /** Of one that is sent: enough for the way to what is wrong. */
     static final int FEW = 40;
@@ -69,7 +71,7 @@ final class Outline {
         return lines.size() < most;
     }
 
-    /** What is another here than later, as {@code counts: HashMap of 0 → of 4,711}; null if no line says it. */
+    /** The first difference to a later outline, as {@code counts: HashMap of 0 → of 4,711}; null if no line shows one. */
     String difference(Outline later) {
         int both = Math.min(lines.size(), later.lines.size());
         for (int i = 0; i < both; i++) {

@@ -7,7 +7,10 @@ import java.util.Map;
 import java.util.Spliterator;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** The hashes of all elements of a large map or set of values, added up: parts of it on all cores, since its executor holds still meanwhile. */
+/**
+ * The hashes of all elements of a large map or set of values, added up. All cores work on parts of it, since its executor holds still until
+ * then.
+ */
 final class PlainSum {
     /** It took longer than it may. */
     static final long LATE = 0x6C617465L;

@@ -79,7 +79,7 @@ record Shape(How how, String about, Field[] fields, long name) {
     enum How {
         /** It never changes: its value is hashed where it stands, and it is no node of the graph. */
         VALUE,
-        /** It is given to every copy, or says nothing of what is remembered: its class counts, and in one JVM which it is. */
+        /** It is given to every copy, or holds nothing that is remembered: its class counts, and within one JVM its identity. */
         IDENTITY,
         /** As IDENTITY, but only its class counts: what it changes in itself is nobody's memory. */
         NOTHING,
@@ -105,7 +105,7 @@ record Shape(How how, String about, Field[] fields, long name) {
     private static final List<String> LOGGING = List.of(
             "org.slf4j.", "org.apache.logging.", "org.apache.log4j.", "org.apache.commons.logging.", "java.util.logging.",
             "ch.qos.logback.");
-    /** Counted in, and read by others: whether a bolt reads one back, its code says. */
+    /** Bolts count in them, and others read them: a bolt's code shows whether it reads one back. */
     private static final List<String> METRICS = List.of("com.codahale.metrics.", "org.apache.storm.metric.api.", "org.apache.storm.metrics2.");
     /** By their contract they keep nothing from one call to the next but what makes the next one quicker. */
     private static final Set<String> READERS = Set.of(
@@ -234,7 +234,7 @@ record Shape(How how, String about, Field[] fields, long name) {
         };
     }
 
-    /** How many an object has of what it is made of; −1 if that says nothing. */
+    /** How many elements an object has; −1 if it is not made of elements. */
     static int size(How how, Object object) {
         return switch (how) {
             case UNORDERED_MAP, ORDERED_MAP -> ((Map<?, ?>) object).size();

@@ -14,8 +14,8 @@ import nstorm.memory.BoltFields;
 import nstorm.proof.GraphWalk.Found;
 
 /**
- * What the fields that travel lead to, as hashes that are the same in each JVM: made at the source and at the target by a walk of their own over the
- * objects, and compared. The stream between the two has no part in it.
+ * What the fields that travel lead to, as hashes that are the same in each JVM. Source and target each make them by
+ * their own walk over the objects, and they are compared. The stream between the two has no part in it.
  */
 final class TravelProof {
     /** Of CPU. Larger than for a fingerprint: what is too large for this does not travel. */
@@ -55,7 +55,7 @@ final class TravelProof {
         return proof;
     }
 
-    /** The roots of the others that lead to objects of these fields, too. */
+    /** The roots of the others that also lead to objects of these fields. */
     Set<Integer> shared() {
         return shared;
     }
@@ -64,7 +64,7 @@ final class TravelProof {
         return classes;
     }
 
-    /** Why this may not travel, though it can be written: a thing of this host, or more than can be looked at; null if it may. */
+    /** Why this may not travel, though it can be written: it is bound to this host, or more than can be looked at. Null if it may. */
     String obstacle() {
         for (int i = 0; i < found.size(); i++) {
             Found one = found.get(i);

@@ -17,7 +17,10 @@ import nstorm.memory.BoltMemory;
  * share afterwards. To be called where nothing else touches the bolts.
  */
 public final class BoltState {
-    /** The bytes stand in memory up to five times at an end, beside the state itself, so no more than a share of its heap. */
+    /**
+     * An end of the move has the bytes in memory up to five times, in addition to the state itself. So they may be no more than a share of
+     * its heap.
+     */
     public static final int SIZE_MAX_BYTES = (int) Math.min(100L << 20, Runtime.getRuntime().maxMemory() / 16);
 
     private BoltState() {

@@ -9,7 +9,7 @@ import java.util.Map;
  * @param keys in the order in which the source has written them: it names them by their place later
  */
 record FirstMap(Map<Object, Object> map, Object[] keys) {
-    /** Makes of the map what the source's has become, as {@link MapChange} says. */
+    /** Changes the map to what the source's has become, by a {@link MapChange}. */
     void change(PlainInput in) throws IOException {
         // At first: a key that was removed may have been put again.
         int place = 0;

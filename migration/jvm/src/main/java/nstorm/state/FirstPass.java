@@ -10,8 +10,8 @@ import java.util.concurrent.ThreadLocalRandom;
 import nstorm.memory.BoltFields;
 
 /**
- * The large maps of an executor's bolts at one moment, to be sent while the bolts go on: what the fields hold when they no longer do is
- * then sent without what these maps had already. Of a map of values that nobody can change, their references tell that.
+ * The large maps of an executor's bolts at one moment, to be sent while the bolts go on. When the bolts have stopped, their fields are sent
+ * without what these maps had already. In a map of values that nobody can change, references show what it had.
  */
 public final class FirstPass {
     static final long NONE = 0;

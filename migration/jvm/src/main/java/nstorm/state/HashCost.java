@@ -12,11 +12,14 @@ import nstorm.memory.CodeBase;
 import nstorm.memory.ObjectFields;
 
 /**
- * How many objects the hash code of an object that was read would go through. Where objects share others that is far more than there are: with a
- * hundred sets, each twice in the next, a hash map is busy for ever. So it is looked at before the object gets into one.
+ * How many objects the hash code of an object that was read would go through. Where objects share others it goes
+ * through far more than there are. With a hundred sets, each twice in the next, a hash map is busy for ever. So the
+ * cost is checked before the object gets into a hash map.
  */
 final class HashCost {
-    /** What goes through no more is not remembered, and counts as so many: to remember an object takes longer than to read a small one. */
+    /**
+     * An object that goes through no more is not remembered, and counts as this number: to remember it takes longer than to read it again.
+     */
     private static final int SMALL = 8;
 
     private final long most;

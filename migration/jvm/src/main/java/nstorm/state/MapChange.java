@@ -9,9 +9,9 @@ import java.util.Spliterator;
 import java.util.stream.IntStream;
 
 /**
- * What has changed in a map since a moment. Entries are compared by the reference alone: an equal value that was written
- * anew counts as changed, and nothing of an entry that was not is touched, which a pause would pay for. It waits for memory, entry
- * by entry, so the parts of the map are compared side by side.
+ * What has changed in a map since a moment. Entries are compared by the reference alone. An equal value that was written again counts as
+ * changed. Nothing of an unchanged entry is touched, for that would lengthen the pause. The comparison waits for memory, entry by entry, so
+ * the parts of the map are compared in parallel.
  */
 final class MapChange {
     /** What has changed in one part of the map; what has gone into another part is removed here, and put there. */
@@ -21,8 +21,8 @@ final class MapChange {
 
         private final MapThen.Part then;
         /**
-         * After each place that with the next key that was not found yet, as a ring with a place of its own for its start: a map that
-         * has grown has its keys in the old order, several times over, each time others of them.
+         * For each place the next place whose key was not found yet, as a ring whose start has its own place. A map that has grown has its
+         * keys in the old order, several times over, each time others of them.
          */
         private final int[] following;
         private int before;

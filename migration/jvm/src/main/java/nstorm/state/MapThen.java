@@ -9,7 +9,7 @@ import java.util.Spliterator;
 
 /** A map at the source as it was at a moment. It holds the objects, not copies: it is made in a pause of the executor. */
 final class MapThen {
-    /** A map of other things mostly has one among its first; all are looked at in {@link #isPlain}, which waits for nobody. */
+    /** A map of other things has one among its first in most cases. {@link #isPlain} looks at all, and waits for nobody. */
     private static final int LOOKED_AT = 100;
 
     /** Parts are about as large, with hashed keys within a few per cent. */
@@ -17,7 +17,9 @@ final class MapThen {
 
     /** The entries of a part of the map, in its order. */
     static final class Part {
-        /** A HashMap's are its own objects, and tell their value of now; a ConcurrentHashMap makes them, and they tell that of then. */
+        /**
+         * A HashMap's are its own objects, and have their value of now. A ConcurrentHashMap makes them, and they have the value of then.
+         */
         private Map.Entry<Object, Object>[] nodes;
         private Object[] values;
         private int entries;
@@ -65,8 +67,8 @@ final class MapThen {
         }
 
         /**
-         * How many of its nodes have another value now. To ask each is quicker than to walk the map, where the way to a node leads over
-         * the last one: memory answers several at once. It makes the walk quick, too, since a cache has the nodes then.
+         * How many of its nodes have another value now. To ask each node is quicker than to walk the map, where each node leads to the
+         * next: memory answers several at once. It also makes the walk quick, since a cache has the nodes then.
          */
         int changedNodes() {
             int changed = 0;
@@ -98,7 +100,7 @@ final class MapThen {
         this.parts = parts;
     }
 
-    /** Null if the map is seen not to be plain, or is changed meanwhile. */
+    /** Null if the map is seen not to be plain, or changes during the copy. */
     static MapThen orNull(Map<Object, Object> map) {
         try {
             if (!PlainMaps.isPlain(map, LOOKED_AT)) {

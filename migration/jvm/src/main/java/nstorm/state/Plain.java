@@ -2,7 +2,7 @@ package nstorm.state;
 
 import java.util.UUID;
 
-/** Values that nobody can change: the same object is the same value later, too. Each kind has a byte that stands before it. */
+/** Values that nobody can change: the same object has the same value later. Each kind has a byte that stands before it. */
 final class Plain {
     static final int NULL = 0;
     static final int LATIN = 1;
@@ -63,7 +63,7 @@ final class Plain {
         return type == UUID.class ? UNIQUE : NONE;
     }
 
-    /** Where a text is remembered: at the writer and the reader the same place, without a word about it. */
+    /** Where a text is remembered: writer and reader compute the same place, so it is not sent. */
     static int slot(String text) {
         int hash = text.hashCode();
         return (hash ^ hash >>> 16) & RECENT_TEXTS - 1;

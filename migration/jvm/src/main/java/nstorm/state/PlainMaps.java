@@ -28,7 +28,7 @@ final class PlainMaps {
         return known && ((Map<?, ?>) value).size() >= LARGE_ENTRIES ? (Map<Object, Object>) value : null;
     }
 
-    /** Whether the first so many entries are plain. */
+    /** Whether the first {@code entries} entries are plain. */
     static boolean isPlain(Map<Object, Object> map, int entries) {
         int left = entries;
         for (Map.Entry<Object, Object> entry : map.entrySet()) {
@@ -43,7 +43,7 @@ final class PlainMaps {
         return true;
     }
 
-    /** How often to halve a map of so many entries until its parts are small. */
+    /** How often to halve a map of {@code entries} entries until its parts are small. */
     static int splits(int entries) {
         return Integer.SIZE - Integer.numberOfLeadingZeros(entries / PART_ENTRIES);
     }

@@ -27,7 +27,7 @@ final class SentMap implements Externalizable {
         this.changeOrNull = changeOrNull;
     }
 
-    /** What is to be sent instead of this object of the state: mostly itself. */
+    /** What is to be sent instead of this object of the state: in most cases the object. */
     static Object of(Object value, FirstPass firstOrNull) {
         Map<Object, Object> map = PlainMaps.largeOrNull(value);
         if (map == null) {

@@ -59,7 +59,7 @@ public final class StateBytes extends OutputStream {
         return pieces(size());
     }
 
-    /** In how many pieces so many bytes are; at least one, which may be empty. */
+    /** The number of pieces for a number of bytes; at least one, which may be empty. */
     public static int pieces(int bytes) {
         return Math.max(1, (bytes + PIECE_BYTES - 1) / PIECE_BYTES);
     }

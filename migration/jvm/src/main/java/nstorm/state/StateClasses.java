@@ -20,8 +20,9 @@ import nstorm.memory.Declared;
 import nstorm.memory.MoveWay;
 
 /**
- * Which classes one state may hold: those to which the types of the bolt's fields lead, those of the objects that the bolt held when it had
- * been prepared, the JDK's values and collections, and what is declared. The source asks as it writes, the target before it makes an object.
+ * The classes that one state may hold. The types of the bolt's fields lead to them, or the bolt held objects of them when it had been
+ * prepared. The JDK's values and collections, and what is declared, are allowed as well. The source asks as it writes, the target before it
+ * makes an object.
  */
 public final class StateClasses {
     /** How many classes a reason names. */
@@ -62,8 +63,8 @@ public final class StateClasses {
     }
 
     /**
-     * The same way, which says what to declare: the classes that the bolt's code puts into fields that travel, and to which no type leads.
-     * Never throws: what cannot be looked into the move says.
+     * The same way, which names what to declare: the classes that the bolt's code puts into fields that travel, and to which no type leads.
+     * Never throws: the move itself reports what cannot be looked into.
      */
     public MoveWay naming(MoveWay way, Object bolt) {
         try {
@@ -102,11 +103,11 @@ public final class StateClasses {
             Class<?> type = Class.forName(name, false, loader);
             return CodeBase.ofTheJdk(type) || allowed.contains(type) || allow(type);
         } catch (ClassNotFoundException | LinkageError e) {
-            return true; // the move says it
+            return true; // the move reports it
         }
     }
 
-    /** @throws Undeclared if the state may hold no object of the class; the text says what to declare */
+    /** @throws Undeclared if the state may hold no object of the class; the message names what to declare */
     void check(Class<?> type) throws Undeclared {
         Class<?> one = type;
         while (one.isArray()) {
@@ -128,7 +129,7 @@ public final class StateClasses {
         return allow;
     }
 
-    /** What an object of the class may have in it; of the JDK's classes their type arguments say that. */
+    /** What an object of the class may have in it; for the JDK's classes their type arguments decide. */
     private void leadOn(Class<?> type) {
         for (Class<?> at = type; at != null && !CodeBase.ofTheJdk(at); at = at.getSuperclass()) {
             allowed.add(at);

@@ -19,7 +19,7 @@ final class StateInput extends ObjectInputStream {
     static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(20);
     /** Objects between two looks at the clock. */
     private static final int BETWEEN_LOOKS = 16;
-    /** Beside two a byte: less than a second's work. */
+    /** In addition to two a byte: less than a second's work. */
     private static final long HASHED_MAX = 10_000_000;
 
     private final ByteArrayInputStream bytes;
@@ -67,7 +67,7 @@ final class StateInput extends ObjectInputStream {
         hashed.plain(map);
     }
 
-    /** Says why it may not be read, if it may not, whatever has become of the exception that said so. */
+    /** Throws the reason why it may not be read, if it may not, whatever has become of the exception that first had it. */
     void throwRefusal(Throwable causeOrNull) throws IOException {
         if (refusal != null) {
             throw new IOException(refusal, causeOrNull);

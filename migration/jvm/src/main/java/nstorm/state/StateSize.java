@@ -14,8 +14,9 @@ import java.util.Set;
 import nstorm.memory.BoltFields;
 
 /**
- * About how many bytes a state will be, told from the first few elements of what the fields hold. Of what is nested in those it sees
- * no more than {@link #LOOKED_AT_BYTES}, so it rather says too little. Takes a few milliseconds, whatever the size.
+ * About how many bytes a state will be, estimated from the first few elements of what the fields hold. Of what is
+ * nested in those it sees no more than {@link #LOOKED_AT_BYTES}, so it is rather too low. Takes a few milliseconds,
+ * whatever the size.
  */
 public final class StateSize {
     private static final int LOOKED_AT = 64;

@@ -22,7 +22,7 @@ public final class LateSampleStore {
     /**
      * Opens nothing yet.
      *
-     * @param onFirstFailure is told the first failure; the next ones, one a second, would only repeat it
+     * @param onFirstFailure gets the first failure; the next ones, one a second, would only repeat it
      */
     public LateSampleStore(Path dir, Consumer<Exception> onFirstFailure) {
         this.dir = dir;

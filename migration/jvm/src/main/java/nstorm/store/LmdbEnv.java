@@ -13,7 +13,7 @@ import org.lmdbjava.EnvFlags;
 /** The only code that touches lmdbjava; {@link LmdbLoader} alone may load it, hence no reference to ours. */
 public final class LmdbEnv implements BiConsumer<String, byte[]>, Closeable {
 
-    /** Sized once and sparse: to grow it, every process would have to open it anew. */
+    /** Sized once and sparse: to grow it, every process would have to open it again. */
     private static final long MAP_BYTES = 16L << 20;
 
     private final Env<byte[]> env;

@@ -12,11 +12,11 @@ import java.nio.file.Path;
 /**
  * Reads one key of an LMDB 0.9 environment from its data file, without the library, without locks and without a map.
  *
- * <p>The library's own reader writes the lock file and dies with SIGBUS when the data file is truncated. A map
- * in Java is no way out: the JVM then throws an {@link InternalError} at some later point of the thread, be it in the
- * middle of the JDK. A read of a file only falls short, and needs no right to write. Without a reader slot nothing
- * keeps the writer from reusing pages, so each read is checked: LMDB reuses the pages of snapshot t at the earliest
- * while it writes t+3, thus what was copied is whole if the newest snapshot is then at most t+1.
+ * <p>The library's own reader writes the lock file and dies with SIGBUS when the data file is truncated. A map in Java
+ * is no way out. The JVM then throws an {@link InternalError} at some later point of the thread, even in the middle of
+ * the JDK. A read of a file only falls short, and needs no right to write. Without a reader slot nothing keeps the
+ * writer from reusing pages, so each read is checked. LMDB reuses the pages of snapshot t at the earliest while it
+ * writes t+3. So a copy is whole if the newest snapshot is then at most t+1.
  *
  * <p>The layout is that of {@code MDB_page}, {@code MDB_meta}, {@code MDB_db} and {@code MDB_node} in LMDB's
  * mdb.c, data version 1, on a 64-bit machine.

@@ -10,9 +10,9 @@ import org.objectweb.asm.ClassVisitor;
 /**
  * Loads lmdbjava, and the one class of ours that uses it, apart from everything else in the JVM.
  *
- * <p>Its parent is the platform loader and its class files lie under {@code lmdb/} in the hooks' jar, so
- * neither sees the user's versions of these libraries nor the user ours. They cannot be relocated instead:
- * jffi's native code names its Java classes. ASM, which jnr-ffi needs too, is relocated, also within jnr-ffi.
+ * <p>Its parent is the platform loader and its class files lie under {@code lmdb/} in the hooks' jar. So it does not
+ * see the user's versions of these libraries, nor does the user see ours. They cannot be relocated instead: jffi's
+ * native code names its Java classes. ASM, which jnr-ffi needs too, is relocated, also within jnr-ffi.
  */
 final class LmdbLoader extends ClassLoader {
 

@@ -9,9 +9,9 @@ import java.util.function.BiConsumer;
 /**
  * LMDB's environment of this JVM, which alone writes it.
  *
- * <p>The native library maps the data file and the lock file. If one of them is truncated, the next access past
- * its end raises SIGBUS and ends the JVM, so each access comes after a look at both lengths. What remains is a
- * truncation between that look and the end of the access.
+ * <p>The native library maps the data file and the lock file. If one of them is truncated, the next access past its end
+ * raises SIGBUS and ends the JVM. So each access comes after a look at both lengths. What remains is a truncation
+ * between that look and the end of the access.
  */
 final class LmdbSamples implements BiConsumer<String, byte[]>, Closeable {
 

@@ -93,7 +93,7 @@ public final class PlanStore {
         return good;
     }
 
-    /** The next poll opens the file anew. */
+    /** The next poll opens the file again. */
     private void close() {
         try (LmdbFile closing = lmdb) {
             lmdb = null;
@@ -120,8 +120,8 @@ public final class PlanStore {
             fileKey = key;
             seen = -1;
             if (!key.equals(key())) {
-                // What was opened may be another file than the key's, and a later file may get that key: the file
-                // system gives the number of a deleted file away again.
+                // What was opened may be another file than the key's, and a later file may get that key. The file system gives the number
+                // of a deleted file to another one.
                 throw new IOException(file + " was replaced while it was opened");
             }
         }
@@ -167,7 +167,7 @@ public final class PlanStore {
         return plan;
     }
 
-    /** The newest plans as this JVM understands them; {@link #error} says what was refused. */
+    /** The newest plans as this JVM understands them; {@link #error} has what was refused. */
     private LocalPlan merged(LocalPlan newest) {
         LocalPlan last = lastOf(newest.cluster());
         List<Plan> plans = new ArrayList<>();

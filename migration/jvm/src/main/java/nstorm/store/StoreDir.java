@@ -3,7 +3,7 @@ package nstorm.store;
 import java.nio.file.Path;
 import java.util.Map;
 
-/** Where a node keeps what its agent and its JVMs tell each other. */
+/** Where a node keeps what its agent and its JVMs exchange. */
 public final class StoreDir {
 
     private StoreDir() {

@@ -17,9 +17,9 @@ final class Acceptance {
     /**
      * Whether every difference between two sets is an executor that is on the move.
      *
-     * <p>All combinations are taken, with and without each executor: Nimbus, the agent and the supervisors learn
-     * of a phase at different times. Equal sets are none of our business, but for an opened slot: nothing runs there yet,
-     * and what it may use is told anew whenever the topology's largest worker changes. What stands for it is no executor.
+     * <p>All combinations are taken, with and without each executor: Nimbus, the agent and the supervisors learn of a
+     * phase at different times. Equal sets are left to Storm, but for an opened slot. Nothing runs there yet, and its
+     * resources are sent again whenever the topology's largest worker changes. What stands for it is no executor.
      *
      * @param entries      the entries of the topology's plan
      * @param supervisorId this supervisor; with NUMA, Storm gives each of its zones an id of its own

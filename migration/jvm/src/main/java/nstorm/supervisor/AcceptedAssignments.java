@@ -20,7 +20,7 @@ final class AcceptedAssignments {
 
     private static final Logger LOG = LoggerFactory.getLogger(AcceptedAssignments.class);
 
-    /** What one slot's thread was last told. */
+    /** What one slot's thread last got. */
     private static final class Told {
         private LocalAssignment next;
         private LocalAssignment current;

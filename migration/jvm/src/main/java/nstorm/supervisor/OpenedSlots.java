@@ -21,8 +21,8 @@ import org.slf4j.LoggerFactory;
 /**
  * The slots of this node in which a plan wants a worker that Storm does not assign yet.
  *
- * <p>Only this supervisor is told, and the worker reads the plan from the same file: where Storm's own assignment has the
- * executor all the while, no reader can take another for its owner.
+ * <p>Only this supervisor gets them, and the worker reads the plan from the same file. Storm's own assignment keeps the
+ * executor where it was, so no reader can take another for its owner.
  */
 final class OpenedSlots {
 
@@ -36,7 +36,7 @@ final class OpenedSlots {
     private final Function<String, Assignment> inZooKeeper;
     private final Function<Integer, LocalAssignment> running;
     private final Runnable readAgain;
-    /** Topologies by port as Storm was last told; null until it has read its assignments once by itself. */
+    /** Topologies by port as Storm last got them; null until Storm has read its assignments once. */
     private volatile Map<Integer, String> told;
 
     /**

@@ -70,7 +70,7 @@ public final class SupervisorCalls {
         accepted = new AcceptedAssignments(assignmentId, plans::of);
     }
 
-    /** Whether a running worker may go on with the next assignment; asked only after Storm itself said no. */
+    /** Whether a running worker may go on with the next assignment; asked only after Storm itself has refused. */
     public static boolean accepts(LocalAssignment next, LocalAssignment current) {
         AcceptedAssignments judge = accepted;
         try {

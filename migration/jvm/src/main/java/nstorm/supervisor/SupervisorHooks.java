@@ -5,7 +5,7 @@ import nstorm.hook.Advised;
 import nstorm.hook.HookSet;
 import nstorm.hook.Symbol;
 
-/** The hooks of a supervisor's JVM; HOOKS.md says what each is for. */
+/** The hooks of a supervisor's JVM; HOOKS.md has the purpose of each. */
 public final class SupervisorHooks implements HookSet {
 
     @Override

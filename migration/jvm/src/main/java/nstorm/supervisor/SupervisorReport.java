@@ -18,7 +18,7 @@ import org.apache.storm.generated.LocalAssignment;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Tells this node's agent what the supervisor has persisted and which plans it has read. One daemon thread. */
+/** Reports to this node's agent what the supervisor has persisted and which plans it has read. One daemon thread. */
 final class SupervisorReport implements Runnable {
 
     private static final Logger LOG = LoggerFactory.getLogger(SupervisorReport.class);
@@ -36,7 +36,7 @@ final class SupervisorReport implements Runnable {
     private long lastNanos;
 
     /**
-     * Tells what {@code persisted} gives, which Storm fills after each write of its local state.
+     * Reports what {@code persisted} gives, which Storm fills after each write of its local state.
      *
      * @param storeDir the node's store
      * @param each     what else is to be done at each look

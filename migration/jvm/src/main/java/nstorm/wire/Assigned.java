@@ -4,7 +4,7 @@ import java.io.IOException;
 import nstorm.wire.json.JsonInput;
 import nstorm.wire.json.WireException;
 
-/** What Storm's assignment says of one executor: its slot and its start time. */
+/** One executor in Storm's assignment: its slot and its start time. */
 public record Assigned(Slot slot, long startSecs) {
 
     /** Reads a list of both; what a later version adds to it is passed over. */

@@ -5,7 +5,7 @@ import java.util.Locale;
 /** How a move hands its executor over; PROTOCOL.md has the table. */
 public enum Way {
     LIVE, ACKER, SPOUT, CARRY, DRAIN, RENEW,
-    /** Of a later version of the protocol: this JVM changes nothing for such an entry, and says so. */
+    /** Of a later version of the protocol: this JVM changes nothing for such an entry, and reports it. */
     UNKNOWN;
 
     private final String word = name().toLowerCase(Locale.ROOT);

@@ -4,8 +4,9 @@ import java.util.concurrent.TimeUnit;
 import nstorm.wire.report.WorkerAck;
 
 /**
- * Decides when an ack is written: at once where something in it has changed, twice a second where only its counters have, and every 2 s
- * as a sign of life. Passes come up to 500 times a second and most change nothing: they compare, and encode nothing.
+ * Decides when an ack is written. Where something in it has changed it is at once, where only its counters have, twice
+ * a second, else every 2 s. Passes come up to 500 times a second and most change nothing: they compare, and encode
+ * nothing.
  */
 final class AckWriter {
     static final long SIGN_OF_LIFE_NANOS = TimeUnit.SECONDS.toNanos(2);

@@ -21,9 +21,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Loads what a spout, or a bolt that is renewed, will need to open, while its old copy still works: the first Kafka spout of a JVM opens
- * through 2,400 classes. Follows what class files call, so it also loads classes that are not needed. Initialises none: no code of the
- * user's runs.
+ * Loads what a spout, or a bolt that is renewed, will need to open, while its old copy still works. The first Kafka
+ * spout of a JVM opens through 2,400 classes. Follows what class files call, so it also loads classes that are not
+ * needed. Initialises none: no code of the user's runs.
  */
 final class ClassesAhead {
     private static final Logger LOG = LoggerFactory.getLogger(ClassesAhead.class);

@@ -11,7 +11,7 @@ import nstorm.worker.state.CopyState;
 import nstorm.worker.state.Stays;
 import org.apache.storm.executor.Executor;
 
-/** How one copy, as the source of a move, gets rid of what waits for it and of what it has pending, and whether it has. */
+/** How one copy, as the source of a move, gets rid of what waits for it and of what it has pending. Knows whether it is done. */
 final class CopyDrain {
     static final long DRAINED_MS = 50;
     /**
@@ -21,7 +21,7 @@ final class CopyDrain {
     private static final int FLUSH_TUPLES = 16;
     /** What is wrong once may be so by chance: an operator has cancelled, a tuple was lost. */
     private static final int UNDONE_MAX = 2;
-    /** A little less than a move waits: one that was cancelled says nothing. */
+    /** A little less than a move waits: a cancelled move proves nothing. */
     private static final long KEPT_TOO_LONG_SECS = 35;
 
     private final Executor executor;
@@ -79,7 +79,7 @@ final class CopyDrain {
             emptyingNanos = System.nanoTime();
             forwarding = true;
             boolean forgets = stays.renews();
-            // What it keeps besides tuples would stay behind.
+            // What it keeps other than tuples would stay behind.
             stopSwitch.awaitEmpty(handOver, () -> holdsNone(tuples) && (forgets || state.changed() == null));
             stopSwitch.tick();
         }

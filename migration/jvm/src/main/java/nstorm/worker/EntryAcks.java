@@ -118,7 +118,7 @@ final class EntryAcks {
         return copyOrNull.state.begunWith(entry.id()) ? EntryState.LOADED : copyOrNull.state.refused() ? EntryState.REFUSED : EntryState.ROUTED;
     }
 
-    /** Once it says STOPPED, Storm may end a worker that has nothing left: until then it hands tuples on. */
+    /** Once it is STOPPED, Storm may end a worker that has nothing left: until then it hands tuples on. */
     private EntryState gone(Part part) {
         boolean opened = part.action() == Action.RETIRE && part.entry().opens() != null;
         boolean closing = (part.action() == Action.STOP || opened) && worker.copies.isEmpty();

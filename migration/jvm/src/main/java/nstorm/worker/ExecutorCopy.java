@@ -123,7 +123,7 @@ final class ExecutorCopy implements LocalCopies.Copy {
         return stopSwitch.ready();
     }
 
-    /** Whether the executor may be routed to as soon as the plan says so; one that waits opens only then. */
+    /** Whether the executor may be routed to as soon as the plan allows it; one that waits opens only then. */
     boolean prepared() {
         return ready() || (waits || spout()) && alive();
     }

@@ -176,8 +176,8 @@ final class ExecutorFactory {
     }
 
     /**
-     * As {@code Executor.execute()}, its thread not started yet. A bolt that throws before it is prepared
-     * ends only its own thread: stock Storm would end the whole worker for a copy on which nothing depends yet.
+     * As {@code Executor.execute()}, its thread not started yet. A bolt that throws before it is prepared ends only its own thread. Stock
+     * Storm would end the whole worker for a copy on which nothing depends yet.
      */
     private static ExecutorShutdown withThread(Executor executor, JCQueue queue) {
         Thread.UncaughtExceptionHandler stock = StormFields.get(StormFields.REPORT_ERROR_DIE, executor);

@@ -157,7 +157,7 @@ final class HookedWorker implements LocalCopies {
             running.add(copy.running);
             copy.thread().start();
         } catch (RuntimeException | Error e) {
-            // An Error too: a JVM at its limit of threads says so with an OutOfMemoryError.
+            // Errors as well: a JVM at its limit of threads throws an OutOfMemoryError.
             running.remove(copy.running);
             unregister(copy);
             factory.discard(id, copy.queue(), copy.executor());
@@ -254,8 +254,8 @@ final class HookedWorker implements LocalCopies {
     }
 
     /**
-     * Each thread that has published into a queue keeps a batch of it in a thread-local, which leads back to the queue and so to itself:
-     * it would be kept for as long as the thread lives.
+     * Each thread that has published into a queue keeps a batch of it in a thread-local. The batch leads back to the queue and so to
+     * itself: it would be kept for as long as the thread lives.
      */
     private void forgetBatches(JCQueue queue) {
         if (routing.producerBatch > 1) {

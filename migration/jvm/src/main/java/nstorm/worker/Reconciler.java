@@ -74,7 +74,7 @@ final class Reconciler {
         worker.discardBuilds(id -> parts.stream().anyMatch(part -> wanted(part) && part.executor().equals(id)));
         worker.order.follow(plan);
         worker.transfer.follow(plan);
-        // Before the routes: these take some milliseconds, and meanwhile the bolt's own thread writes its state.
+        // Before the routes: these take some milliseconds, in which the bolt's own thread writes its state.
         parts.forEach(part -> worker.transfer.carry(part, worker.stateOf(part.executor()), polledNanos));
         Set<Slot> ends = worker.overlay.ends();
         boolean changed = assigned != routedFrom || !laid.equals(routedOver) || !ends.equals(connectedTo);
@@ -227,8 +227,8 @@ final class Reconciler {
     }
 
     private void sendBackPressure(Plan planOrNull, boolean rerouted) {
-        // In SETTLE too: the last status of the old owner may arrive after the new one's first, and its flag
-        // would hold back every sender to the task until the new owner's next status.
+        // Also in SETTLE: the last status of the old owner may arrive after the new one's first. Its flag would hold
+        // back every sender to the task until the new owner's next status.
         boolean due = System.nanoTime() - statusNanos > STATUS_NANOS && planOrNull != null
                 && planOrNull.entries().stream().anyMatch(entry -> entry.touches(worker.me));
         if (rerouted || due) {

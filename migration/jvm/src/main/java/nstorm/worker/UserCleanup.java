@@ -11,7 +11,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Shuts an executor down whose thread has ended, with the user's {@code cleanup()} only where the user says so.
+ * Shuts an executor down whose thread has ended, with the user's {@code cleanup()} only where the user allows it.
  *
  * <p>Stock Storm calls {@code cleanup()} when the whole JVM ends, so a bolt may well close there what all bolts
  * of the JVM share.
@@ -45,7 +45,7 @@ final class UserCleanup {
         }
     }
 
-    /** What {@code ExecutorShutdown.shutdown()} does besides calling the user's code. */
+    /** What {@code ExecutorShutdown.shutdown()} does, without its calls of the user's code. */
     private static void release(Executor executor) {
         executor.getReceiveQueue().close();
         executor.getStats().cleanupStats();

@@ -97,8 +97,8 @@ public final class WorkerCalls {
     }
 
     /**
-     * The assignment to go on with where none could be read. A supervisor can tell it to every worker that Storm assigns;
-     * for an opened slot Storm asks ZooKeeper, and a worker would not outlive its absence.
+     * The assignment to go on with where none could be read. A supervisor can give it to every worker that Storm assigns. For an opened
+     * slot Storm asks ZooKeeper, and a worker would not outlive its absence.
      *
      * @return null if what was thrown is to stand
      */
@@ -149,8 +149,8 @@ public final class WorkerCalls {
     }
 
     /**
-     * The batch is in the receive queues. With {@code topology.producer.batch.size} above 1 Storm leaves its
-     * tail in batches of the Netty thread's own until more arrives, and would lose it with a queue that moves.
+     * The batch is in the receive queues. With {@code topology.producer.batch.size} above 1 Storm leaves its tail in batches of the Netty
+     * thread until more arrives. It would lose this tail with a queue that moves.
      */
     public static void afterBatch(ArrayList<AddressedTuple> batch) {
         WorkerLoop now = loop;

@@ -34,7 +34,10 @@ final class WorkerLoop implements Runnable {
     private static final String POLL_KEY = "nstorm.worker.poll.ms";
     private static final long BUSY_POLL_MS = 10;
     private static final long PAUSE_POLL_MS = 2;
-    /** How long it may take until an ack says that an executor moves another way than it did; where a move has got on it does at once. */
+    /**
+     * How long it may take until an ack shows that an executor moves another way than before. Where a move has progressed the ack follows
+     * at once.
+     */
     private static final long EXECUTORS_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long SETTLE_REFRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -140,7 +143,7 @@ final class WorkerLoop implements Runnable {
         }
     }
 
-    /** What an ack says of the executors here: what each is asked for takes a lock and makes a text. */
+    /** What an ack holds about the executors here: to ask each takes a lock and makes a text. */
     private record Executors(List<ExecutorId> ids, List<WorkerAck.Pinned> pinned, List<WorkerAck.ExecutorWay> ways) {
         static Executors of(Collection<ExecutorCopy> copies) {
             Executors all = new Executors(new ArrayList<>(), new ArrayList<>(), new ArrayList<>());

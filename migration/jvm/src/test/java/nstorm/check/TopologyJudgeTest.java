@@ -189,7 +189,7 @@ class TopologyJudgeTest {
     @Test
     void whatIsDeclaredCounts() {
         assertEquals("live", bolt(new CountWords(), Map.of("nstorm.move", Map.of("bolt", "live")), true).way());
-        assertStays("nstorm.move says never", bolt(new CountWords(), Map.of("nstorm.move", Map.of("bolt", "never")), false));
+        assertStays("nstorm.move is never", bolt(new CountWords(), Map.of("nstorm.move", Map.of("bolt", "never")), false));
     }
 
     @Test

@@ -16,7 +16,7 @@ class DeclaredTest {
         assertTrue(declared.isLive("count"));
         assertNull(declared.reason("count"));
         assertFalse(declared.isLive("sink"));
-        assertEquals("nstorm.move says never", declared.reason("sink"));
+        assertEquals("nstorm.move is never", declared.reason("sink"));
         assertFalse(declared.isLive("other"));
         assertNull(declared.reason("other"));
     }

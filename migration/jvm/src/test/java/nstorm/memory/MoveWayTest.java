@@ -111,7 +111,7 @@ class MoveWayTest {
     @Test
     void whatIsDeclaredToRenewIsCleanedUpOnceItKeepsNoTuple() {
         Map<String, Object> move = Map.of("nstorm.move", Map.of("count", "renew"));
-        String begin = "nstorm.move says renew: its source ";
+        String begin = "nstorm.move is renew: its source ";
         String end = "is cleaned up before its target is prepared";
         assertEquals(new MoveWay(begin + "acks what it keeps in its field x and " + end, null, Set.of("x"), true),
                 of(new Keeping.CountsItsTuples(), Declared.of(move)));

@@ -29,7 +29,7 @@ class CountBolt extends KeepingBolt {
         collector.ack(tuple);
     }
 
-    /** What a kind of counter does beside counting. */
+    /** What a kind of counter does apart from counting. */
     void counted(String word) {
     }
 

@@ -19,9 +19,10 @@ import org.apache.storm.scheduler.WorkerSlot;
 import org.apache.storm.shade.net.minidev.json.JSONValue;
 
 /**
- * Storm's own scheduler; but a topology for which the lab's folder has a file "placements/NAME.json" is placed as that
- * says: {"slot_of": {"7-7": "SUPERVISOR:PORT", ...}, "running": whether one that runs is, too, and not only one that is
- * being rebalanced}. It has to name as many workers as the topology asks for, else Storm's scheduler goes on with it.
+ * Storm's own scheduler; but a topology is placed by the file "placements/NAME.json" in the lab's folder, if there is
+ * one. Its "slot_of" is {"7-7": "SUPERVISOR:PORT", ...}. Its "running" is whether the file also counts for a topology
+ * that runs, and not only for one that is being rebalanced. The file has to name as many workers as the topology asks
+ * for, else Storm's scheduler goes on with it.
  */
 public final class GivenScheduler implements IScheduler {
     private final IScheduler stock = new DefaultScheduler();
@@ -38,7 +39,7 @@ public final class GivenScheduler implements IScheduler {
         stock.schedule(topologies, cluster);
     }
 
-    /** What the lab says of a topology; null if nothing, and if it cannot be read: Nimbus would end. */
+    /** The lab's placement of a topology; null if there is none, and if it cannot be read: Nimbus would end. */
     private static Map<?, ?> given(String name) {
         Path file = Path.of(System.getProperty("nstorm.lab"), "placements", name + ".json");
         try {

@@ -5,8 +5,8 @@ import org.apache.storm.tuple.Tuple;
 import org.apache.storm.utils.TupleUtils;
 
 /**
- * A bolt that keeps something, and gives account of it when the ledger asks: at a tick, on the thread that changes it,
- * so nothing is locked and a copy that no longer runs no longer answers.
+ * A bolt that keeps something, and gives account of it when the ledger asks. It does so at a tick, on the thread that
+ * changes it. So nothing is locked, and a copy that no longer runs no longer answers.
  */
 abstract class KeepingBolt extends LedgerBolt {
     private int answered;

@@ -21,9 +21,9 @@ import org.apache.storm.shade.net.minidev.json.JSONValue;
 import org.apache.storm.task.TopologyContext;
 
 /**
- * The counts of this worker and what its bolts have to tell, appended to its own file of the ledger directory five
- * times a second; the rate that the directory's file "rate" asks of the spouts, and the number of the account that its
- * file "asked" asks of the bolts. One for the whole JVM: executors come and go, their counts stay.
+ * The counts of this worker and the accounts of its bolts, appended to its own file of the ledger directory five times
+ * a second. Reads there the rate for the spouts from the file "rate". Reads from the file "asked" the number of the
+ * account that is due from the bolts. One for the whole JVM: executors come and go, their counts stay.
  */
 final class Ledger {
     private static final long PERIOD_MS = 200;
@@ -69,7 +69,7 @@ final class Ledger {
         return spout;
     }
 
-    /** Expects of a task that it tells what it keeps. */
+    /** Expects of a task that it reports what it keeps. */
     void expect(int task) {
         keepers.add(task);
     }

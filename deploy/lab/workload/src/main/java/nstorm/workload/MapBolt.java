@@ -6,7 +6,7 @@ import org.apache.storm.task.TopologyContext;
 
 /** Counts words, and keeps a map that fills as fast as the heap of a HeapBolt; each word changes one entry of it. */
 final class MapBolt extends CountBolt {
-    /** So many take a MB in an object stream. */
+    /** This number of them takes a MB in an object stream. */
     private static final int ENTRIES_PER_MB = 38_000;
     /** Of smaller values Java keeps one object for all, and an object stream writes it once. */
     private static final long FIRST = 1000;

@@ -4,8 +4,8 @@ import java.util.Map;
 import java.util.TreeSet;
 
 /**
- * What one reader of a partition knows, as with Kafka: it begins at the committed offset and commits up to where all is
- * acked, when it is deactivated and when it is closed. No other task may read the partition meanwhile.
+ * What one reader of a partition knows, as with Kafka. It begins at the committed offset. It commits up to where all is
+ * acked, when it is deactivated and when it is closed. Until then no other task may read the partition.
  */
 final class Partition {
     private final Ledger ledger;

@@ -1,7 +1,7 @@
 package nstorm.workload;
 
 /**
- * One for the whole JVM, as users' clients of a database are: the first bolt opens it, any bolt's cleanup closes it,
+ * One for the whole JVM, as users' clients of a database are. The first bolt opens it, any bolt's cleanup closes it,
  * and then no bolt of the JVM gets an answer.
  */
 final class SharedClient {

@@ -26,7 +26,7 @@ final class TridentCount {
 
     static StormTopology build(Map<String, Object> conf) {
         TridentTopology topology = new TridentTopology();
-        // Trident remembers batches by this name, in ZooKeeper, for ever: each submission begins anew.
+        // Trident remembers batches by this name, in ZooKeeper, for ever: each submission begins with a new one.
         topology.newStream("lines-" + UUID.randomUUID(), new BatchSpout(WordCount.integer(conf, WordCount.SPOUTS, 1)))
             .parallelismHint(WordCount.integer(conf, WordCount.SPOUTS, 1))
             .shuffle()

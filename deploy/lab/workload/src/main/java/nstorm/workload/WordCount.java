@@ -64,7 +64,7 @@ final class WordCount {
         builder.setBolt("split", new SplitBolt(), integer(conf, "workload.splits", 6)).shuffleGrouping("spout");
     }
 
-    /** A bolt tells what it keeps at a tick; without ticks it is never asked. */
+    /** A bolt reports what it keeps at a tick; without ticks it is never asked. */
     static void ticking(BoltDeclarer bolt, Map<String, Object> conf) {
         int tickSecs = integer(conf, TICK_SECS, 0);
         if (tickSecs > 0) {

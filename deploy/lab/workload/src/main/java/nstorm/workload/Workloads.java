@@ -28,7 +28,7 @@ final class Workloads {
     private Workloads() {
     }
 
-    /** Its class is in the jar that has Kafka's classes, too. */
+    /** Its class is in the jar that also has Kafka's classes. */
     private static StormTopology kafka(Map<String, Object> conf) {
         try {
             return (StormTopology) Class.forName("nstorm.workload.Kafka").getDeclaredMethod("build", Map.class).invoke(null, conf);

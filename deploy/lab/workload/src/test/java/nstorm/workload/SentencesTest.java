@@ -51,7 +51,7 @@ final class SentencesTest {
         assertThrows(IllegalArgumentException.class, () -> Sentences.of(conf, 7));
     }
 
-    /** All ranks are the first, so each sentence has one word: the one that is the hottest then. */
+    /** All ranks are the first, so each sentence has a single word: the hottest at that time. */
     @Test
     void theHottestWordChanges() {
         Map<String, Object> conf = Map.of(WordCount.ZIPF_EXPONENT, 100, WordCount.SENTENCE_WORDS, 1,

@@ -72,7 +72,7 @@ public final class JsonInput {
         }
     }
 
-    /** Gson says more, for programmers. */
+    /** Gson's message has more, for programmers. */
     private static String where(String message) {
         int at = message.indexOf(" at line ");
         return at < 0 ? "" : message.substring(at).lines().findFirst().orElse("");

@@ -1,6 +1,6 @@
 package nstorm.wire.json;
 
-/** Bytes that are not what PROTOCOL.md says; the message names the field. */
+/** Bytes that are not as in PROTOCOL.md; the message names the field. */
 public final class WireException extends Exception {
 
     private static final long serialVersionUID = 1;

@@ -5,7 +5,7 @@ import nstorm.wire.Plan;
 import nstorm.wire.Protocol;
 import nstorm.wire.json.JsonText;
 
-/** The sign of life of the hook in Nimbus: what is published was true when it was written. */
+/** The hook's report on itself: what is published was true when it was written. */
 public record NimbusReport(long timeMs, String hooks, String scheduler, List<Published> topologies) {
 
     /**

@@ -9,7 +9,7 @@ import nstorm.wire.json.JsonText;
 /**
  * What Storm itself knows of one topology, as the hook in Nimbus publishes it.
  *
- * @param mode what the topology's own configuration says, or null
+ * @param mode the mode in the topology's own configuration, or null
  */
 public record Publication(String topology, String name, String status, long refreshPollSecs,
                           List<Component> components, List<Edge> edges, List<Placed> executors, String mode) {

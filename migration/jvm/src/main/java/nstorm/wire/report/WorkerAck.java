@@ -22,7 +22,7 @@ public record WorkerAck(String topology, Slot slot, long pid, String incarnation
     public record Pinned(ExecutorId executor, String reason) {
     }
 
-    /** An executor that moves by another way than live; it stands among the pinned, too, for older controllers. */
+    /** An executor that moves by another way than live; for older controllers it also stands among the pinned. */
     public record ExecutorWay(ExecutorId executor, Way way) {
     }
 

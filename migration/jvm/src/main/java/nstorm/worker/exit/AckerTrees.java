@@ -23,8 +23,8 @@ import org.apache.storm.tuple.Values;
 import org.apache.storm.utils.RotatingMap;
 
 /**
- * Hands the open trees of an acker that leaves to its successor, as messages that every acker takes anyway: an acker
- * merges what it hears of a tree by XOR, in any order. All methods are for the acker's own thread.
+ * Hands the open trees of an acker that leaves to its successor, as messages that every acker takes anyway. An acker merges the messages on
+ * a tree by XOR, in any order. All methods are for the acker's own thread.
  */
 final class AckerTrees {
     /** Trees of one task, which leave this map as their messages are made. */

@@ -20,10 +20,10 @@ import org.apache.storm.tuple.Values;
 import org.apache.storm.utils.ObjectReader;
 
 /**
- * Lets the bolts of one executor ack what they keep, cleans them up and ends their loop, all on its own thread: another
- * copy may only be prepared once this one is cleaned up, or both would hold what only one may hold.
+ * Lets the bolts of one executor ack what they keep, cleans them up and ends their loop, all on its own thread. Another
+ * copy may only be prepared once this one is cleaned up. Else both would hold what only one may hold.
  *
- * <p>Meanwhile it takes no tuple but ticks of its own, so its queue fills, and holds the senders back.
+ * <p>Until then it takes no tuple but ticks of its own, so its queue fills, and holds the senders back.
  */
 final class BoltExit {
     /** All that waits for it would time out soon: better undone. */

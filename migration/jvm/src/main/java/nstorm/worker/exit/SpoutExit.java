@@ -19,10 +19,10 @@ import org.apache.storm.utils.ObjectReader;
 import org.apache.storm.utils.RotatingMap;
 
 /**
- * Lets one spout finish what is pending, closes it and ends its loop, all on its own thread: another copy may only open
- * once this one is closed, or two would read the same partition.
+ * Lets one spout finish what is pending, closes it and ends its loop, all on its own thread. Another copy may only open once this one is
+ * closed. Else two would read the same partition.
  *
- * <p>It serves acks by itself meanwhile: Storm's own loop sleeps 100 ms a turn while its spout is inactive.
+ * <p>Until then it serves acks in a loop of its own: Storm's loop sleeps 100 ms a turn while its spout is inactive.
  */
 final class SpoutExit {
     private enum Wish { RUN, FINISH, CLOSE }

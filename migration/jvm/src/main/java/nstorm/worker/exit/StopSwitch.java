@@ -18,9 +18,9 @@ import org.apache.storm.tuple.AddressedTuple;
 import org.apache.storm.utils.JCQueue;
 
 /**
- * Ends one executor between two tuples: what a bolt has not begun goes to the new owner, what it has emitted is flushed
- * or handed on, then its loop returns null and Storm lets the thread end. An acker hands its open trees on besides;
- * {@link SpoutExit} ends a spout, and {@link BoltExit} a bolt that holds what only one copy may hold.
+ * Ends one executor between two tuples. What a bolt has not begun goes to the new owner, and what it has emitted is flushed or handed on.
+ * Then its loop returns null, and Storm lets the thread end. An acker also hands its open trees on. {@link SpoutExit} ends a spout, and
+ * {@link BoltExit} a bolt that holds what only one copy may hold.
  */
 public final class StopSwitch implements Callable<Long> {
     /** Executors of this JVM that may not just take their next tuple; almost always 0, so the check per tuple is one read. */
@@ -150,8 +150,8 @@ public final class StopSwitch implements Callable<Long> {
     }
 
     /**
-     * A spout emits no more, and is closed and ends once nothing is pending; a bolt takes no more tuples, and is cleaned up and ends once it
-     * keeps none. The move may still be undone until then.
+     * A spout emits no more, and is closed and ends once nothing is pending. A bolt takes no more tuples, and is cleaned up and ends once
+     * it keeps none. The move may still be undone until then.
      */
     public void finish(HandOver to, BooleanSupplier keepsNothing, BooleanSupplier mayClose) {
         if (spout != null) {

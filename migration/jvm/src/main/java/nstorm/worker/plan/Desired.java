@@ -12,8 +12,8 @@ import nstorm.wire.Slot;
 import nstorm.wire.Way;
 
 /**
- * What this worker should be doing about each moving executor: a pure function of Storm's own
- * assignment, the plan laid over it and the worker's slot.
+ * What this worker should do about each moving executor. A pure function of Storm's own assignment, the plan laid over it and the worker's
+ * slot.
  */
 public final class Desired {
     /** What to do with the copy of one executor, and with its route. */
@@ -22,7 +22,7 @@ public final class Desired {
         PREPARE,
         /** Have a copy and deliver to it here. */
         RUN,
-        /** Have the copy finish what it has pending or keeps, close it and end it; tuples for it are delivered here meanwhile. */
+        /** Have the copy finish what it has pending or keeps, close it and end it; tuples for it are delivered here until then. */
         FINISH,
         /** Keep the copy, send new tuples to the owner, report when it is empty. */
         DRAIN,
@@ -83,8 +83,8 @@ public final class Desired {
     }
 
     /**
-     * Whether the copy of a part holds still between two tuples: at the target until it has begun with the source's state, at the
-     * source while its state travels, so that a recall finds it as it was.
+     * Whether the copy of a part holds still between two tuples. At the target this is until it has begun with the source's state. At the
+     * source it is while its state travels, so that a recall finds it as it was.
      */
     public static boolean holdsStill(Part part, Assigned nowOrNull, Slot me) {
         Entry entry = part.entry();

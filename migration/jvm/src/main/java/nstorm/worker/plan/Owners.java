@@ -13,8 +13,8 @@ import nstorm.wire.Slot;
 /**
  * Whose executor each one was when this worker last looked.
  *
- * <p>Of all executors, not only of those in the plan: a worker may miss a whole phase, or see an entry gone before it
- * has read Storm's new assignment. The change of owner then shows without any entry.
+ * <p>Kept for all executors, not only for those in the plan. A worker may miss a whole phase, or see an entry gone
+ * before it has read Storm's new assignment. The change of owner then shows without any entry.
  */
 public final class Owners {
     private final Map<ExecutorId, Slot> last = new HashMap<>();

@@ -27,8 +27,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Lays the plan over Storm's assignment, and remembers the assignment as Storm had it.
  *
- * <p>Read by several of Storm's threads; the plan is polled by the reconciler alone (and once in the
- * worker's constructor, so that a restarted worker comes up with what it owns).
+ * <p>Read by several of Storm's threads. The reconciler alone polls the plan, but for once in the worker's constructor, so that a restarted
+ * worker comes up with what it owns.
  */
 public final class PlanOverlay {
     private static final Logger LOG = LoggerFactory.getLogger(PlanOverlay.class);
@@ -81,12 +81,12 @@ public final class PlanOverlay {
         return store.lastError();
     }
 
-    /** Storm's own assignment, as last read from the supervisor; the same object as long as it says the same. */
+    /** Storm's own assignment, as last read from the supervisor; the same object as long as it is equal. */
     public Map<ExecutorId, Assigned> assigned() {
         return assigned;
     }
 
-    /** Whether a plan has opened this worker's slot: its supervisor has no assignment of it to tell. */
+    /** Whether a plan has opened this worker's slot: its supervisor has no assignment of it to give. */
     public boolean opensHere() {
         Slot known = me;
         return known != null && entries().stream()
@@ -117,9 +117,9 @@ public final class PlanOverlay {
     }
 
     /**
-     * Replaces, in a copy of Storm's assignment, the slots of executors whose owner is another one by the plan, and adds
-     * a pseudo executor for each end of a move, so that Storm connects to its worker. Storm names no host of a node where the
-     * topology has no worker yet: the plan does.
+     * Works on a copy of Storm's assignment. Replaces the slots of executors whose owner is another one by the plan. Adds a pseudo executor
+     * for each end of a move, so that Storm connects to its worker. Storm names no host of a node where the topology has no worker yet: the
+     * plan does.
      */
     public Assignment over(Assignment copy) {
         Map<List<Long>, NodeInfo> nodePort = copy.get_executor_node_port();
@@ -151,8 +151,8 @@ public final class PlanOverlay {
     }
 
     /**
-     * The executors whose owner is by the plan another slot than by Storm's assignment, and that slot; without those that
-     * have gone to a slot to which this worker has no connection yet: Storm would drop what is sent there.
+     * The executors whose owner is by the plan another slot than by Storm's assignment, and that slot. Left out are those that have gone to
+     * a slot to which this worker has no connection yet: Storm would drop what is sent there.
      */
     public Map<ExecutorId, Slot> laid() {
         Map<ExecutorId, Slot> laid = new HashMap<>();

@@ -31,8 +31,8 @@ public final class HandOver {
     }
 
     /**
-     * What back-pressure held back must not hold back the end: Storm empties an overflow only once the queue
-     * before it is empty, so a sender in another worker may wait for as long as local senders fill it.
+     * What back-pressure held back must not hold back the end. Storm empties an overflow only once the queue before it
+     * is empty. So a sender in another worker may wait for as long as local senders fill it.
      *
      * @return whether that was all; else there was no room, and the executor must not end yet
      */

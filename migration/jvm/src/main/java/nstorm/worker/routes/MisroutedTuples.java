@@ -22,8 +22,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Tuples that reached a worker which does not (or not yet) own their task: forwarded to the owner,
- * parked until it is ready, never delivered twice.
+ * Tuples that reached a worker which does not own their task, or not yet. They are forwarded to the owner, parked until
+ * it is ready, and never delivered twice.
  *
  * <p>One thread, off Storm's own: Netty and executor threads only enqueue. It also works off the queues
  * of stopped executors until no producer can still hold them ({@code topology.message.timeout.secs}).

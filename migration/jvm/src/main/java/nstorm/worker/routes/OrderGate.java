@@ -16,9 +16,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Stands before the queue of an executor that moves: what a sender sends directly waits here until what it had sent the old way has
- * come. Of each sender as many CLOSES are awaited as OPENS have come; either may come first. Who says nothing, as workers of older
- * versions, waits for nothing.
+ * Stands before the queue of an executor that moves. What a sender sends directly waits here until what it had sent the old way has come.
+ * From each sender as many CLOSES are awaited as OPENS have come; either may come first. A sender without markers, such as a worker of an
+ * older version, waits for nothing.
  *
  * <p>Storm's Netty threads and senders of this worker publish into its two queues; its lock is held only while an executor moves.
  */
@@ -26,7 +26,7 @@ public final class OrderGate {
     private static final Logger LOG = LoggerFactory.getLogger(OrderGate.class);
     /** For so long a sender's tuples wait while nothing comes the old way: then the worker on that way is dead. */
     static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(5);
-    /** From so many on senders are held back as by a full queue. */
+    /** From this number of tuples on senders are held back as by a full queue. */
     static final int ROOM = 20_000;
     private static final int LIMIT = 200_000;
 
@@ -198,7 +198,7 @@ public final class OrderGate {
     }
 
     /**
-     * One more worker of so many has got all that the old copy has emitted.
+     * One more of the {@code workers} has got all that the old copy has emitted.
      *
      * @param consumers the queues here that it goes to: what Netty brings waits in their overflow, and what this worker's own threads
      *     send does not
@@ -272,7 +272,10 @@ public final class OrderGate {
         return true;
     }
 
-    /** Puts the CLOSES of a sender of this worker behind all that its thread has sent here; false while some of that waits, or the queue is full. */
+    /**
+     * Puts the CLOSES of a sender of this worker behind all that its thread has sent here. False while some of that waits, or the queue is
+     * full.
+     */
     synchronized boolean leave(AddressedTuple closes) {
         if (waits(closes) || !queue.tryPublishDirect(closes)) {
             return false;

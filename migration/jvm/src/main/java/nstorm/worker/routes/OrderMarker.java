@@ -9,10 +9,11 @@ import org.apache.storm.tuple.Tuple;
 import org.apache.storm.tuple.TupleImpl;
 
 /**
- * Two messages by which a sender tells a moving task that its tuples go another way from now on: OPENS comes before the first that goes
- * directly, CLOSES behind the last that went the old way. They are tuples of that sender on Storm's own stream, which every component has.
+ * Two messages by which a sender reports to a moving task that its tuples go another way from now on. OPENS comes before the first that
+ * goes directly, CLOSES behind the last that went the old way. They are tuples of that sender on Storm's own stream, which every component
+ * has.
  *
- * <p>They, and what an end of a move forwards, go under a pseudo task, so that the other end can tell them from what comes directly.
+ * <p>They, and what an end of a move forwards, go under a pseudo task. So the other end can distinguish them from what comes directly.
  */
 public final class OrderMarker {
     private static final int FIRST = -2000;

@@ -7,13 +7,13 @@ import java.util.concurrent.TimeUnit;
 import org.apache.storm.tuple.AddressedTuple;
 
 /**
- * Keeps a tuple from circling between workers whose plans contradict each other: one that this worker has forwarded
+ * Keeps a tuple from circling between workers whose plans contradict each other. A tuple that this worker has forwarded
  * and that has come back stays until the plan advances, or for a second or two.
  *
- * <p>A {@code TaskMessage} has no room for hops or versions. But an anchored tuple has an edge id of its own, drawn
- * at random for each task it is sent to, and keeps it from worker to worker. A tuple without anchors has nothing that
- * tells it from one of the same content, so it is not held. What is held never waits for a plan alone: an agent that
- * stays away would stop the task's tuples for ever.
+ * <p>A {@code TaskMessage} has no room for hops or versions. But an anchored tuple has an edge id of its own, and keeps
+ * it from worker to worker. The id is drawn at random for each task that the tuple is sent to. Without anchors two
+ * tuples of the same content cannot be distinguished, so these are not held. What is held never waits for a plan alone:
+ * an agent that stays away would stop the task's tuples for ever.
  *
  * <p>For the one thread that forwards, except {@link #planAdvanced}.
  */

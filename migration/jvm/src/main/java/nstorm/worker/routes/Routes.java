@@ -87,8 +87,8 @@ public final class Routes extends ArrayList<JCQueue> {
     }
 
     /**
-     * The worker's own task ids, changed by replacing an array, so that Storm's threads and the
-     * groupings that keep this list iterate over it while executors come and go.
+     * The worker's own task ids. A change replaces an array, so that Storm's threads and the groupings that keep this
+     * list iterate over it while executors come and go.
      */
     public static final class TaskIds extends ArrayList<Integer> {
         private static final long serialVersionUID = 1L;

@@ -34,7 +34,7 @@ import org.apache.storm.tuple.Tuple;
 import org.apache.storm.utils.JCQueue;
 
 /**
- * Keeps what one task sends another in the order in which it was sent while the other one moves: sends the markers of this worker's
+ * Keeps what one task sends another in the order in which it was sent while the other one moves. Sends the markers of this worker's
  * senders, and has an {@link OrderGate} before the queue of each copy of a moving executor.
  *
  * <p>The plan is followed by the reconciler's thread. Markers are sent by Storm's transfer thread, where this worker is no end of the
@@ -86,8 +86,8 @@ public final class TupleOrder {
         }
 
         /**
-         * Whether nothing can come the old way any more. A sender closes it with its first tuple after the switch, which may
-         * come to a source whose move is over: then it goes on as in the move, or the target would await it for long.
+         * Whether nothing can come the old way any more. A sender closes it with its first tuple after the switch. That tuple may come to a
+         * source whose move is over. Then it goes on as in the move, or the target would await it for long.
          */
         boolean over(Slot owner, long nowNanos, long lingerNanos) {
             return otherEnd == null || !otherEnd.equals(owner) || nowNanos - plannedNanos > lingerNanos;

@@ -50,12 +50,12 @@ public final class WorkerBackPressure {
         return ofTasks;
     }
 
-    /** Forgets these states, unless a task has got another one meanwhile. */
+    /** Forgets these states, unless a task has got another one since. */
     public void forget(Map<Integer, BackpressureState> ofTasks) {
         ofTasks.forEach(states::remove);
     }
 
-    /** Upstream's flag belongs to the old owner's queue; the new owner sets it anew if it must. */
+    /** Upstream's flag belongs to the old owner's queue; the new owner sets it again if it must. */
     public void clearFlags(ExecutorId id) {
         for (int task = id.start(); task <= id.end(); task++) {
             remoteFlags[task].set(false);

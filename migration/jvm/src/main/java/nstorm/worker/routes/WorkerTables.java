@@ -94,7 +94,7 @@ public final class WorkerTables {
         routes.arrive(task, queue);
     }
 
-    /** False if the task has another queue by now: the executor has come back meanwhile. */
+    /** False if the task has another queue by now: the executor has come back. */
     public boolean removeTask(int task, JCQueue queue) {
         JCQueue known = taskToQueue.get(task);
         if (known == null || known != queue && OrderGate.behind(known) != queue) {
@@ -140,9 +140,8 @@ public final class WorkerTables {
     }
 
     /**
-     * Connections to the new owner come first: see {@link #stopDelivering}. The executor stays in this worker's
-     * heartbeats while its copy lives: the new owner may not have read that it is the owner, and Nimbus takes an
-     * executor for dead that is in no worker's heartbeats.
+     * Connections to the new owner come first: see {@link #stopDelivering}. The executor stays in this worker's heartbeats while its copy
+     * lives. The new owner may not have read that it is the owner, and Nimbus takes an executor for dead that is in no worker's heartbeats.
      */
     public void renounce(ExecutorId id) {
         taskIds.removeAllOf(id.start(), id.end());
@@ -192,8 +191,8 @@ public final class WorkerTables {
     }
 
     /**
-     * Lets Storm connect anew where a connection has died. Storm itself finds that out as it sends, and drops what it
-     * sends, or within 30 s; a worker that sends to another one for a copy it has just got must not be the one to find out.
+     * Lets Storm connect again where a connection has died. Storm itself finds that out within 30 s, or as it sends, and then drops what it
+     * sends. This must not happen to a worker that sends for a copy it has just got.
      */
     public void reconnect() {
         for (IConnection connection : connections.get().values()) {
@@ -204,8 +203,8 @@ public final class WorkerTables {
     }
 
     /**
-     * Sends a message to a slot's worker; false if no connection to it stands now, or it is full: Storm would wait there, and
-     * a worker that says nothing for long counts as dead.
+     * Sends a message to a slot's worker. False if no connection to it stands now, or it is full. Storm would wait there, and a worker that
+     * is silent for long counts as dead.
      */
     public boolean send(Slot slot, TaskMessage message) {
         for (Map.Entry<NodeInfo, IConnection> one : connections.get().entrySet()) {
@@ -240,7 +239,7 @@ public final class WorkerTables {
         try {
             return (Channel) StormFields.CONNECTED_CHANNEL.invoke(client);
         } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException("cannot connect anew to " + client.getDstAddress(), e);
+            throw new IllegalStateException("cannot connect again to " + client.getDstAddress(), e);
         }
     }
 

@@ -98,7 +98,7 @@ public final class CopyState {
         try {
             stays.sized(StateSize.aboutBytes(bolts(), fields));
         } catch (IOException | RuntimeException | Error e) {
-            // Why it cannot travel is said when it is to.
+            // The reason why it cannot travel is reported when it has to.
             stays.sized(0);
         }
     }
@@ -224,7 +224,7 @@ public final class CopyState {
         return proof;
     }
 
-    /** The target has said why it does not take the state: so would the next one. */
+    /** The target has given the reason why it does not take the state: the next one would not take it either. */
     void refusedByTarget(String why) {
         stays.failed("its state " + why);
     }

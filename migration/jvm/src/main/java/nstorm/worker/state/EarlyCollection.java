@@ -3,8 +3,8 @@ package nstorm.worker.state;
 import java.lang.ref.WeakReference;
 
 /**
- * Lets the collector look at young objects now. Those of a large state are new and will live: the next collection copies them, and all
- * threads stand still meanwhile. Better before the executor's pause than in it.
+ * Lets the collector look at young objects now. Those of a large state are new and will live: the next collection
+ * copies them, and all threads stand still until it ends. Better before the executor's pause than in it.
  */
 final class EarlyCollection {
     private static final int PIECE_BYTES = 1 << 18;

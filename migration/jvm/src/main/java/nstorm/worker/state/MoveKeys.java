@@ -10,7 +10,7 @@ import java.util.function.Predicate;
 import nstorm.wire.Entry;
 import nstorm.wire.Plan;
 
-/** The key of each move whose state comes here, drawn by this worker, or goes from here, once its target has said it. */
+/** The key of each move whose state comes here, drawn by this worker, or goes from here, once its target has sent it. */
 public final class MoveKeys {
     /** What the name of a move has behind it where the key is meant that the target has drawn for all the others. */
     private static final String KEY = "/key";
@@ -29,8 +29,8 @@ public final class MoveKeys {
     }
 
     /**
-     * What the target sends its key under, so that nobody puts the source off who has not read the plan: the cluster's id is random, and is
-     * sent nowhere where tuples are.
+     * The secret with which the target sends its key, so that only a reader of the plan can misdirect the source. The
+     * cluster's id is random, and is sent nowhere where tuples are.
      */
     public static byte[] planKey(Plan plan, Entry entry) {
         return String.join("/", plan.cluster(), plan.topology(), entry.id(), entry.executor().toString(),
@@ -57,7 +57,7 @@ public final class MoveKeys {
         });
     }
 
-    /** At the target: says it to the source. Storm's connection leads to the slot that Storm itself names. */
+    /** At the target: sends it to the source. Storm's connection leads to the slot that Storm itself names. */
     void offer(Entry entry, String component) {
         byte[] key = keys.get(entry.id());
         if (key != null) {

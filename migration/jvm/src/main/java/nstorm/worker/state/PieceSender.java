@@ -22,7 +22,7 @@ public final class PieceSender {
 
     /** The pseudo task of the pieces, which is not a route's: no connection is kept for it. */
     static final int TASK = PlanOverlay.LAST_END - 1;
-    /** Other moves of this worker wait meanwhile. */
+    /** Other moves of this worker wait until then. */
     private static final long PASS_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
     private final WorkerState worker;

@@ -28,7 +28,7 @@ final class Rehearsal {
     /** What is not loaded and compiled yet would take half a second of a pause. A JVM that has just started is too busy to compile it. */
     private static final int REHEARSED_MOVES = 3;
     private static final int REHEARSALS = 5;
-    /** A loop is compiled for good only after so many turns in all; less where a state may not be that large. */
+    /** A loop is fully compiled only after this number of turns in all; less where a state may not be that large. */
     private static final int REHEARSED_ENTRIES = Math.min(100_000, BoltState.SIZE_MAX_BYTES >> 9);
 
     private final boolean wanted;
@@ -57,8 +57,8 @@ final class Rehearsal {
     }
 
     /**
-     * Zeros, once, as many as a large state has bytes that goes in one pass: the first bytes that a JVM sends take twice as long as
-     * the next, and these do so before the pause.
+     * Zeros, once, as many as the bytes of a large state that goes in one pass. The first bytes that a JVM sends take twice as long as the
+     * next, and these do so before the pause.
      */
     StateBytes padding(long aboutBytes) {
         StateBytes zeros = new StateBytes();

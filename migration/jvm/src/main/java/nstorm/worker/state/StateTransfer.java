@@ -29,8 +29,8 @@ import org.apache.storm.daemon.worker.WorkerState;
 import org.apache.storm.tuple.AddressedTuple;
 
 /**
- * Carries what bolts keep from the source of a move to its target, as tuples for a pseudo task over Storm's connection
- * between the two workers. A connection may drop them, so they are sent again until the plan goes on.
+ * Carries what bolts keep from the source of a move to its target. It goes as tuples for a pseudo task over Storm's connection between the
+ * two workers. A connection may drop them, so they are sent again until the plan goes on.
  *
  * <p>All but {@link #isPiece} and {@link #take} is the reconciler's thread's.
  */
@@ -41,7 +41,7 @@ public final class StateTransfer {
     private static final String PROOF = "/proof";
     private static final String ANSWER = "/answer";
     private static final int ANSWER_MAX = 1000;
-    /** A JVM that has stood still for long may have been given up meanwhile, and its plan been followed by others. */
+    /** A JVM that has stood still for long may have been given up, and others may have followed its plan. */
     private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** A move from here: what goes ahead of its state, once that is known and written, and the state, once it was asked for. */
@@ -189,7 +189,7 @@ public final class StateTransfer {
 
     /**
      * In PREPARE the source sends ahead what it can; in CARRY it sends its state, and the target takes it and begins. In RECALL
-     * neither does any more, and the reconciler's thread alone tells whether the target had begun. What fails takes its own move back,
+     * neither does any more, and the reconciler's thread alone decides whether the target had begun. What fails takes its own move back,
      * and no other's pass.
      *
      * @param polledNanos when this worker last looked at its plan
@@ -233,7 +233,7 @@ public final class StateTransfer {
         }
     }
 
-    /** At the source in PREPARE: sends ahead what of its state can tell later what has changed, while its bolts go on. */
+    /** At the source in PREPARE: sends ahead those parts of its state that can later show what has changed, while its bolts go on. */
     private void sendAhead(Entry entry, CopyState copy) {
         Leaving move = leaving.get(entry.id());
         if (move == null) {
@@ -356,7 +356,7 @@ public final class StateTransfer {
         }
     }
 
-    /** At the target: tells the source why it does not take the state, so that this is not tried with every other target. */
+    /** At the target: reports to the source why it does not take the state, so that this is not tried with every other target. */
     private void answer(Entry entry, CopyState copy) {
         Outgoing answer = answers.computeIfAbsent(entry.id(), id -> {
             byte[] text = copy.refusal().getBytes(StandardCharsets.UTF_8);

@@ -77,7 +77,7 @@ public final class Stays {
         return now().tuples();
     }
 
-    /** Whether its bolts are cleaned up wherever they end, and may forget what they keep besides tuples. */
+    /** Whether its bolts are cleaned up wherever they end, and may forget what they keep other than tuples. */
     public boolean renews() {
         Memory memory = memoryOnceReady.get();
         return memory != null && memory.way().renews();

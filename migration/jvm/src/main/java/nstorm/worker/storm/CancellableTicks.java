@@ -9,8 +9,8 @@ import org.apache.storm.StormTimer;
 /**
  * Recurring tick and metrics tuples of an executor, made cancellable.
  *
- * <p>Storm's {@code StormTimer.scheduleRecurring} has no cancel: after an executor has gone, its runnable
- * would go on to fill a queue that no thread reads, and then block the worker's only user timer for ever.
+ * <p>Storm's {@code StormTimer.scheduleRecurring} has no cancel. After an executor has gone, its runnable would go on
+ * to fill a queue that no thread reads. It would then block the worker's only user timer for ever.
  */
 public final class CancellableTicks {
     private static final Map<Thread, List<Tick>> BY_THREAD = new ConcurrentHashMap<>();

@@ -12,8 +12,8 @@ import org.apache.storm.metrics2.StormMetricRegistry;
 import org.apache.storm.metrics2.TaskMetricDimensions;
 
 /**
- * Removes every metric of a stopped executor, so that nothing leaks and the executor may return: a name
- * that is still registered would make its constructor throw.
+ * Removes every metric of a stopped executor, so that nothing leaks and the executor may return. A name that is still
+ * registered would make its constructor throw.
  */
 public final class ExecutorMetrics {
     private ExecutorMetrics() {

@@ -14,8 +14,8 @@ import org.apache.storm.tuple.Fields;
 /**
  * Rebuilds the local-or-shuffle groupings of an executor after executors have come or gone.
  *
- * <p>Storm picks their targets once, when it builds the executor: without this a bolt would go on to
- * prefer tasks that have left its worker, and not know those that have come.
+ * <p>Storm picks their targets once, when it builds the executor. Without this a bolt would go on to prefer tasks that
+ * have left its worker, and not know those that have come.
  */
 public final class LocalGroupings {
     private LocalGroupings() {
@@ -56,7 +56,7 @@ public final class LocalGroupings {
         }
     }
 
-    /** By index, for {@code replaceAll} would count as a structural change to a thread that iterates meanwhile. */
+    /** By index, for {@code replaceAll} would count as a structural change to a thread that iterates at the same time. */
     private static void replace(List<LoadAwareCustomStreamGrouping> list, LoadAwareCustomStreamGrouping old,
             LoadAwareCustomStreamGrouping built) {
         for (int i = 0; i < list.size(); i++) {

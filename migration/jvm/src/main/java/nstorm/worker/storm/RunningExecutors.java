@@ -5,8 +5,8 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import org.apache.storm.executor.IRunningExecutor;
 
 /**
- * The executors that Storm's timers walk through by index: a list that shrinks between
- * {@code size()} and {@code get(i)} must not throw, for the timer would halt the worker.
+ * The executors that Storm's timers walk through by index. A list that shrinks between {@code size()} and
+ * {@code get(i)} must not throw, for the timer would halt the worker.
  */
 public final class RunningExecutors extends CopyOnWriteArrayList<IRunningExecutor> {
     private static final long serialVersionUID = 1L;
