@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import nstorm.wire.Slot;
 import org.apache.storm.tuple.AddressedTuple;
 import org.apache.storm.utils.JCQueue;
@@ -101,8 +102,8 @@ public final class OrderGate {
         @Override
         public boolean tryPublish(Object event) {
             AddressedTuple tuple = (AddressedTuple) event;
-            if (!forwarded(new AddressedTuple(OrderMarker.task(tuple.dest), tuple.tuple))) {
-                queue.recordMsgDrop();
+            if (!tookOldWay(new AddressedTuple(OrderMarker.task(tuple.dest), tuple.tuple))) {
+                ungated.accept(tuple);
             }
             return true;
         }
@@ -116,6 +117,8 @@ public final class OrderGate {
     final JCQueue direct;
     /** For what comes under a pseudo task. */
     final JCQueue oldWay;
+    /** Takes what comes under a pseudo task once there is no gate any more. */
+    private final Consumer<AddressedTuple> ungated;
     private final Map<Integer, Sender> senders = new HashMap<>();
     /** CLOSES in the queue, which its executor has to take out again. */
     private final AtomicInteger markers = new AtomicInteger();
@@ -127,11 +130,16 @@ public final class OrderGate {
     /** Queues of this worker that the old copy's tuples may wait in, where those of the new one would overtake them. */
     private final Set<JCQueue> overflowing = new HashSet<>();
     private int parked;
+    /** Nobody looks after it any more, while a thread that found it before may still publish into it: then nothing waits here. */
+    private boolean gone;
+    /** Its executor lives on, and would give a marker to its bolt. */
+    private boolean unguarded;
     private long heardNanos = System.nanoTime();
 
-    OrderGate(String move, Slot me, JCQueue queue, boolean closed) {
+    OrderGate(String move, Slot me, JCQueue queue, boolean closed, Consumer<AddressedTuple> ungated) {
         this.move = move;
         this.me = me;
+        this.ungated = ungated;
         this.closed = closed;
         this.queue = queue;
         direct = new Direct();
@@ -143,10 +151,14 @@ public final class OrderGate {
         return queue instanceof Entrance entrance ? entrance.behind : queue;
     }
 
-    /** From now on tuples of this sender come directly, and wait until its CLOSES has come. */
-    synchronized void expect(int source) {
+    /** From now on tuples of this sender come directly, and wait until its CLOSES has come; false if nothing may wait here any more. */
+    synchronized boolean expect(int source) {
+        if (gone) {
+            return false;
+        }
         senders.computeIfAbsent(source, s -> new Sender()).awaited++;
         heardNanos = System.nanoTime();
+        return true;
     }
 
     /** Takes a tuple that comes directly; false if it is to be offered again. */
@@ -277,7 +289,7 @@ public final class OrderGate {
      * full.
      */
     synchronized boolean leave(AddressedTuple closes) {
-        if (waits(closes) || !queue.tryPublishDirect(closes)) {
+        if (unguarded || waits(closes) || !queue.tryPublishDirect(closes)) {
             return false;
         }
         markers.incrementAndGet();
@@ -344,5 +356,40 @@ public final class OrderGate {
     synchronized boolean idle(boolean alive) {
         return parked == 0 && queue.isEmptyOverflow() && (!alive || markers.get() == 0)
                 && senders.values().stream().allMatch(sender -> sender.awaited <= 0);
+    }
+
+    /** Before it is taken away: false if something waits here. */
+    synchronized boolean retire(boolean alive) {
+        if (!idle(alive)) {
+            return false;
+        }
+        closed = false;
+        gone = true;
+        unguarded = alive;
+        return true;
+    }
+
+    /**
+     * Its executor has ended, and another gate takes its place: all that waits here goes into the queue.
+     *
+     * @return as {@link #tick}
+     */
+    synchronized int end() {
+        int unordered = giveUp();
+        for (Sender sender : senders.values()) {
+            sender.parked.forEach(tuple -> enter(queue, tuple));
+            sender.parked.clear();
+        }
+        parked = 0;
+        gone = true;
+        return unordered;
+    }
+
+    /** False once there is no gate any more. */
+    private synchronized boolean tookOldWay(AddressedTuple tuple) {
+        if (!gone && !forwarded(tuple)) {
+            queue.recordMsgDrop();
+        }
+        return !gone;
     }
 }

@@ -139,7 +139,7 @@ public final class TupleOrder {
             Copy copy = routing.copies.copyOf(id);
             boolean alive = copy != null && copy.queue() == gate.queue;
             unordered.addAndGet(gate.tick(now, alive && copy.pauses()));
-            if (!executors.contains(id) && gate.idle(alive)) {
+            if (!executors.contains(id) && gate.retire(alive)) {
                 close(id, gate, alive ? copy : null);
             }
         });
@@ -215,11 +215,12 @@ public final class TupleOrder {
         }
         if (known != null) {
             // The queue of a copy that has ended: what waited goes on with it.
-            unordered.addAndGet(known.giveUp());
+            unordered.addAndGet(known.end());
         }
         // A copy that is renewed begins long after the old one has sent all that it emitted.
         boolean begins = routing.me.equals(entry.to()) && entry.phase() == Phase.PREPARE && entry.way() != Way.RENEW;
-        OrderGate gate = new OrderGate(entry.id(), routing.me, copy.queue(), begins && !consumers(copy.id().start()).isEmpty());
+        OrderGate gate = new OrderGate(entry.id(), routing.me, copy.queue(), begins && !consumers(copy.id().start()).isEmpty(),
+                this::takeUngated);
         gates.put(copy.id(), gate);
         guard(copy, gate, entry);
         for (int task = copy.id().start(); task <= copy.id().end(); task++) {
@@ -328,18 +329,13 @@ public final class TupleOrder {
             return arrives ? gate == null ? copy.queue() : gate.direct : null;
         }
         return new LocalTurn(gate, arrives, this::withSiblings, arrives
-                ? (source, closes) -> closes ? transfer(task, OrderMarker.closes(context(), source, routing.me)) : expect(gate, source)
+                ? (source, closes) -> closes ? transfer(task, OrderMarker.closes(context(), source, routing.me)) : gate.expect(source)
                 : (source, closes) -> closes ? leave(gate, task, source, one.otherEnd) : transfer(task, OrderMarker.opens(context(), source)));
     }
 
     private List<Integer> withSiblings(int source) {
         Copy copy = routing.copies.copyOf(source);
         return copy == null ? List.of(source) : IntStream.rangeClosed(copy.id().start(), copy.id().end()).boxed().toList();
-    }
-
-    private static boolean expect(OrderGate gate, int source) {
-        gate.expect(source);
-        return true;
     }
 
     /** On the thread of a sender whose tuples may still be in a batch of its own: a flush moves at least one. */

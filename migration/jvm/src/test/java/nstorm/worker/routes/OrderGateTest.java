@@ -31,7 +31,8 @@ class OrderGateTest {
                 Map.of("c", Map.of("default", new Fields("number"), "__system", new Fields("event"))), "t");
 
     private final JCQueue queue = new JCQueue("q", "q", QUEUE_SIZE, 0, 1, null, "t", "c", List.of(), 6700, null);
-    private final OrderGate gate = new OrderGate("m1", ME, queue, false);
+    private final List<AddressedTuple> ungated = new ArrayList<>();
+    private final OrderGate gate = new OrderGate("m1", ME, queue, false, ungated::add);
 
     private static AddressedTuple tuple(int source, Object value, String stream) {
         return new AddressedTuple(TASK, new TupleImpl(CONTEXT, List.of(value), "c", source, stream));
@@ -85,6 +86,51 @@ class OrderGateTest {
         publish(gate.direct, number(1, 3));
         assertEquals(List.of(2, 3), taken());
         assertTrue(gate.idle(true));
+    }
+
+    /** A thread that has looked the gate up may be held up for long before it publishes. */
+    @Test
+    void aThreadThatFoundTheGateBeforeItWentLosesNothing() {
+        assertTrue(gate.retire(true));
+        assertFalse(gate.expect(1), "who sends from here looks the way up again");
+        publish(gate.oldWay, new AddressedTuple(OrderMarker.oldWay(TASK), opens(1).tuple));
+        publish(gate.oldWay, new AddressedTuple(OrderMarker.oldWay(TASK), closes(2, OTHER).tuple));
+        assertFalse(gate.leave(closes(2, OTHER)), "the bolt would be given the marker");
+        publish(gate.direct, number(1, 1));
+        assertEquals(List.of(1), taken());
+        assertEquals(List.of(OrderMarker.OPENS, OrderMarker.CLOSES + OTHER), ungated.stream().map(one -> one.tuple.getValue(0)).toList());
+    }
+
+    @Test
+    void aGateOfACopyThatHasNotBegunOpensAsItGoes() {
+        OrderGate shut = new OrderGate("m1", ME, queue, true, ungated::add);
+        assertTrue(shut.retire(true));
+        publish(shut.direct, number(1, 1));
+        assertEquals(List.of(1), taken());
+    }
+
+    @Test
+    void aGateWithSomethingInItDoesNotGo() {
+        gate.expect(1);
+        publish(gate.direct, number(1, 1));
+        assertFalse(gate.retire(true));
+        publish(gate.direct, number(1, 2));
+        assertEquals(2, gate.parked());
+    }
+
+    @Test
+    void allThatWaitsGoesOnWithTheQueueOfAnExecutorThatHasEnded() {
+        for (int i = 0; i < QUEUE_SIZE; i++) {
+            publish(gate.direct, number(2, i));
+        }
+        gate.expect(1);
+        publish(gate.direct, number(1, 100));
+        publish(gate.direct, number(1, 101));
+        gate.end();
+        assertEquals(0, gate.parked());
+        assertFalse(gate.expect(1));
+        publish(gate.direct, number(1, 102));
+        assertEquals(QUEUE_SIZE + 3, taken().size() + taken().size());
     }
 
     @Test
@@ -154,7 +200,7 @@ class OrderGateTest {
 
     @Test
     void aNewCopyTakesNothingUntilEveryWorkerHasWhatTheOldOneEmitted() {
-        OrderGate shut = new OrderGate("m1", ME, queue, true);
+        OrderGate shut = new OrderGate("m1", ME, queue, true, ungated::add);
         assertTrue(shut.forwarded(opens(1)));
         publish(shut.direct, number(1, 2));
         publish(shut.direct, number(2, 1));
@@ -169,7 +215,7 @@ class OrderGateTest {
 
     @Test
     void norAsLongAsThatWaitsInAnOverflowHere() {
-        OrderGate shut = new OrderGate("m1", ME, queue, true);
+        OrderGate shut = new OrderGate("m1", ME, queue, true, ungated::add);
         JCQueue consumer = new JCQueue("q", "q", QUEUE_SIZE, 0, 1, null, "t", "d", List.of(), 6700, null);
         consumer.tryPublishToOverflow(number(2, 1));
         publish(shut.direct, number(1, 1));
@@ -211,7 +257,7 @@ class OrderGateTest {
         int count = 1 + random.nextInt(4);
         int numbers = random.nextInt(60);
         JCQueue to = new JCQueue("q", "q", QUEUE_SIZE, 0, 1, null, "t", "c", List.of(), 6700, null);
-        OrderGate tried = new OrderGate("m1", ME, to, random.nextBoolean());
+        OrderGate tried = new OrderGate("m1", ME, to, random.nextBoolean(), ungated::add);
         List<Sender> senders = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             senders.add(new Sender(i, numbers, random));
