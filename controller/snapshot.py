@@ -107,14 +107,18 @@ def parse(snapshot: str) -> tuple[Cluster, LoadSnapshot]:
     is missing, unknown, given twice or of the wrong kind. Or an id is unknown or given twice, or a
     quantity is negative or not a number.
     """
+    cluster, load, _ = parse_with_profiles(snapshot)
+    return cluster, load
+
+
+def parse_with_profiles(snapshot: str) -> tuple[Cluster, LoadSnapshot, Profiles]:
+    """Read a snapshot as `parse` does, with the keys that only some policies need."""
     given = _given(snapshot)
     cluster = _cluster(given)
-    return cluster, _load(given, cluster)
+    return cluster, _load(given, cluster), _profiles(given)
 
 
-def profiles(snapshot: str) -> Profiles:
-    """Read the keys of a snapshot that only some policies need."""
-    given = _given(snapshot)
+def _profiles(given: _GivenSnapshot) -> Profiles:
     return Profiles(
         components={c.id: c.profile for c in given.components if c.profile is not UNSET},
         machines={node.id: Machine(node.type, node.speed_hz) for node in given.nodes},

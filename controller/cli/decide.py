@@ -27,8 +27,7 @@ from controller.output import Output, OutputOption, quiet
 from controller.policies.gather import anneal
 from controller.policies.profiles import Profiles
 from controller.policies.registry import NAMES
-from controller.snapshot import parse
-from controller.snapshot import profiles as read_profiles
+from controller.snapshot import parse_with_profiles
 from controller.walk import WalkStep, as_document, walk
 
 # Executors times steps: some two seconds as Python, where the loops' compiler would take twenty.
@@ -135,8 +134,7 @@ def _read(path: Path) -> tuple[Cluster, LoadSnapshot, Profiles]:
     piped = str(path) == "-"
     name = "standard input" if piped else path
     try:
-        text = sys.stdin.read() if piped else path.read_text()
-        return *parse(text), read_profiles(text)
+        return parse_with_profiles(sys.stdin.read() if piped else path.read_text())
     except SnapshotError as error:
         raise SnapshotError(f"{name}: {error}") from None
     except OSError as error:

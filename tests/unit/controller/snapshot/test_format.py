@@ -9,7 +9,7 @@ import pytest
 
 from controller.errors import SnapshotError
 from controller.policies.profiles import Cost, Machine, Profile
-from controller.snapshot import Grouping, parse, profiles
+from controller.snapshot import Grouping, parse, parse_with_profiles
 
 PAGE = (Path(__file__).parents[4] / "docs" / "snapshot.md").read_text()
 HAND_GRAPH = Path(__file__).parents[3] / "golden" / "decide" / "hand_graph.json"
@@ -180,11 +180,12 @@ def test_the_keys_that_only_some_policies_need_are_read_apart() -> None:
         document["components"][0]["profile"] = {"selectivity": 2, "costs": costs}
 
     name = json.loads(HAND_GRAPH.read_text())["components"][0]["id"]
-    found = profiles(broken(change))
+    *_, found = parse_with_profiles(broken(change))
     assert found.rate_tps == 50
     assert found.machines == {"n0": Machine("i5", 2e9), "n1": Machine()}
     assert found.components == {name: Profile(2.0, costs=(Cost("i5", 0.5, 0.25),))}
-    assert profiles(HAND_GRAPH.read_text()).components == {}
-    assert profiles(HAND_GRAPH.read_text()).rate_tps is None
+    *_, without = parse_with_profiles(HAND_GRAPH.read_text())
+    assert without.components == {}
+    assert without.rate_tps is None
     with pytest.raises(SnapshotError, match="rate: must be"):
-        profiles(broken(lambda d: d.update(rate=-1)))
+        parse_with_profiles(broken(lambda d: d.update(rate=-1)))
