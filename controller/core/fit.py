@@ -116,6 +116,12 @@ class Fit:
         """(W,), below the lower limit or at it."""
         return self.used <= self.limits.low_frac * self.capacity + TOLERANCE_CORES
 
+    @property
+    def levels(self) -> list[str]:
+        """List for each worker whether it is high, low or normal."""
+        pairs = zip(self.is_high.tolist(), self.is_low.tolist(), strict=True)
+        return ["high" if high else "low" if low else "normal" for high, low in pairs]
+
     @cached_property
     def deviation(self) -> Floats:
         """(W,), by how much `used` may be measured wrong."""

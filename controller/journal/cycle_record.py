@@ -100,15 +100,14 @@ def _measured(found: CycleRecord, picture: Picture) -> CycleRecord:
                 load,
                 capacity,
                 share if math.isfinite(share) else None,
-                "high" if high else "low" if low else "normal",
+                level,
             )
-            for slot, load, capacity, share, high, low in zip(
+            for slot, load, capacity, share, level in zip(
                 cluster.workers,
                 fit.used.tolist(),
                 fit.capacity.tolist(),
                 fit.frac.tolist(),
-                fit.is_high.tolist(),
-                fit.is_low.tolist(),
+                fit.levels,
                 strict=True,
             )
         ),

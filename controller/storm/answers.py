@@ -187,10 +187,10 @@ def explain(report: TopologyReport, what: str, config: Config) -> ExplainAnswer 
             name,
             cluster.nodes[cluster.node_of[w]],
             float(fit.frac[w]),
-            "high" if fit.is_high[w] else "low" if fit.is_low[w] else "normal",
+            level,
             closed[w],
         )
-        for w, name in enumerate(cluster.workers)
+        for w, (name, level) in enumerate(zip(cluster.workers, fit.levels, strict=True))
     )
     executors = tuple(
         ExplainedExecutor(
