@@ -367,10 +367,6 @@ class WorkerAck(Struct, frozen=True, gc=False):
         """The age of the plan that this worker has applied in full."""
         return PlanVersion(self.epoch, self.version)
 
-    def way(self, executor: ExecutorId) -> Way:
-        """Return how an executor moves, if it may; what is pinned alone may not."""
-        return next((one.way for one in self.ways if one.executor == executor), Way.LIVE)
-
     def find(self, entry_id: str) -> EntryAck | None:
         """Return the worker's answer to an entry."""
         return next((entry for entry in self.entries if entry.id == entry_id), None)

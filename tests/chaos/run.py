@@ -1,6 +1,5 @@
 """Makes one try after the other; a cluster serves as many as leave it whole."""
 
-import os
 import random
 import shutil
 import subprocess
@@ -17,6 +16,7 @@ from deploy.lab.home.assemble import REPOSITORY
 from deploy.lab.ledger import Totals, degraded_s, longest_gap_s
 from kvstore.errors import StoreError
 from migration.model import Counters, Phase
+from tests.bench.frame import load_average
 from tests.chaos.faults import Faults
 from tests.chaos.judge import DEGRADED_FRAC, MOVED, NO_MOVE, Expected, Seen, Window, judge
 from tests.chaos.stand import CONF, RATE_TPS, TOPOLOGY, Move, Stand, standing
@@ -116,7 +116,7 @@ def _try(stand: Stand, faults: Faults, row: Try, seen: Seen) -> None:
     stand.services.restarts.clear()
     move = stand.choose() if row.phase is None else faults.when(row.phase, row.way)
     seen.move = f"{move.executor} {stand.place(move.source)} {stand.place(move.target)}"
-    seen.load = round(os.getloadavg()[0], 1)
+    seen.load = load_average()
     struck_s = time.time()
     row.strike(faults, move)
     faults.let_on()
