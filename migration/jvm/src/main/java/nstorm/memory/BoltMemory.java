@@ -66,7 +66,8 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
                 try {
                     return reader.apply(user.getClass(), live);
                 } catch (Undecided e) {
-                    return undecided(e.getMessage()); // kept as well: what takes longest is not read again for each executor
+                    // Kept as well: what takes longest is not read again for each executor.
+                    return undecided(e.getMessage());
                 }
             });
         } catch (Undecided e) {
@@ -111,7 +112,8 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
     private static BoltMemory readBolt(Class<?> bolt, Map<String, LiveTypes> live) {
         Set<String> threads = threads(live);
         if (!threads.isEmpty()) {
-            return staysForThreads("has threads in " + in(threads)); // whatever its code does: ShellBolt's takes seconds to follow
+            // Whatever its code does: ShellBolt's takes seconds to follow.
+            return staysForThreads("has threads in " + in(threads));
         }
         Reading reading = new Reading(bolt, live);
         reading.follow("prepare", FIRST + "Lorg/apache/storm/task/OutputCollector;)V", NOTHING, NOTHING, Walk.of(Origins.COLLECTOR));

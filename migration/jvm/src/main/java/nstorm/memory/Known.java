@@ -8,22 +8,25 @@ import java.util.regex.Pattern;
 /** What is known of classes and methods whose code is not read: those of the JDK, of Storm, and a few libraries. */
 final class Known {
     /** Objects that no code can change: nothing is kept in one. */
-    private static final Set<String> CONSTANT_TYPES = Set.of(
-            "java/lang/String", "java/lang/Boolean", "java/lang/Byte", "java/lang/Character", "java/lang/Short",
-            "java/lang/Integer", "java/lang/Long", "java/lang/Float", "java/lang/Double", "java/lang/Class",
-            "java/math/BigDecimal", "java/math/BigInteger", "java/util/regex/Pattern", "java/util/UUID", "java/util/Locale",
-            "java/util/Currency", "java/net/URI", "java/nio/file/Path", "java/io/File", "java/nio/charset/Charset",
-            "java/util/concurrent/TimeUnit", "java/util/Base64$Encoder", "java/util/Base64$Decoder", "java/lang/Void",
-            "java/util/HexFormat", "java/lang/StackTraceElement", "org/apache/storm/tuple/Fields");
+    private static final Set<String> CONSTANT_TYPES = Names.of(
+            """
+            java/lang/String java/lang/Boolean java/lang/Byte java/lang/Character java/lang/Short java/lang/Integer
+            java/lang/Long java/lang/Float java/lang/Double java/lang/Class java/math/BigDecimal
+            java/math/BigInteger java/util/regex/Pattern java/util/UUID java/util/Locale java/util/Currency
+            java/net/URI java/nio/file/Path java/io/File java/nio/charset/Charset java/util/concurrent/TimeUnit
+            java/util/Base64$Encoder java/util/Base64$Decoder java/lang/Void java/util/HexFormat
+            java/lang/StackTraceElement org/apache/storm/tuple/Fields
+            """);
     /** What a bolt hands on here it does not keep, and what it gets is not what it keeps. */
-    private static final Set<String> OUTLETS = Set.of(
-            "org/apache/storm/task/OutputCollector", "org/apache/storm/task/IOutputCollector",
-            "org/apache/storm/topology/BasicOutputCollector", "org/apache/storm/topology/IBasicOutputCollector",
-            "org/apache/storm/spout/SpoutOutputCollector", "org/apache/storm/spout/ISpoutOutputCollector",
-            "org/apache/storm/task/IErrorReporter", "org/apache/storm/tuple/Tuple", "org/apache/storm/tuple/ITuple",
-            "org/apache/storm/utils/TupleUtils", "org/apache/storm/utils/Time", "org/apache/storm/Constants",
-            "java/io/PrintStream", "java/lang/Throwable", "java/lang/Exception", "java/lang/RuntimeException",
-            "java/lang/Error");
+    private static final Set<String> OUTLETS = Names.of(
+            """
+            org/apache/storm/task/OutputCollector org/apache/storm/task/IOutputCollector
+            org/apache/storm/topology/BasicOutputCollector org/apache/storm/topology/IBasicOutputCollector
+            org/apache/storm/spout/SpoutOutputCollector org/apache/storm/spout/ISpoutOutputCollector
+            org/apache/storm/task/IErrorReporter org/apache/storm/tuple/Tuple org/apache/storm/tuple/ITuple
+            org/apache/storm/utils/TupleUtils org/apache/storm/utils/Time org/apache/storm/Constants
+            java/io/PrintStream java/lang/Throwable java/lang/Exception java/lang/RuntimeException java/lang/Error
+            """);
     private static final Set<String> LOGGING = Set.of(
             "org/slf4j/", "org/apache/logging/", "org/apache/log4j/", "org/apache/commons/logging/", "java/util/logging/");
     private static final Set<String> METRICS_THAT_COUNT = Set.of("com/codahale/metrics/", "org/apache/storm/metric/api/");
@@ -57,45 +60,57 @@ final class Known {
             + "|java/util/concurrent/CompletableFuture\\.(orTimeout|completeOnTimeout|delayedExecutor)|java/net/http/HttpClient(\\.newHttpClient|\\.sendAsync"
             + "|\\$Builder\\.build)|java/lang/ref/Cleaner\\.create|java/util/concurrent/SubmissionPublisher\\..*");
     private static final Pattern LATER = Pattern.compile("java/util/concurrent/(Completable|.*Future|.*Executor|Flow|Exchanger|.*Transfer).*|java/net/http/.*");
-    private static final Set<String> THREAD_OWNERS = Set.of(
-            "java/lang/Thread$Builder", "java/util/Timer", "java/util/concurrent/Executors", "java/util/concurrent/ExecutorService",
-            "java/util/concurrent/ScheduledExecutorService", "java/util/concurrent/Executor", "java/util/concurrent/ForkJoinPool",
-            "java/util/concurrent/ThreadPoolExecutor", "java/util/concurrent/ScheduledThreadPoolExecutor",
-            "java/util/concurrent/CompletionService", "java/util/concurrent/ExecutorCompletionService",
-            "java/util/concurrent/ThreadFactory", "java/util/concurrent/ForkJoinTask");
+    private static final Set<String> THREAD_OWNERS = Names.of(
+            """
+            java/lang/Thread$Builder java/util/Timer java/util/concurrent/Executors
+            java/util/concurrent/ExecutorService java/util/concurrent/ScheduledExecutorService
+            java/util/concurrent/Executor java/util/concurrent/ForkJoinPool java/util/concurrent/ThreadPoolExecutor
+            java/util/concurrent/ScheduledThreadPoolExecutor java/util/concurrent/CompletionService
+            java/util/concurrent/ExecutorCompletionService java/util/concurrent/ThreadFactory
+            java/util/concurrent/ForkJoinTask
+            """);
     private static final Set<String> THREAD_METHODS = Set.of("<init>", "start", "ofVirtual", "ofPlatform", "startVirtualThread");
     /** Methods that leave the object they are called on, and what they are given, as it is. */
-    private static final Set<String> READING = Set.of(
-            "get", "getOrDefault", "containsKey", "containsValue", "contains", "containsAll", "size", "isEmpty", "keySet",
-            "values", "entrySet", "iterator", "listIterator", "hasNext", "next", "hasPrevious", "previous", "nextIndex", "stream", "forEach",
-            "equals", "hashCode", "toString", "indexOf", "lastIndexOf", "subList", "toArray", "peek", "peekFirst", "peekLast",
-            "element", "first", "last", "firstKey", "lastKey", "firstEntry", "lastEntry", "floorKey", "floorEntry",
-            "ceilingKey", "ceilingEntry", "higherKey", "higherEntry", "lowerKey", "lowerEntry", "headMap", "tailMap",
-            "subMap", "headSet", "tailSet", "subSet", "descendingMap", "descendingSet", "descendingIterator", "floor", "ceiling",
-            "higher", "lower", "comparator", "getKey", "getValue", "getFirst", "getLast", "length", "charAt", "substring",
-            "intValue", "longValue", "doubleValue", "booleanValue", "name", "ordinal", "compareTo", "compare", "getClass",
-            "isPresent", "orElse", "orElseThrow", "ifPresent", "filter", "map", "mapToObj", "mapToInt", "mapToLong",
-            "mapToDouble", "flatMap", "collect", "reduce", "sorted", "distinct", "limit", "anyMatch", "allMatch", "noneMatch",
-            "findFirst", "findAny", "count", "sum", "max", "min", "average", "boxed", "clone", "matcher", "matches", "isInstance", "cast",
-            "cardinality", "nextSetBit", "nextClearBit", "chars", "isArray", "isAnnotationPresent", "getName", "getSimpleName", "reversed");
+    private static final Set<String> READING = Names.of(
+            """
+            get getOrDefault containsKey containsValue contains containsAll size isEmpty keySet values entrySet
+            iterator listIterator hasNext next hasPrevious previous nextIndex stream forEach equals hashCode
+            toString indexOf lastIndexOf subList toArray peek peekFirst peekLast element first last firstKey lastKey
+            firstEntry lastEntry floorKey floorEntry ceilingKey ceilingEntry higherKey higherEntry lowerKey
+            lowerEntry headMap tailMap subMap headSet tailSet subSet descendingMap descendingSet descendingIterator
+            floor ceiling higher lower comparator getKey getValue getFirst getLast length charAt substring intValue
+            longValue doubleValue booleanValue name ordinal compareTo compare getClass isPresent orElse orElseThrow
+            ifPresent filter map mapToObj mapToInt mapToLong mapToDouble flatMap collect reduce sorted distinct
+            limit anyMatch allMatch noneMatch findFirst findAny count sum max min average boxed clone matcher
+            matches isInstance cast cardinality nextSetBit nextClearBit chars isArray isAnnotationPresent getName
+            getSimpleName reversed
+            """);
     /** What these return is a copy: to change it changes nothing that is kept. */
-    private static final Set<String> COPYING = Set.of(
-            "toArray", "collect", "toList", "copyOf", "copyOfRange", "clone", "toString", "split", "of", "asList", "ofEntries", "entry", "format",
-            "valueOf", "join", "concat", "wait", "stripTrailing", "mapToInt", "mapToLong", "mapToDouble", "sum", "count", "boxed");
+    private static final Set<String> COPYING = Names.of(
+            """
+            toArray collect toList copyOf copyOfRange clone toString split of asList ofEntries entry format valueOf
+            join concat wait stripTrailing mapToInt mapToLong mapToDouble sum count boxed
+            """);
     /** Static methods that leave what they are given as it is. */
-    private static final Set<String> READING_STATIC_OWNERS = Set.of(
-            "java/lang/Math", "java/lang/StrictMath", "java/util/Objects", "java/util/Optional", "java/util/List", "java/util/Map", "java/util/Set",
-            "java/lang/String", "java/lang/Integer", "java/lang/Long", "java/lang/Double", "java/lang/Float", "java/lang/Boolean",
-            "java/lang/Character", "java/lang/Byte", "java/lang/Short", "java/util/stream/Collectors", "java/util/stream/Stream",
-            "java/util/stream/IntStream", "java/util/stream/StreamSupport", "java/util/Comparator", "java/util/function/Function",
-            "java/util/Map$Entry", "java/util/stream/LongStream", "java/util/stream/DoubleStream", "java/lang/Enum");
-    private static final Set<String> READING_STATICS = Set.of(
-            "java/util/Arrays.asList", "java/util/Arrays.stream", "java/util/Arrays.toString", "java/util/Arrays.copyOf",
-            "java/util/Arrays.copyOfRange", "java/util/Arrays.equals", "java/util/Arrays.hashCode", "java/util/Arrays.binarySearch",
-            "java/util/Collections.unmodifiableList", "java/util/Collections.unmodifiableMap", "java/util/Collections.unmodifiableSet",
-            "java/util/Collections.unmodifiableCollection", "java/util/Collections.singletonList", "java/util/Collections.singleton",
-            "java/util/Collections.singletonMap", "java/util/Collections.max", "java/util/Collections.min",
-            "java/util/Collections.binarySearch", "java/util/Collections.frequency");
+    private static final Set<String> READING_STATIC_OWNERS = Names.of(
+            """
+            java/lang/Math java/lang/StrictMath java/util/Objects java/util/Optional java/util/List java/util/Map
+            java/util/Set java/lang/String java/lang/Integer java/lang/Long java/lang/Double java/lang/Float
+            java/lang/Boolean java/lang/Character java/lang/Byte java/lang/Short java/util/stream/Collectors
+            java/util/stream/Stream java/util/stream/IntStream java/util/stream/StreamSupport java/util/Comparator
+            java/util/function/Function java/util/Map$Entry java/util/stream/LongStream
+            java/util/stream/DoubleStream java/lang/Enum
+            """);
+    private static final Set<String> READING_STATICS = Names.of(
+            """
+            java/util/Arrays.asList java/util/Arrays.stream java/util/Arrays.toString java/util/Arrays.copyOf
+            java/util/Arrays.copyOfRange java/util/Arrays.equals java/util/Arrays.hashCode
+            java/util/Arrays.binarySearch java/util/Collections.unmodifiableList
+            java/util/Collections.unmodifiableMap java/util/Collections.unmodifiableSet
+            java/util/Collections.unmodifiableCollection java/util/Collections.singletonList
+            java/util/Collections.singleton java/util/Collections.singletonMap java/util/Collections.max
+            java/util/Collections.min java/util/Collections.binarySearch java/util/Collections.frequency
+            """);
     /** To add up is all that one can do: how often something happened in this JVM, not what the next tuple needs. */
     private static final Set<String> ADDERS = Set.of(
             "java/util/concurrent/atomic/LongAdder.increment", "java/util/concurrent/atomic/LongAdder.decrement",

@@ -17,16 +17,19 @@ import org.objectweb.asm.Type;
 /** The places where the input decides which of the kept objects is meant: by its key, by a comparison with it, by its order. */
 final class LookUps {
     /** Methods of collections and maps whose arguments choose the element. */
-    private static final Set<String> BY_KEY = Set.of(
-            "put", "get", "getOrDefault", "containsKey", "computeIfAbsent", "computeIfPresent", "compute", "merge",
-            "putIfAbsent", "replace", "remove", "removeAll", "retainAll", "contains", "containsAll", "indexOf", "lastIndexOf",
-            "headMap", "tailMap", "subMap", "headSet", "tailSet", "subSet", "floorEntry", "floorKey", "floor", "ceilingEntry",
-            "ceilingKey", "ceiling", "higherEntry", "higherKey", "higher", "lowerEntry", "lowerKey", "lower",
-            "removeFirstOccurrence", "removeLastOccurrence", "set");
+    private static final Set<String> BY_KEY = Names.of(
+            """
+            put get getOrDefault containsKey computeIfAbsent computeIfPresent compute merge putIfAbsent replace
+            remove removeAll retainAll contains containsAll indexOf lastIndexOf headMap tailMap subMap headSet
+            tailSet subSet floorEntry floorKey floor ceilingEntry ceilingKey ceiling higherEntry higherKey higher
+            lowerEntry lowerKey lower removeFirstOccurrence removeLastOccurrence set
+            """);
     /** Methods that take the first of those that are in order. */
-    private static final Set<String> IN_ORDER = Set.of(
-            "poll", "pollFirst", "pollLast", "pollFirstEntry", "pollLastEntry", "peek", "element", "remove", "take", "first",
-            "last", "firstKey", "lastKey", "firstEntry", "lastEntry", "getFirst", "getLast", "removeFirst", "removeLast");
+    private static final Set<String> IN_ORDER = Names.of(
+            """
+            poll pollFirst pollLast pollFirstEntry pollLastEntry peek element remove take first last firstKey
+            lastKey firstEntry lastEntry getFirst getLast removeFirst removeLast
+            """);
     /** They answer whether something was done, and not what they were asked. */
     private static final Set<String> CHANGING = Set.of(
             "add", "addAll", "addFirst", "addLast", "offer", "offerFirst", "offerLast", "put", "push");

@@ -246,7 +246,8 @@ public final class WorkerCalls {
         try {
             stop.remembers(now.worker.memoryOf(executor));
         } catch (RuntimeException | LinkageError e) {
-            Faults.report("looking at what executor " + executor.getExecutorId() + " keeps", e); // then it stays
+            // Then it stays.
+            Faults.report("looking at what executor " + executor.getExecutorId() + " keeps", e);
         }
     }
 
