@@ -1,4 +1,4 @@
-# make setup: everything that is needed; make lint; make test; make explore: property tests at random.
+# make setup: everything that is needed; make lint; make format; make test; make explore: property tests at random.
 # A second run builds nothing again.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -7,15 +7,18 @@ SHELL := /bin/bash
 PYTHON ?= python3
 # .mvn/maven.config has the options of every Maven run in this checkout.
 MVN := mvn -q -B
+# Each file is formatted once: what a second compiler would save, it costs.
+FORMAT_JAVA := MAVEN_OPTS=-XX:TieredStopAtLevel=1 $(MVN) spotless
 HOOKS_JAR := migration/jvm/target/nstorm-hooks.jar
 WORKLOAD_JAR := deploy/lab/workload/target/nstorm-workload.jar
 HOOKS_SOURCES := $(shell find migration/jvm -path '*/target' -prune -o -type f -print)
 WORKLOAD_SOURCES := $(shell find deploy/lab/workload -path '*/target' -prune -o -type f -print)
 # Each kind of JVM is verified before the next one starts, so that what failed is said last.
 FAILSAFE := $(foreach role,worker supervisor nimbus,integration-test@$(role) verify@verify)
+JAVA_SOURCES := $(shell find deploy migration tests -path '*/target' -prune -o -name '*.java' -print)
 PYTHON_FOLDERS := agent controller deploy kvstore migration
 
-.PHONY: setup fetch demo lint test test-java test-python test-cluster test-cluster-apart test-zookeeper explore chaos kafka reviewed clean
+.PHONY: setup fetch demo lint format test test-java test-python test-cluster test-cluster-apart test-zookeeper explore chaos kafka reviewed clean
 
 setup: build/tools.stamp build/venv.stamp $(HOOKS_JAR) $(WORKLOAD_JAR) build/homes.stamp
 
@@ -67,11 +70,24 @@ build/prometheus: | build/tools.stamp
 demo: setup
 	.venv/bin/python -m deploy demo
 
-lint: build/venv.stamp
+lint: build/venv.stamp build/java-format.stamp
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/numpydoc lint $$(find $(PYTHON_FOLDERS) -name '*.py')
+
+build/java-format.stamp: pom.xml $(JAVA_SOURCES) | build/tools.stamp
+	$(FORMAT_JAVA):check
+	touch $@
+
+# One Maven after the other here too.
+ifneq ($(filter fetch setup,$(MAKECMDGOALS)),)
+build/java-format.stamp: | build/homes.stamp
+endif
+
+format: build/venv.stamp
+	.venv/bin/ruff format .
+	$(FORMAT_JAVA):apply
 
 # Two clusters at a time. These often wait, and the Python tests, which wait for nothing, take what is left. Java's tests
 # would take half of the processors from the clusters, and what waits there for an answer would wait too long.

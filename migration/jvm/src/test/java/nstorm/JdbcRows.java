@@ -14,16 +14,14 @@ import org.apache.storm.jdbc.mapper.SimpleJdbcMapper;
 
 /** A bolt of storm-jdbc that writes its tuples' field {@code n} into the table {@code numbers}. */
 public final class JdbcRows {
-    private JdbcRows() {
-    }
+    private JdbcRows() {}
 
     /** One that a user may have, of which nobody knows what its clean-up closes. */
     public static final class SharedConnections implements ConnectionProvider {
         private static final long serialVersionUID = 1L;
 
         @Override
-        public void prepare() {
-        }
+        public void prepare() {}
 
         @Override
         public Connection getConnection() {
@@ -31,8 +29,7 @@ public final class JdbcRows {
         }
 
         @Override
-        public void cleanup() {
-        }
+        public void cleanup() {}
     }
 
     public static ConnectionProvider hikari(String url) {

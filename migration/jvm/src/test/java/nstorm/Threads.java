@@ -2,8 +2,7 @@ package nstorm;
 
 /** Threads that a test ends, since its JVM goes on. */
 public final class Threads {
-    private Threads() {
-    }
+    private Threads() {}
 
     /** Interrupts a thread until it has ended. */
     public static void end(Thread thread) throws InterruptedException {

@@ -22,7 +22,9 @@ public final class CheckTopology {
     private static final long LIMIT_MS = TimeUnit.SECONDS.toMillis(60);
     /** After it has submitted: it may follow its topology for ever. */
     private static final long LIMIT_AFTER_MS = TimeUnit.SECONDS.toMillis(3);
-    private static final String NO_LOCAL = "it starts a LocalCluster; give the main class the arguments with which it submits to a cluster";
+
+    private static final String NO_LOCAL =
+            "it starts a LocalCluster; give the main class the arguments with which it submits to a cluster";
     private static final PrintStream OUT = System.out;
     private static final List<Submitted> SUBMITTED = new ArrayList<>();
 
@@ -31,23 +33,24 @@ public final class CheckTopology {
     private static boolean written;
     private static long lastSignMs = System.currentTimeMillis();
 
-    private record Submitted(String name, List<JudgedComponent> components) {
-    }
+    private record Submitted(String name, List<JudgedComponent> components) {}
 
-    private CheckTopology() {
-    }
+    private CheckTopology() {}
 
     public static void main(String[] arguments) throws InterruptedException {
         System.setOut(System.err);
         String mainClass = arguments[0];
         prepare = arguments[1].equals("prepare");
         if (!caught()) {
-            end("the hooks are not active in this JVM: " + System.getProperty(HookStatus.REFUSED, "start it with the jar as -javaagent"));
+            end("the hooks are not active in this JVM: "
+                    + System.getProperty(HookStatus.REFUSED, "start it with the jar as -javaagent"));
         }
-        Runtime.getRuntime().addShutdownHook(new Thread(() -> end("its main class, " + mainClass + ", called System.exit before it had "
-                + "submitted a topology")));
+        Runtime.getRuntime()
+                .addShutdownHook(new Thread(() -> end("its main class, " + mainClass
+                        + ", called System.exit before it had " + "submitted a topology")));
         String[] failure = {null};
-        Thread main = new Thread(() -> failure[0] = run(mainClass, Arrays.copyOfRange(arguments, 2, arguments.length)), "main");
+        Thread main = new Thread(
+                () -> failure[0] = run(mainClass, Arrays.copyOfRange(arguments, 2, arguments.length)), "main");
         main.setDaemon(true);
         main.start();
         while (main.isAlive() && !waitedEnough()) {
@@ -71,7 +74,8 @@ public final class CheckTopology {
     private static String run(String mainClass, String[] arguments) {
         try {
             Class.forName(mainClass).getMethod("main", String[].class).invoke(null, (Object) arguments);
-            return "its main class, " + mainClass + ", ended without a topology; give it the arguments with which it submits to a cluster";
+            return "its main class, " + mainClass
+                    + ", ended without a topology; give it the arguments with which it submits to a cluster";
         } catch (ClassNotFoundException e) {
             return "there is no class " + e.getMessage() + " in the jar; name its main class with --class";
         } catch (NoSuchMethodException e) {
@@ -79,7 +83,8 @@ public final class CheckTopology {
         } catch (InvocationTargetException e) {
             Throwable thrown = e.getCause();
             thrown.printStackTrace();
-            boolean local = thrown instanceof NoClassDefFoundError && String.valueOf(thrown.getMessage()).contains("LocalCluster");
+            boolean local = thrown instanceof NoClassDefFoundError
+                    && String.valueOf(thrown.getMessage()).contains("LocalCluster");
             return "its main class, " + mainClass + ", threw " + thrown + (local ? ": " + NO_LOCAL : "");
         } catch (Exception | LinkageError e) {
             e.printStackTrace();
@@ -118,8 +123,13 @@ public final class CheckTopology {
         if (!written) {
             written = true;
             JsonText text = new JsonText().open().put("error", SUBMITTED.isEmpty() ? errorIfNothing : null);
-            text.list("topologies", SUBMITTED, (to, one) -> to.open().put("name", one.name)
-                    .list("components", one.components, (into, component) -> component.write(into)).close());
+            text.list(
+                    "topologies",
+                    SUBMITTED,
+                    (to, one) -> to.open()
+                            .put("name", one.name)
+                            .list("components", one.components, (into, component) -> component.write(into))
+                            .close());
             OUT.writeBytes(text.close().bytes());
             OUT.flush();
             Runtime.getRuntime().halt(0);

@@ -15,7 +15,8 @@ import nstorm.wire.json.JsonText;
  * @param why  the reason, with what to declare after {@link #DECLARE}
  * @param guess whether that is not known before it was prepared, or works
  */
-record JudgedComponent(String component, String kind, String type, int executors, String way, String why, boolean guess) {
+record JudgedComponent(
+        String component, String kind, String type, int executors, String way, String why, boolean guess) {
     private static final String STAYS = "stays";
     private static final String DECLARE = "; declare ";
 
@@ -29,12 +30,18 @@ record JudgedComponent(String component, String kind, String type, int executors
 
     /** A spout that is handed over; what it remembers then is not looked at if it was reviewed. */
     JudgedComponent handedOver(Reviewed.Verdict verdictOrNull) {
-        String why = verdictOrNull == null ? "unless it still remembers something once nothing is pending" : verdictOrNull.why();
+        String why = verdictOrNull == null
+                ? "unless it still remembers something once nothing is pending"
+                : verdictOrNull.why();
         return new JudgedComponent(component, kind, type, executors, Way.SPOUT.toString(), why, verdictOrNull == null);
     }
 
     JudgedComponent by(MoveWay found, boolean unprepared) {
-        Way moves = found.renews() ? Way.RENEW : found.state() != null ? Way.CARRY : found.tuples() != null ? Way.DRAIN : found.pinned() == null ? Way.LIVE : null;
+        Way moves = found.renews()
+                ? Way.RENEW
+                : found.state() != null
+                        ? Way.CARRY
+                        : found.tuples() != null ? Way.DRAIN : found.pinned() == null ? Way.LIVE : null;
         String how = moves == null ? STAYS : moves.toString();
         String reason = found.pinned() == null ? "keeps nothing" : found.pinned();
         return new JudgedComponent(component, kind, type, executors, how, reason, unprepared);
@@ -42,8 +49,15 @@ record JudgedComponent(String component, String kind, String type, int executors
 
     void write(JsonText text) {
         int at = why.indexOf(DECLARE);
-        text.open().put("component", component).put("kind", kind).put("class", type).put("executors", executors).put("way", way)
-                .put("why", at < 0 ? why : why.substring(0, at)).put("declare", at < 0 ? null : why.substring(at + DECLARE.length()))
-                .put("guess", guess).close();
+        text.open()
+                .put("component", component)
+                .put("kind", kind)
+                .put("class", type)
+                .put("executors", executors)
+                .put("way", way)
+                .put("why", at < 0 ? why : why.substring(0, at))
+                .put("declare", at < 0 ? null : why.substring(at + DECLARE.length()))
+                .put("guess", guess)
+                .close();
     }
 }

@@ -29,8 +29,7 @@ final class PreparedBolts {
     private final Map<String, Object> conf;
 
     /** @param failure why it could not be prepared, or null */
-    record Bolt(TopologyContext context, OutputCollector collector, String failure) {
-    }
+    record Bolt(TopologyContext context, OutputCollector collector, String failure) {}
 
     PreparedBolts(StormTopology topology, Map<String, Object> conf) {
         this.topology = topology;
@@ -42,13 +41,15 @@ final class PreparedBolts {
         OutputCollector collector = new OutputCollector(new NoCollector());
         TopologyContext context = context(component);
         AtomicReference<Throwable> thrown = new AtomicReference<>();
-        Thread thread = new Thread(() -> {
-            try {
-                bolt.prepare(new HashMap<>(conf), context, collector);
-            } catch (Throwable t) {
-                thrown.set(t);
-            }
-        }, "prepare " + component);
+        Thread thread = new Thread(
+                () -> {
+                    try {
+                        bolt.prepare(new HashMap<>(conf), context, collector);
+                    } catch (Throwable t) {
+                        thrown.set(t);
+                    }
+                },
+                "prepare " + component);
         thread.setDaemon(true);
         thread.start();
         try {
@@ -56,15 +57,19 @@ final class PreparedBolts {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
-        String failure = thread.isAlive() ? "its prepare has not ended after " + LIMIT_MS / 1000 + " s"
+        String failure = thread.isAlive()
+                ? "its prepare has not ended after " + LIMIT_MS / 1000 + " s"
                 : thrown.get() == null ? null : "its prepare threw " + thrown.get() + where(thrown.get());
         return new Bolt(context, collector, failure);
     }
 
     /** The place in code outside of the JDK: many exceptions show nothing else. */
     private static String where(Throwable thrown) {
-        return Arrays.stream(thrown.getStackTrace()).filter(frame -> frame.getModuleName() == null).findFirst()
-                .map(frame -> " in " + frame).orElse("");
+        return Arrays.stream(thrown.getStackTrace())
+                .filter(frame -> frame.getModuleName() == null)
+                .findFirst()
+                .map(frame -> " in " + frame)
+                .orElse("");
     }
 
     /** As if all tasks were of one worker; how many a component has is its parallelism. */
@@ -72,23 +77,41 @@ final class PreparedBolts {
         Map<Integer, String> tasks = new TreeMap<>();
         Map<String, List<Integer>> byComponent = new HashMap<>();
         for (String id : new TreeSet<>(ThriftTopologyUtils.getComponentIds(topology))) {
-            int wanted = Math.max(1, ThriftTopologyUtils.getComponentCommon(topology, id).get_parallelism_hint());
+            int wanted = Math.max(
+                    1, ThriftTopologyUtils.getComponentCommon(topology, id).get_parallelism_hint());
             for (int count = 0; count < wanted; count++) {
                 tasks.put(tasks.size() + 1, id);
                 byComponent.computeIfAbsent(id, key -> new ArrayList<>()).add(tasks.size());
             }
         }
         String folder = System.getProperty("java.io.tmpdir");
-        return new TopologyContext(topology, conf, tasks, byComponent, streams(), Map.of(), "check-1", folder, folder,
-                byComponent.get(component).get(0), 6700, new ArrayList<>(tasks.keySet()), new HashMap<>(), new HashMap<>(), new HashMap<>(),
-                new HashMap<>(), new AtomicBoolean(), new StormMetricRegistry());
+        return new TopologyContext(
+                topology,
+                conf,
+                tasks,
+                byComponent,
+                streams(),
+                Map.of(),
+                "check-1",
+                folder,
+                folder,
+                byComponent.get(component).get(0),
+                6700,
+                new ArrayList<>(tasks.keySet()),
+                new HashMap<>(),
+                new HashMap<>(),
+                new HashMap<>(),
+                new HashMap<>(),
+                new AtomicBoolean(),
+                new StormMetricRegistry());
     }
 
     private Map<String, Map<String, Fields>> streams() {
         Map<String, Map<String, Fields>> streams = new HashMap<>();
         for (String id : ThriftTopologyUtils.getComponentIds(topology)) {
             Map<String, Fields> fields = new HashMap<>();
-            ThriftTopologyUtils.getComponentCommon(topology, id).get_streams()
+            ThriftTopologyUtils.getComponentCommon(topology, id)
+                    .get_streams()
                     .forEach((stream, info) -> fields.put(stream, new Fields(info.get_output_fields())));
             streams.put(id, fields);
         }
@@ -102,27 +125,21 @@ final class PreparedBolts {
         }
 
         @Override
-        public void emitDirect(int task, String stream, Collection<Tuple> anchors, List<Object> tuple) {
-        }
+        public void emitDirect(int task, String stream, Collection<Tuple> anchors, List<Object> tuple) {}
 
         @Override
-        public void ack(Tuple input) {
-        }
+        public void ack(Tuple input) {}
 
         @Override
-        public void fail(Tuple input) {
-        }
+        public void fail(Tuple input) {}
 
         @Override
-        public void resetTimeout(Tuple input) {
-        }
+        public void resetTimeout(Tuple input) {}
 
         @Override
-        public void flush() {
-        }
+        public void flush() {}
 
         @Override
-        public void reportError(Throwable error) {
-        }
+        public void reportError(Throwable error) {}
     }
 }

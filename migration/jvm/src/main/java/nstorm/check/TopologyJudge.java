@@ -39,8 +39,10 @@ final class TopologyJudge {
 
     List<JudgedComponent> judge() {
         List<JudgedComponent> judged = new ArrayList<>();
-        topology.get_spouts().forEach((id, spout) -> judged.add(judge(id, true, spout.get_spout_object(), spout.get_common())));
-        topology.get_bolts().forEach((id, bolt) -> judged.add(judge(id, false, bolt.get_bolt_object(), bolt.get_common())));
+        topology.get_spouts()
+                .forEach((id, spout) -> judged.add(judge(id, true, spout.get_spout_object(), spout.get_common())));
+        topology.get_bolts()
+                .forEach((id, bolt) -> judged.add(judge(id, false, bolt.get_bolt_object(), bolt.get_common())));
         return judged;
     }
 
@@ -51,7 +53,8 @@ final class TopologyJudge {
         try {
             object = taskObject(spout, Utils.getSetComponentObject(serialized));
         } catch (Exception | LinkageError | StackOverflowError e) {
-            return JudgedComponent.unread(id, kind, executors, "it cannot be made from the topology's bytes (" + e + ")");
+            return JudgedComponent.unread(
+                    id, kind, executors, "it cannot be made from the topology's bytes (" + e + ")");
         }
         try {
             String type = BoltMemory.user(object).getClass().getName();
@@ -79,7 +82,8 @@ final class TopologyJudge {
             return component.by(new MoveWay(null), false);
         } else if (prepared == null || Reviewed.of(object) != null) {
             MoveWay guess = MoveWay.of(component.component(), object, declared);
-            return component.by(new StateClasses(Set.of(), declared).naming(guess, object), Reviewed.of(object) == null);
+            return component.by(
+                    new StateClasses(Set.of(), declared).naming(guess, object), Reviewed.of(object) == null);
         }
         return component.by(wayOncePrepared(component.component(), (IBolt) object), false);
     }
@@ -96,7 +100,8 @@ final class TopologyJudge {
         if (bolt.failure() != null) {
             return new MoveWay(bolt.failure());
         }
-        Memory memory = new Memory(component, List.of(object), List.of(bolt.context()), declared, conf, bolt.context(), bolt.collector());
+        Memory memory = new Memory(
+                component, List.of(object), List.of(bolt.context()), declared, conf, bolt.context(), bolt.collector());
         memory.prepared();
         memory.read();
         return memory.way();

@@ -28,8 +28,7 @@ import nstorm.proof.Opened;
 /** Checks every symbol, then weaves the hooks of this JVM's role, or leaves it stock. */
 public final class HookInstaller {
 
-    private HookInstaller() {
-    }
+    private HookInstaller() {}
 
     /** Called before main, by {@link HooksEntry}; may load no class of Storm and may never throw. */
     public static void premain(String args, Instrumentation inst) {
@@ -87,14 +86,14 @@ public final class HookInstaller {
     private static void weave(HookSet hooks, ClassFileLocator locator, Instrumentation inst) {
         // Advice classes are read as class files: loading them would load Storm's classes before they are woven.
         TypePool advices = TypePool.Default.of(locator);
-        AgentBuilder builder = new AgentBuilder.Default()
-            .disableClassFormatChanges()
-            .with(new RefuseOnError());
+        AgentBuilder builder =
+                new AgentBuilder.Default().disableClassFormatChanges().with(new RefuseOnError());
         for (Advised advised : hooks.advised()) {
-            TypeDescription advice = advices.describe(advised.advice().getName()).resolve();
-            builder = builder.type(ElementMatchers.named(advised.type())).transform(
-                (type, description, loader, module, domain) ->
-                    type.visit(Advice.to(advice, locator).on(matcher(advised))));
+            TypeDescription advice =
+                    advices.describe(advised.advice().getName()).resolve();
+            builder = builder.type(ElementMatchers.named(advised.type()))
+                    .transform((type, description, loader, module, domain) ->
+                            type.visit(Advice.to(advice, locator).on(matcher(advised))));
         }
         inst.addTransformer(only(hooks, builder.makeRaw()));
     }
@@ -105,13 +104,22 @@ public final class HookInstaller {
      * classes have no advice.
      */
     static ClassFileTransformer only(HookSet hooks, ClassFileTransformer weaving) {
-        Set<String> advised = hooks.advised().stream().map(one -> one.type().replace('.', '/')).collect(Collectors.toSet());
+        Set<String> advised = hooks.advised().stream()
+                .map(one -> one.type().replace('.', '/'))
+                .collect(Collectors.toSet());
         return new ClassFileTransformer() {
             @Override
-            public byte[] transform(Module module, ClassLoader loader, String nameOrNull, Class<?> redefined, ProtectionDomain domain,
-                                    byte[] classFile) throws IllegalClassFormatException {
-                return nameOrNull == null || !advised.contains(nameOrNull) ? null
-                    : weaving.transform(module, loader, nameOrNull, redefined, domain, classFile);
+            public byte[] transform(
+                    Module module,
+                    ClassLoader loader,
+                    String nameOrNull,
+                    Class<?> redefined,
+                    ProtectionDomain domain,
+                    byte[] classFile)
+                    throws IllegalClassFormatException {
+                return nameOrNull == null || !advised.contains(nameOrNull)
+                        ? null
+                        : weaving.transform(module, loader, nameOrNull, redefined, domain, classFile);
             }
         };
     }
@@ -119,7 +127,7 @@ public final class HookInstaller {
     private static ElementMatcher<MethodDescription> matcher(Advised advised) {
         String descriptor = advised.descriptorOrNull();
         return method -> advised.method().equals(method.getInternalName())
-            && (descriptor == null || descriptor.equals(method.getDescriptor()));
+                && (descriptor == null || descriptor.equals(method.getDescriptor()));
     }
 
     /** The JDK swallows what a transformer throws: without this a hook would be missing in silence. */

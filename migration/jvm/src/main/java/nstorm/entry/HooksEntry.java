@@ -11,8 +11,7 @@ import java.lang.instrument.Instrumentation;
 public final class HooksEntry {
     private static final int OLDEST_JAVA = 17;
 
-    private HooksEntry() {
-    }
+    private HooksEntry() {}
 
     /** Never throws: what a premain method throws ends the JVM. */
     public static void premain(String args, Instrumentation inst) {
@@ -23,7 +22,8 @@ public final class HooksEntry {
                         + " or later is needed): this JVM runs stock Storm");
                 return;
             }
-            Class.forName("nstorm.entry.HookInstaller").getMethod("premain", String.class, Instrumentation.class)
+            Class.forName("nstorm.entry.HookInstaller")
+                    .getMethod("premain", String.class, Instrumentation.class)
                     .invoke(null, args, inst);
         } catch (Throwable t) {
             System.err.println("nstorm: this JVM runs stock Storm: the hooks could not be started: " + t);
@@ -32,7 +32,8 @@ public final class HooksEntry {
 
     /** 8 of "1.8", 11 of "11". */
     static int feature(String specificationVersion) {
-        String feature = specificationVersion.startsWith("1.") ? specificationVersion.substring(2) : specificationVersion;
+        String feature =
+                specificationVersion.startsWith("1.") ? specificationVersion.substring(2) : specificationVersion;
         return Integer.parseInt(feature);
     }
 }

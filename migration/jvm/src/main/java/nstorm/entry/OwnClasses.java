@@ -15,12 +15,15 @@ import java.util.stream.Stream;
 /** The bytes of the jar's own classes. */
 final class OwnClasses {
 
-    private OwnClasses() {
-    }
+    private OwnClasses() {}
 
     /** The class files of some packages, given like {@code nstorm/wire/}, with all below them. */
     static List<byte[]> of(String... packages) throws IOException, URISyntaxException {
-        URI code = OwnClasses.class.getProtectionDomain().getCodeSource().getLocation().toURI();
+        URI code = OwnClasses.class
+                .getProtectionDomain()
+                .getCodeSource()
+                .getLocation()
+                .toURI();
         Path home = Path.of(code);
         if (Files.isDirectory(home)) {
             return read(home, packages);
@@ -34,7 +37,8 @@ final class OwnClasses {
         List<byte[]> classes = new ArrayList<>();
         for (String each : packages) {
             try (Stream<Path> files = Files.walk(home.resolve(each))) {
-                for (Path file : files.filter(path -> path.toString().endsWith(".class")).toList()) {
+                for (Path file :
+                        files.filter(path -> path.toString().endsWith(".class")).toList()) {
                     classes.add(Files.readAllBytes(file));
                 }
             }

@@ -49,11 +49,22 @@ enum Role {
     /** The packages of ours whose code runs in this JVM. */
     String[] packages() {
         return switch (this) {
-            case WORKER -> new String[] {
-                "nstorm/worker/", "nstorm/proof/", "nstorm/state/", "nstorm/memory/", "nstorm/load/", "nstorm/store/", "nstorm/wire/"};
+            case WORKER ->
+                new String[] {
+                    "nstorm/worker/",
+                    "nstorm/proof/",
+                    "nstorm/state/",
+                    "nstorm/memory/",
+                    "nstorm/load/",
+                    "nstorm/store/",
+                    "nstorm/wire/"
+                };
             case SUPERVISOR -> new String[] {"nstorm/supervisor/", "nstorm/store/", "nstorm/wire/"};
             case NIMBUS -> new String[] {"nstorm/nimbus/", "nstorm/wire/"};
-            case CHECK -> new String[] {"nstorm/check/", "nstorm/proof/", "nstorm/state/", "nstorm/memory/", "nstorm/load/", "nstorm/wire/"};
+            case CHECK ->
+                new String[] {
+                    "nstorm/check/", "nstorm/proof/", "nstorm/state/", "nstorm/memory/", "nstorm/load/", "nstorm/wire/"
+                };
         };
     }
 }

@@ -80,11 +80,12 @@ final class SymbolCheck {
         boolean anyDescriptor = symbol.descriptor() == null;
         for (MethodDescription method : type.getDeclaredMethods()) {
             if (method.getInternalName().equals(symbol.member())
-                && (anyDescriptor || method.getDescriptor().equals(symbol.descriptor()))) {
+                    && (anyDescriptor || method.getDescriptor().equals(symbol.descriptor()))) {
                 return true;
             }
         }
-        return type.getDeclaredFields().stream().anyMatch(field -> field.getName().equals(symbol.member())
-            && (anyDescriptor || field.getDescriptor().equals(symbol.descriptor())));
+        return type.getDeclaredFields().stream()
+                .anyMatch(field -> field.getName().equals(symbol.member())
+                        && (anyDescriptor || field.getDescriptor().equals(symbol.descriptor())));
     }
 }

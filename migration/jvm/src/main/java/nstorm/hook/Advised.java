@@ -6,5 +6,4 @@ package nstorm.hook;
  * @param method           its name, {@code <init>} for the constructors
  * @param descriptorOrNull its JVM descriptor where the name alone is not enough
  */
-public record Advised(String type, String method, String descriptorOrNull, Class<?> advice) {
-}
+public record Advised(String type, String method, String descriptorOrNull, Class<?> advice) {}

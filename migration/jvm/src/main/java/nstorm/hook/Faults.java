@@ -10,8 +10,7 @@ public final class Faults {
     private static final AtomicLong COUNT = new AtomicLong();
     private static volatile String last;
 
-    private Faults() {
-    }
+    private Faults() {}
 
     public static void report(String during, Throwable fault) {
         COUNT.incrementAndGet();

@@ -11,8 +11,7 @@ public final class HookStatus {
 
     private static volatile boolean active;
 
-    private HookStatus() {
-    }
+    private HookStatus() {}
 
     /** False where this JVM runs stock Storm: every hook is then passive. */
     public static boolean active() {

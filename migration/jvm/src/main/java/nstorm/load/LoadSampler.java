@@ -16,18 +16,15 @@ import nstorm.wire.ExecutorId;
 import nstorm.wire.Slot;
 import nstorm.wire.report.ExecutorLoad;
 import nstorm.wire.report.WorkerLoad;
-import org.apache.storm.Config;
 import org.apache.storm.daemon.worker.WorkerState;
 import org.apache.storm.utils.JCQueue;
-import org.apache.storm.utils.ObjectReader;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** Once a second writes what each executor of this JVM has used and sent; one daemon thread. */
 public final class LoadSampler implements Runnable {
     /** An executor thread as it runs now. */
-    public record Running(ExecutorId id, String component, long threadId, JCQueue queue, String pinned) {
-    }
+    public record Running(ExecutorId id, String component, long threadId, JCQueue queue, String pinned) {}
 
     /** CPU of an executor: of its thread now, plus of its earlier threads in this JVM. */
     private static final class Cpu {
@@ -50,8 +47,8 @@ public final class LoadSampler implements Runnable {
     private final TrafficFigures traffic;
     private final Supplier<List<Running>> running;
 
-    public LoadSampler(WorkerState state, Slot slot, String incarnation, SampleStore samples,
-            Supplier<List<Running>> running) {
+    public LoadSampler(
+            WorkerState state, Slot slot, String incarnation, SampleStore samples, Supplier<List<Running>> running) {
         this.state = state;
         this.slot = slot;
         this.incarnation = incarnation;
@@ -95,15 +92,26 @@ public final class LoadSampler implements Runnable {
     private WorkerLoad sample() {
         List<ExecutorLoad> executors = new ArrayList<>();
         for (Running executor : running.get()) {
-            executors.add(new ExecutorLoad(executor.id(), executor.component(), cpuNs(executor),
-                    executor.queue().size(), executor.pinned()));
+            executors.add(new ExecutorLoad(
+                    executor.id(),
+                    executor.component(),
+                    cpuNs(executor),
+                    executor.queue().size(),
+                    executor.pinned()));
             IntStream.rangeClosed(executor.id().start(), executor.id().end()).forEach(Traffic::addSource);
         }
         Traffic.removeGone(System.nanoTime() - GONE_NANOS).forEach(traffic::forget);
         TrafficFigures.Figures sent = traffic.at(System.nanoTime());
         executors.sort(Comparator.comparingInt(load -> load.executor().start()));
-        return new WorkerLoad(state.getTopologyId(), slot, incarnation, System.currentTimeMillis(),
-                processCpuNs(), executors, sent.named(), sent.folded());
+        return new WorkerLoad(
+                state.getTopologyId(),
+                slot,
+                incarnation,
+                System.currentTimeMillis(),
+                processCpuNs(),
+                executors,
+                sent.named(),
+                sent.folded());
     }
 
     private long cpuNs(Running executor) {

@@ -20,7 +20,8 @@ public record OwnWay(Way way, String reason) {
     public static OwnWay of(String component, boolean spout, Object taskObject, Declared declared) {
         String declaredReason = declared.reason(component);
         String stays = declaredReason == null && spout ? reviewed(component, taskObject, declared) : declaredReason;
-        return stays != null ? new OwnWay(Way.LIVE, stays)
+        return stays != null
+                ? new OwnWay(Way.LIVE, stays)
                 : new OwnWay(Pinning.way(component, spout, taskObject), Pinning.reason(component, spout, taskObject));
     }
 

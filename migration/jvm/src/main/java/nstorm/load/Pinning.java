@@ -36,12 +36,16 @@ public final class Pinning {
     private static final String PROCESSORS = "org.apache.storm.streams.processors.";
     /** Storm's processors that look at one value at a time; any other keeps something, as far as we know. */
     private static final Set<String> STATELESS_PROCESSORS = Set.of(
-            PROCESSORS + "BranchProcessor", PROCESSORS + "FilterProcessor", PROCESSORS + "FlatMapProcessor",
-            PROCESSORS + "FlatMapValuesProcessor", PROCESSORS + "ForEachProcessor", PROCESSORS + "MapProcessor",
-            PROCESSORS + "MapValuesProcessor", PROCESSORS + "PeekProcessor");
+            PROCESSORS + "BranchProcessor",
+            PROCESSORS + "FilterProcessor",
+            PROCESSORS + "FlatMapProcessor",
+            PROCESSORS + "FlatMapValuesProcessor",
+            PROCESSORS + "ForEachProcessor",
+            PROCESSORS + "MapProcessor",
+            PROCESSORS + "MapValuesProcessor",
+            PROCESSORS + "PeekProcessor");
 
-    private Pinning() {
-    }
+    private Pinning() {}
 
     /**
      * How this component's executors move; live also for those with a reason to stay.
@@ -57,7 +61,8 @@ public final class Pinning {
     }
 
     private static boolean storms(String component, Object taskObject) {
-        return component.startsWith("__") || component.startsWith("$")
+        return component.startsWith("__")
+                || component.startsWith("$")
                 || taskObject.getClass().getName().startsWith("org.apache.storm.trident.");
     }
 
@@ -110,7 +115,8 @@ public final class Pinning {
         Object delegate = value(bolt.getClass().getDeclaredField("delegate"), bolt);
         for (Object node : (List<?>) value(delegate.getClass().getDeclaredField("nodes"), delegate)) {
             ProcessorNode processor = (ProcessorNode) node;
-            if (!STATELESS_PROCESSORS.contains(processor.getProcessor().getClass().getName())) {
+            if (!STATELESS_PROCESSORS.contains(
+                    processor.getProcessor().getClass().getName())) {
                 return named("stream with state", processor.getProcessor());
             }
             if (!processor.getWindowedParentStreams().isEmpty()) {

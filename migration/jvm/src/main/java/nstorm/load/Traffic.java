@@ -16,8 +16,7 @@ public final class Traffic {
     /** When each row was last asked for. */
     private static long[] askedNanos = new long[0];
 
-    private Traffic() {
-    }
+    private Traffic() {}
 
     /** Sizes the matrix: task ids from −1 (system) to {@code maxTaskId}. */
     public static synchronized void prepare(int maxTaskId) {

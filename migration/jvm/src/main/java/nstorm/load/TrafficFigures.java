@@ -30,28 +30,28 @@ import nstorm.wire.report.FoldedTraffic;
 final class TrafficFigures {
 
     /** The figures of one moment: rows of source task, destination task, tuples; and the rest. */
-    record Figures(List<long[]> named, List<FoldedTraffic> folded) {
-    }
+    record Figures(List<long[]> named, List<FoldedTraffic> folded) {}
 
     private record Pair(int source, int destination) implements Comparable<Pair> {
         @Override
         public int compareTo(Pair other) {
-            return source != other.source ? Integer.compare(source, other.source)
-                : Integer.compare(destination, other.destination);
+            return source != other.source
+                    ? Integer.compare(source, other.source)
+                    : Integer.compare(destination, other.destination);
         }
     }
 
-    private record Group(int source, String component) {
-    }
+    private record Group(int source, String component) {}
 
-    private record Ranked(Pair pair, double weight) {
-    }
+    private record Ranked(Pair pair, double weight) {}
 
     /** As many pairs are all named, alike or not. */
     private static final int ALL_NAMED = 100;
+
     private static final int MOST_NAMED = 1_000;
     /** How many times as many tuples as the mean a pair must have to be named, and to stay so. */
     private static final double STANDS_OUT = 1.5;
+
     private static final double STILL_STANDS_OUT = 1.25;
     private static final long RANK_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -60,9 +60,11 @@ final class TrafficFigures {
     private final Map<String, Long> tasksOf;
     /** The counters as of this moment, by source task + 1 and destination task + 1. */
     private final long[][] now;
+
     private final long[][] ranked;
     /** Of each named pair, what it had when it was named. */
     private final Map<Pair, Long> bases = new TreeMap<>();
+
     private final Map<Group, Long> givenUp = new HashMap<>();
     private long rankedNanos;
     private boolean folds;
@@ -76,8 +78,9 @@ final class TrafficFigures {
     TrafficFigures(long[][] counters, String[] components, long nowNanos) {
         this.counters = counters;
         this.components = components;
-        tasksOf = Arrays.stream(components).filter(Objects::nonNull)
-            .collect(Collectors.groupingBy(Function.identity(), Collectors.counting()));
+        tasksOf = Arrays.stream(components)
+                .filter(Objects::nonNull)
+                .collect(Collectors.groupingBy(Function.identity(), Collectors.counting()));
         now = new long[counters.length][];
         ranked = new long[counters.length][];
         rankedNanos = nowNanos;

@@ -8,8 +8,7 @@ import java.util.Set;
 
 /** Fields of the user's own bolt, in what Storm has made of it. */
 public final class BoltFields {
-    private BoltFields() {
-    }
+    private BoltFields() {}
 
     /** The fields by name, where the class of the bolt or one above it has them; a missing one is named. */
     public static List<Field> named(Object bolt, Set<String> names) {

@@ -30,16 +30,24 @@ import org.apache.storm.topology.BasicBoltExecutor;
  * @param outside what it does outside the heap, so that two copies may never work at once; null if nothing
  * @param made    the classes of the objects that its code makes and puts into those fields
  */
-public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, String unless, String unsure, String outside,
+public record BoltMemory(
+        Set<String> fields,
+        Set<String> tuples,
+        String stays,
+        String unless,
+        String unsure,
+        String outside,
         Set<String> made) {
     private static final int REASON_MAX = 300;
     /** By class and by what the fields hold: both decide which code runs. */
     private static final Map<List<Object>, BoltMemory> READ = new ConcurrentHashMap<>();
     /** Of CPU: a busy machine decides nothing. */
     private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(5);
+
     private static final String TUPLE = "Lorg/apache/storm/tuple/Tuple;";
     /** What every prepare and open takes first. */
     private static final String FIRST = "(Ljava/util/Map;Lorg/apache/storm/task/TopologyContext;";
+
     private static final BitSet NOTHING = new BitSet();
 
     /**
@@ -66,7 +74,8 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
                 try {
                     return reader.apply(user.getClass(), live);
                 } catch (Undecided e) {
-                    return undecided(e.getMessage()); // kept as well: what takes longest is not read again for each executor
+                    // Kept as well: what takes longest is not read again for each executor.
+                    return undecided(e.getMessage());
                 }
             });
         } catch (Undecided e) {
@@ -81,7 +90,9 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
         if (stays == null && fields.isEmpty() && unsure == null && outside == null) {
             return null;
         }
-        String why = stays != null ? stays : !fields.isEmpty() ? keeps() : unsure != null ? "may keep something, for it " + unsure : outside;
+        String why = stays != null
+                ? stays
+                : !fields.isEmpty() ? keeps() : unsure != null ? "may keep something, for it " + unsure : outside;
         String shown = why.length() > REASON_MAX ? why.substring(0, REASON_MAX) + "…" : why;
         return shown + "; declare " + Declared.MOVE + ": {" + component + ": live} if " + unless;
     }
@@ -111,15 +122,24 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
     private static BoltMemory readBolt(Class<?> bolt, Map<String, LiveTypes> live) {
         Set<String> threads = threads(live);
         if (!threads.isEmpty()) {
-            return staysForThreads("has threads in " + in(threads)); // whatever its code does: ShellBolt's takes seconds to follow
+            // Whatever its code does: ShellBolt's takes seconds to follow.
+            return staysForThreads("has threads in " + in(threads));
         }
         Reading reading = new Reading(bolt, live);
-        reading.follow("prepare", FIRST + "Lorg/apache/storm/task/OutputCollector;)V", NOTHING, NOTHING, Walk.of(Origins.COLLECTOR));
+        reading.follow(
+                "prepare",
+                FIRST + "Lorg/apache/storm/task/OutputCollector;)V",
+                NOTHING,
+                NOTHING,
+                Walk.of(Origins.COLLECTOR));
         reading.follow("prepare", FIRST + ")V", NOTHING, NOTHING);
         reading.prepared();
         boolean rich = reading.follow("execute", "(" + TUPLE + ")V", Walk.of(Origins.TUPLE));
-        boolean basic = reading.follow("execute", "(" + TUPLE + "Lorg/apache/storm/topology/BasicOutputCollector;)V",
-                Walk.of(Origins.TUPLE), NOTHING);
+        boolean basic = reading.follow(
+                "execute",
+                "(" + TUPLE + "Lorg/apache/storm/topology/BasicOutputCollector;)V",
+                Walk.of(Origins.TUPLE),
+                NOTHING);
         if (!rich && !basic) {
             throw new Undecided("has no execute whose code is read");
         }
@@ -128,7 +148,12 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
 
     private static BoltMemory readSpout(Class<?> spout, Map<String, LiveTypes> live) {
         Reading reading = new Reading(spout, live);
-        reading.follow("open", FIRST + "Lorg/apache/storm/spout/SpoutOutputCollector;)V", NOTHING, NOTHING, Walk.of(Origins.COLLECTOR));
+        reading.follow(
+                "open",
+                FIRST + "Lorg/apache/storm/spout/SpoutOutputCollector;)V",
+                NOTHING,
+                NOTHING,
+                Walk.of(Origins.COLLECTOR));
         reading.follow("activate", "()V");
         reading.prepared();
         Findings found = reading.findings;
@@ -144,30 +169,42 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
     }
 
     /** @param emitting the fields that nextTuple changes; those that ack and fail change have been found since */
-    private static BoltMemory spoutVerdict(Class<?> spout, Map<String, LiveTypes> live, Findings found, Set<String> emitting) {
+    private static BoltMemory spoutVerdict(
+            Class<?> spout, Map<String, LiveTypes> live, Findings found, Set<String> emitting) {
         Set<String> kept = new TreeSet<>(found.fields);
         kept.addAll(emitting);
         Set<String> both = new HashSet<>(found.fields);
         both.retainAll(emitting);
         kept.removeAll(both);
         kept.removeIf(field -> comesBack(spout, field, live.get(field)));
-        String statics = found.statics.isEmpty() ? null : "keeps something for the whole JVM in " + String.join(", ", found.statics);
+        String statics = found.statics.isEmpty()
+                ? null
+                : "keeps something for the whole JVM in " + String.join(", ", found.statics);
         Set<String> held = threads(live);
         String started = found.thread == null ? null : "starts threads (" + found.thread + ")";
         String threads = held.isEmpty() ? started : "has threads in " + in(held);
-        String stays = Stream.of(threads, found.stays, statics, kept.isEmpty() ? null : "keeps something in " + in(kept))
-                .filter(Objects::nonNull).findFirst().orElse(null);
-        return new BoltMemory(kept, Set.of(), stays, "its source gives it again", found.undecided, found.outside, Set.of());
+        String stays = Stream.of(
+                        threads, found.stays, statics, kept.isEmpty() ? null : "keeps something in " + in(kept))
+                .filter(Objects::nonNull)
+                .findFirst()
+                .orElse(null);
+        return new BoltMemory(
+                kept, Set.of(), stays, "its source gives it again", found.undecided, found.outside, Set.of());
     }
 
     /** Whether a field may be as it was without an ack: a collection that is empty again, or what only draws by chance. */
     private static boolean comesBack(Class<?> spout, String field, LiveTypes value) {
-        if (value == null || value.cursor() || value.type() != null && value.type().startsWith("[")) {
+        if (value == null
+                || value.cursor()
+                || value.type() != null && value.type().startsWith("[")) {
             return false;
         }
-        Class<?> type = value.empty() ? declared(spout, field)
+        Class<?> type = value.empty()
+                ? declared(spout, field)
                 : Bytecode.isOfTheJdk(value.type()) ? Bytecode.jdk(value.type()) : Object.class;
-        return Known.draws(LiveTypes.nameOf(type)) || Collection.class.isAssignableFrom(type) || Map.class.isAssignableFrom(type);
+        return Known.draws(LiveTypes.nameOf(type))
+                || Collection.class.isAssignableFrom(type)
+                || Map.class.isAssignableFrom(type);
     }
 
     private static Class<?> declared(Class<?> type, String field) {
@@ -214,9 +251,11 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
         Set<String> made() {
             BitSet held = new BitSet();
             findings.fields.forEach(field -> held.or(origins.held(origins.field(field))));
-            return origins.closure(held).stream().mapToObj(one -> origins.get(one).type())
+            return origins.closure(held).stream()
+                    .mapToObj(one -> origins.get(one).type())
                     .filter(name -> name != null && !name.startsWith("["))
-                    .map(name -> name.replace('/', '.')).collect(Collectors.toCollection(TreeSet::new));
+                    .map(name -> name.replace('/', '.'))
+                    .collect(Collectors.toCollection(TreeSet::new));
         }
 
         /** False if there is no such method. */
@@ -242,21 +281,32 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
         if (found.thread != null) {
             return staysForThreads("starts threads (" + found.thread + ")");
         } else if (found.identity && !found.fields.isEmpty()) {
-            return stays("keeps something in " + in(found.fields) + ", and compares texts by identity", "it may forget that");
+            return stays(
+                    "keeps something in " + in(found.fields) + ", and compares texts by identity",
+                    "it may forget that");
         } else if (found.stays != null) {
             return stays(found.stays, "that is right all the same");
         } else if (found.tuples.stream().anyMatch(found.lookedUp::contains)) {
             return stays("keeps tuples that it looks up for others in " + in(found.tuples), "those may be replayed");
         } else if (!found.tuples.isEmpty()) {
-            boolean nothingElse = found.fields.equals(found.tuples) && found.statics.isEmpty() && found.undecided == null;
+            boolean nothingElse =
+                    found.fields.equals(found.tuples) && found.statics.isEmpty() && found.undecided == null;
             Set<String> own = new TreeSet<>(found.tuples);
             own.retainAll(found.fields);
             String unless = "those may be replayed";
-            return nothingElse ? new BoltMemory(found.fields, own, null, unless, null, null, Set.of())
-                    : new BoltMemory(found.fields, own, "keeps tuples in " + in(found.tuples) + ", and something else",
-                            unless + ", or drain if what else it keeps may be forgotten", null, null, Set.of());
+            return nothingElse
+                    ? new BoltMemory(found.fields, own, null, unless, null, null, Set.of())
+                    : new BoltMemory(
+                            found.fields,
+                            own,
+                            "keeps tuples in " + in(found.tuples) + ", and something else",
+                            unless + ", or drain if what else it keeps may be forgotten",
+                            null,
+                            null,
+                            Set.of());
         } else if (!found.statics.isEmpty()) {
-            return stays("keeps something for the whole JVM in " + String.join(", ", found.statics),
+            return stays(
+                    "keeps something for the whole JVM in " + String.join(", ", found.statics),
                     "another JVM may go on without it");
         }
         String unless = found.fields.isEmpty() ? "it keeps nothing" : "it may forget that";

@@ -35,7 +35,9 @@ final class Branches {
         BitSet found = new BitSet();
         for (int branch = 0; branch < count; branch++) {
             boolean passes = branch != instruction && always[branch].get(instruction);
-            if (next[branch] != null && next[branch].cardinality() > 1 && !passes
+            if (next[branch] != null
+                    && next[branch].cardinality() > 1
+                    && !passes
                     && next[branch].stream().anyMatch(one -> always[one].get(instruction))) {
                 found.set(branch);
             }

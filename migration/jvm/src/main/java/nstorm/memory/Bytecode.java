@@ -37,7 +37,12 @@ final class Bytecode {
             }
             InvokeDynamicInsnNode made = (InvokeDynamicInsnNode) node;
             boolean lambda = made.bsm.getOwner().equals("java/lang/invoke/LambdaMetafactory");
-            return new Instruction(made.getOpcode(), made.bsm.getOwner(), made.name, made.desc, lambda ? (Handle) made.bsmArgs[1] : null);
+            return new Instruction(
+                    made.getOpcode(),
+                    made.bsm.getOwner(),
+                    made.name,
+                    made.desc,
+                    lambda ? (Handle) made.bsmArgs[1] : null);
         }
     }
 
@@ -67,7 +72,10 @@ final class Bytecode {
         }
 
         boolean names(Predicate<String> text) {
-            return instructions(this).anyMatch(one -> one instanceof LdcInsnNode constant && constant.cst instanceof String named && text.test(named));
+            return instructions(this)
+                    .anyMatch(one -> one instanceof LdcInsnNode constant
+                            && constant.cst instanceof String named
+                            && text.test(named));
         }
     }
 
@@ -76,14 +84,20 @@ final class Bytecode {
      * @param immutable those of them that are set to what nobody can change
      * @param keeps whether an object has a field of its own that may become another, or lead to something
      */
-    record Type(String name, String superName, List<String> interfaces, int access, Map<String, Method> methods, Set<String> constants,
-            Set<String> immutable, boolean keeps) {
-    }
+    record Type(
+            String name,
+            String superName,
+            List<String> interfaces,
+            int access,
+            Map<String, Method> methods,
+            Set<String> constants,
+            Set<String> immutable,
+            boolean keeps) {}
 
     private static final String STORM = "org/apache/storm/";
     private static final Pattern IMMUTABLE = Pattern.compile(
             "java/util/(List|Set|Map)\\.(of|copyOf|ofEntries)|java/util/Collections\\.(unmodifiable|empty|singleton).*"
-            + "|com/google/common/collect/Immutable.*\\.(of|copyOf|build)");
+                    + "|com/google/common/collect/Immutable.*\\.(of|copyOf|build)");
 
     private final ClassLoader loader;
     private final CodeBase codeBase;
@@ -96,13 +110,19 @@ final class Bytecode {
     }
 
     static boolean isOfTheJdk(String name) {
-        return name.startsWith("java/") || name.startsWith("javax/") || name.startsWith("jdk/") || name.startsWith("sun/")
-                || name.startsWith("com/sun/") || name.startsWith("[");
+        return name.startsWith("java/")
+                || name.startsWith("javax/")
+                || name.startsWith("jdk/")
+                || name.startsWith("sun/")
+                || name.startsWith("com/sun/")
+                || name.startsWith("[");
     }
 
     /** The class, or null: one of the JDK, of a library, or one whose code cannot be found. */
     Type type(String nameOrNull) {
-        if (nameOrNull == null || isOfTheJdk(nameOrNull) || !codeBase.has(nameOrNull) && !nameOrNull.startsWith(STORM)) {
+        if (nameOrNull == null
+                || isOfTheJdk(nameOrNull)
+                || !codeBase.has(nameOrNull) && !nameOrNull.startsWith(STORM)) {
             return null;
         }
         if (!types.containsKey(nameOrNull)) {
@@ -145,7 +165,9 @@ final class Bytecode {
         }
         Type type = type(className);
         if (type == null) {
-            return Bytecode.isOfTheJdk(className) && Bytecode.isOfTheJdk(other) && jdk(other).isAssignableFrom(jdk(className));
+            return Bytecode.isOfTheJdk(className)
+                    && Bytecode.isOfTheJdk(other)
+                    && jdk(other).isAssignableFrom(jdk(className));
         }
         return type.superName != null && isA(type.superName, other)
                 || type.interfaces.stream().anyMatch(one -> isA(one, other));
@@ -193,7 +215,8 @@ final class Bytecode {
         for (FieldNode field : node.fields) {
             boolean isFinal = (field.access & Opcodes.ACC_FINAL) != 0;
             if ((field.access & Opcodes.ACC_STATIC) == 0) {
-                boolean plain = field.desc.length() == 1 || Known.isConstant(field.desc.substring(1, field.desc.length() - 1));
+                boolean plain =
+                        field.desc.length() == 1 || Known.isConstant(field.desc.substring(1, field.desc.length() - 1));
                 keeps |= !isFinal || !plain;
             } else if (isFinal) {
                 constants.add(field.name);
@@ -219,15 +242,21 @@ final class Bytecode {
     }
 
     static boolean comparesTextsByIdentity(Method method) {
-        return instructions(method).filter(one -> one.getOpcode() == Opcodes.IF_ACMPEQ || one.getOpcode() == Opcodes.IF_ACMPNE)
-                .map(Bytecode::before).anyMatch(with -> with instanceof LdcInsnNode constant && constant.cst instanceof String
-                || with instanceof FieldInsnNode field && field.getOpcode() == Opcodes.GETSTATIC && field.desc.equals("Ljava/lang/String;"));
+        return instructions(method)
+                .filter(one -> one.getOpcode() == Opcodes.IF_ACMPEQ || one.getOpcode() == Opcodes.IF_ACMPNE)
+                .map(Bytecode::before)
+                .anyMatch(with -> with instanceof LdcInsnNode constant && constant.cst instanceof String
+                        || with instanceof FieldInsnNode field
+                                && field.getOpcode() == Opcodes.GETSTATIC
+                                && field.desc.equals("Ljava/lang/String;"));
     }
 
     private static Set<String> immutable(Method initialiserOrNull) {
         Set<String> found = new HashSet<>();
         for (AbstractInsnNode now : initialiserOrNull == null ? new InsnList() : initialiserOrNull.node.instructions) {
-            if (now.getOpcode() == Opcodes.PUTSTATIC && before(now) instanceof MethodInsnNode made && IMMUTABLE.matcher(made.owner + "." + made.name).matches()) {
+            if (now.getOpcode() == Opcodes.PUTSTATIC
+                    && before(now) instanceof MethodInsnNode made
+                    && IMMUTABLE.matcher(made.owner + "." + made.name).matches()) {
                 found.add(((FieldInsnNode) now).name);
             }
         }

@@ -9,7 +9,8 @@ import java.util.Set;
  * one above it. The common begin has two names, or three where many projects share two. All others are libraries.
  */
 public final class CodeBase {
-    private static final Set<String> SHARED = Set.of("org.apache", "com.github", "io.github", "org.example", "com.google");
+    private static final Set<String> SHARED =
+            Set.of("org.apache", "com.github", "io.github", "org.example", "com.google");
 
     private final ClassLoader loader;
     private final Set<String> prefixes = new HashSet<>();

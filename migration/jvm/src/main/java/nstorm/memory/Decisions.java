@@ -13,7 +13,11 @@ import java.util.Set;
  * something, and through callers, to the first that decides.
  */
 final class Decisions {
-    private enum By { INPUT, CALLER, OTHER }
+    private enum By {
+        INPUT,
+        CALLER,
+        OTHER
+    }
 
     private final Origins origins;
     private final Map<String, Machine> machines;
@@ -85,7 +89,8 @@ final class Decisions {
     private By of(Machine machine, int branch, Set<String> tuples, BitSet seen) {
         BitSet decides = machine.deciding.getOrDefault(branch, new BitSet());
         boolean kept = origins.fieldsOf(decides).stream().anyMatch(tuples::contains);
-        boolean onlyAsks = kept && !machine.comparesTwo(branch) || machine.branches.deciding(branch).get(branch);
+        boolean onlyAsks = kept && !machine.comparesTwo(branch)
+                || machine.branches.deciding(branch).get(branch);
         if (onlyAsks) {
             return deciding(machine, branch, tuples, seen);
         }

@@ -36,10 +36,12 @@ public final class Declared {
         String problem = null;
         if (!(move instanceof Map<?, ?> words && WORDS.containsAll(words.values()))) {
             problem = MOVE + " must name live, carry, drain, renew or never for each component, is " + move;
-        } else if (!(state instanceof Map<?, ?> fields && fields.values().stream().allMatch(Declared::isNames))) {
+        } else if (!(state instanceof Map<?, ?> fields
+                && fields.values().stream().allMatch(Declared::isNames))) {
             problem = STATE + " must name a list of fields for each component, is " + state;
         } else if (!(classes instanceof Collection<?> names && names.stream().allMatch(String.class::isInstance))) {
-            problem = STATE_CLASSES + " must be a list of names of classes, or of packages with .* behind them, is " + classes;
+            problem = STATE_CLASSES + " must be a list of names of classes, or of packages with .* behind them, is "
+                    + classes;
         } else {
             return new Declared(words, fields, names, null);
         }
@@ -48,7 +50,9 @@ public final class Declared {
     }
 
     private static boolean isNames(Object value) {
-        return value instanceof Collection<?> names && !names.isEmpty() && names.stream().allMatch(String.class::isInstance);
+        return value instanceof Collection<?> names
+                && !names.isEmpty()
+                && names.stream().allMatch(String.class::isInstance);
     }
 
     /** Why a bolt stays because of what is declared, or null. */
@@ -88,8 +92,11 @@ public final class Declared {
 
     /** Whether a state may hold objects of this class whatever types the bolt's fields have. */
     public boolean isOfState(String className) {
-        return classes.stream().map(String.class::cast)
-                .anyMatch(one -> one.endsWith(".*") ? className.startsWith(one.substring(0, one.length() - 1)) : one.equals(className));
+        return classes.stream()
+                .map(String.class::cast)
+                .anyMatch(one -> one.endsWith(".*")
+                        ? className.startsWith(one.substring(0, one.length() - 1))
+                        : one.equals(className));
     }
 
     /** The fields that hold a bolt's state, or its tuples if it drains, or null if its code decides. */

@@ -10,8 +10,7 @@ import nstorm.memory.Origins.Origin;
 
 /** What a walk has seen a bolt do; while it prepares, only what outlasts that. */
 final class Findings {
-    private record Started(String by, BitSet reached) {
-    }
+    private record Started(String by, BitSet reached) {}
 
     final Set<String> fields = new TreeSet<>();
     final Set<String> statics = new TreeSet<>();
@@ -19,13 +18,16 @@ final class Findings {
     private final List<Started> started = new ArrayList<>();
     /** Fields in which it finds something by what the input carries: no batch needs that. */
     final Set<String> lookedUp = new TreeSet<>();
+
     String thread;
     String undecided;
     /** What no look at the heap can heal, as a sentence without its subject. */
     String stays;
+
     String outside;
     /** Whether it compares texts by identity: those that travel are other objects. */
     boolean identity;
+
     private boolean preparing = true;
 
     void prepared() {
@@ -101,7 +103,8 @@ final class Findings {
 
     /** Whether it matters what code does to which this is given. */
     boolean mindsCallOf(BitSet reached, Origins origins) {
-        return preparing ? reached.get(Origins.BOLT)
+        return preparing
+                ? reached.get(Origins.BOLT)
                 : reached.stream().anyMatch(one -> !origins.is(one, Kind.MADE) && !origins.is(one, Kind.VALUE));
     }
 
@@ -123,8 +126,9 @@ final class Findings {
         for (Started one : started) {
             BitSet reached = origins.closure(one.reached);
             boolean shared = reached.stream().anyMatch(origin -> origins.is(origin, Kind.STATIC));
-            boolean own = reached.intersects(owned) || reached.stream()
-                    .anyMatch(origin -> origins.is(origin, Kind.BOLT) || origins.is(origin, Kind.FIELD));
+            boolean own = reached.intersects(owned)
+                    || reached.stream()
+                            .anyMatch(origin -> origins.is(origin, Kind.BOLT) || origins.is(origin, Kind.FIELD));
             if (own || !shared) {
                 thread = one.by;
             }

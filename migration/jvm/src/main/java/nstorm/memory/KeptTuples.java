@@ -13,8 +13,7 @@ import org.apache.storm.utils.BatchHelper;
  * any more, and nothing is counted for each tuple.
  */
 public final class KeptTuples {
-    private KeptTuples() {
-    }
+    private KeptTuples() {}
 
     /**
      * True if these fields hold nothing: no object, or collections, arrays and Storm's batches of nothing. To be called where nothing

@@ -16,8 +16,8 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.Timer;
+import java.util.TreeSet;
 import java.util.concurrent.Executor;
 import java.util.function.Supplier;
 import org.objectweb.asm.Handle;
@@ -37,6 +37,7 @@ import org.objectweb.asm.Opcodes;
 record LiveTypes(String type, Set<String> types, List<Handle> lambdas, boolean open, boolean thread, boolean cursor) {
     /** Fewer than would slow a worker down; what leads to more counts as open. */
     private static final int OBJECTS_MAX = 2000;
+
     private static final int ELEMENTS_MAX = 100;
     private static final int COPIES_MAX = 10;
 
@@ -72,7 +73,10 @@ record LiveTypes(String type, Set<String> types, List<Handle> lambdas, boolean o
         }
 
         private void push(Object object) {
-            if (object == null || object instanceof Class || Known.leadsNowhere(nameOf(object.getClass())) || !seen.add(object)) {
+            if (object == null
+                    || object instanceof Class
+                    || Known.leadsNowhere(nameOf(object.getClass()))
+                    || !seen.add(object)) {
                 return;
             }
             if (seen.size() > OBJECTS_MAX) {
@@ -94,7 +98,8 @@ record LiveTypes(String type, Set<String> types, List<Handle> lambdas, boolean o
                 types.add(nameOf(type));
                 for (Class<?> at = type; at != null && !Bytecode.isOfTheJdk(nameOf(at)); at = at.getSuperclass()) {
                     for (Field field : at.getDeclaredFields()) {
-                        if (!Modifier.isStatic(field.getModifiers()) && !field.getType().isPrimitive()) {
+                        if (!Modifier.isStatic(field.getModifiers())
+                                && !field.getType().isPrimitive()) {
                             push(read(field, object));
                         }
                     }
@@ -147,8 +152,12 @@ record LiveTypes(String type, Set<String> types, List<Handle> lambdas, boolean o
                 Method replace = object.getClass().getDeclaredMethod("writeReplace");
                 replace.setAccessible(true);
                 SerializedLambda lambda = (SerializedLambda) replace.invoke(object);
-                lambdas.add(new Handle(lambda.getImplMethodKind(), lambda.getImplClass(), lambda.getImplMethodName(),
-                        lambda.getImplMethodSignature(), lambda.getImplMethodKind() == Opcodes.H_INVOKEINTERFACE));
+                lambdas.add(new Handle(
+                        lambda.getImplMethodKind(),
+                        lambda.getImplClass(),
+                        lambda.getImplMethodName(),
+                        lambda.getImplMethodSignature(),
+                        lambda.getImplMethodKind() == Opcodes.H_INVOKEINTERFACE));
                 for (int i = 0; i < lambda.getCapturedArgCount(); i++) {
                     push(lambda.getCapturedArg(i));
                 }

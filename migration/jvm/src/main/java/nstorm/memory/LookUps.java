@@ -17,19 +17,21 @@ import org.objectweb.asm.Type;
 /** The places where the input decides which of the kept objects is meant: by its key, by a comparison with it, by its order. */
 final class LookUps {
     /** Methods of collections and maps whose arguments choose the element. */
-    private static final Set<String> BY_KEY = Set.of(
-            "put", "get", "getOrDefault", "containsKey", "computeIfAbsent", "computeIfPresent", "compute", "merge",
-            "putIfAbsent", "replace", "remove", "removeAll", "retainAll", "contains", "containsAll", "indexOf", "lastIndexOf",
-            "headMap", "tailMap", "subMap", "headSet", "tailSet", "subSet", "floorEntry", "floorKey", "floor", "ceilingEntry",
-            "ceilingKey", "ceiling", "higherEntry", "higherKey", "higher", "lowerEntry", "lowerKey", "lower",
-            "removeFirstOccurrence", "removeLastOccurrence", "set");
+    private static final Set<String> BY_KEY = Names.of("""
+            put get getOrDefault containsKey computeIfAbsent computeIfPresent compute merge putIfAbsent replace
+            remove removeAll retainAll contains containsAll indexOf lastIndexOf headMap tailMap subMap headSet
+            tailSet subSet floorEntry floorKey floor ceilingEntry ceilingKey ceiling higherEntry higherKey higher
+            lowerEntry lowerKey lower removeFirstOccurrence removeLastOccurrence set
+            """);
     /** Methods that take the first of those that are in order. */
-    private static final Set<String> IN_ORDER = Set.of(
-            "poll", "pollFirst", "pollLast", "pollFirstEntry", "pollLastEntry", "peek", "element", "remove", "take", "first",
-            "last", "firstKey", "lastKey", "firstEntry", "lastEntry", "getFirst", "getLast", "removeFirst", "removeLast");
+    private static final Set<String> IN_ORDER = Names.of("""
+            poll pollFirst pollLast pollFirstEntry pollLastEntry peek element remove take first last firstKey
+            lastKey firstEntry lastEntry getFirst getLast removeFirst removeLast
+            """);
     /** They answer whether something was done, and not what they were asked. */
-    private static final Set<String> CHANGING = Set.of(
-            "add", "addAll", "addFirst", "addLast", "offer", "offerFirst", "offerLast", "put", "push");
+    private static final Set<String> CHANGING =
+            Set.of("add", "addAll", "addFirst", "addLast", "offer", "offerFirst", "offerLast", "put", "push");
+
     private static final List<Class<?>> ORDERED = List.of(
             SortedMap.class, SortedSet.class, PriorityQueue.class, PriorityBlockingQueue.class, DelayQueue.class);
 
@@ -54,7 +56,9 @@ final class LookUps {
             inCollection(call.name(), receiver, arguments.subList(1, arguments.size()));
         }
         int answer = Type.getReturnType(call.type()).getSort();
-        if ((answer == Type.BOOLEAN || answer == Type.INT) && !CHANGING.contains(call.name()) && !Known.isOutlet(call.owner())) {
+        if ((answer == Type.BOOLEAN || answer == Type.INT)
+                && !CHANGING.contains(call.name())
+                && !Known.isOutlet(call.owner())) {
             List<BitSet> compared = followed && !isStatic ? arguments.subList(1, arguments.size()) : arguments;
             for (int i = 0; i < compared.size(); i++) {
                 for (BitSet other : compared.subList(i + 1, compared.size())) {
@@ -66,7 +70,8 @@ final class LookUps {
 
     private void inCollection(String name, BitSet receiver, List<BitSet> arguments) {
         if (arguments.isEmpty() && IN_ORDER.contains(name)) {
-            receiver.stream().filter(one -> origins.is(one, Kind.FIELD) && isOrdered(one))
+            receiver.stream()
+                    .filter(one -> origins.is(one, Kind.FIELD) && isOrdered(one))
                     .forEach(one -> findings.looksUp(origins.get(one).name()));
         } else if (BY_KEY.contains(name)) {
             arguments.forEach(key -> compare(receiver, key));
@@ -77,8 +82,10 @@ final class LookUps {
         List<String> types = new ArrayList<>();
         types.add(liveOf.apply(field).type());
         origins.held(field).stream().forEach(one -> types.add(origins.get(one).type()));
-        return types.stream().anyMatch(type -> type != null && type.startsWith("java/util/")
-                && ORDERED.stream().anyMatch(ordered -> ordered.isAssignableFrom(Bytecode.jdk(type))));
+        return types.stream()
+                .anyMatch(type -> type != null
+                        && type.startsWith("java/util/")
+                        && ORDERED.stream().anyMatch(ordered -> ordered.isAssignableFrom(Bytecode.jdk(type))));
     }
 
     /** Notes fields out of which one of these comes, if the other is made of the input alone. */

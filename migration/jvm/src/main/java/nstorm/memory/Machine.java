@@ -52,8 +52,7 @@ final class Machine extends Interpreter<Machine.Value> {
     }
 
     /** Never changed once it is made: the analysis compares values to see whether anything is new. */
-    record Value(int getSize, BitSet origins) implements org.objectweb.asm.tree.analysis.Value {
-    }
+    record Value(int getSize, BitSet origins) implements org.objectweb.asm.tree.analysis.Value {}
 
     private static final BitSet NOTHING = new BitSet();
     private static final Value UNSET = new Value(1, NOTHING);
@@ -61,12 +60,14 @@ final class Machine extends Interpreter<Machine.Value> {
 
     /** Knows how large the result of each instruction is. */
     private final BasicInterpreter sizes = new BasicInterpreter();
+
     private final Origins origins;
     private final Effects effects;
     final Method method;
     final BitSet returned = new BitSet();
     /** Whether it answers by the names by which a tick is known. */
     final boolean asksForTicks;
+
     final Branches branches;
     /** By instruction that branches, what decides where to. */
     final Map<Integer, BitSet> deciding = new HashMap<>();
@@ -118,7 +119,9 @@ final class Machine extends Interpreter<Machine.Value> {
             }.analyze(method.owner(), node);
         } catch (AnalyzerException e) {
             // So it wraps what an effect has thrown.
-            throw e.getCause() instanceof RuntimeException thrown ? thrown : new Undecided("has code that cannot be read in " + method.owner());
+            throw e.getCause() instanceof RuntimeException thrown
+                    ? thrown
+                    : new Undecided("has code that cannot be read in " + method.owner());
         }
     }
 
@@ -128,11 +131,13 @@ final class Machine extends Interpreter<Machine.Value> {
     }
 
     private void decides(AbstractInsnNode branch, BitSet value) {
-        deciding.computeIfAbsent(method.node().instructions.indexOf(branch), key -> new BitSet()).or(effects.values(value));
+        deciding.computeIfAbsent(method.node().instructions.indexOf(branch), key -> new BitSet())
+                .or(effects.values(value));
     }
 
     private String place(AbstractInsnNode instruction) {
-        return method.owner() + "." + method.name() + method.type() + ":" + method.node().instructions.indexOf(instruction);
+        return method.owner() + "." + method.name() + method.type() + ":"
+                + method.node().instructions.indexOf(instruction);
     }
 
     private static Value sized(BasicValue likeOrNull, BitSet origins) {
@@ -186,8 +191,16 @@ final class Machine extends Interpreter<Machine.Value> {
                 result = constant ? effects.values(value.origins) : value.origins;
             }
             case Opcodes.ARRAYLENGTH, Opcodes.INSTANCEOF -> result = effects.values(value.origins);
-            case Opcodes.IFEQ, Opcodes.IFNE, Opcodes.IFLT, Opcodes.IFGE, Opcodes.IFGT, Opcodes.IFLE, Opcodes.IFNULL, Opcodes.IFNONNULL,
-                    Opcodes.TABLESWITCH, Opcodes.LOOKUPSWITCH -> decides(instruction, value.origins);
+            case Opcodes.IFEQ,
+                    Opcodes.IFNE,
+                    Opcodes.IFLT,
+                    Opcodes.IFGE,
+                    Opcodes.IFGT,
+                    Opcodes.IFLE,
+                    Opcodes.IFNULL,
+                    Opcodes.IFNONNULL,
+                    Opcodes.TABLESWITCH,
+                    Opcodes.LOOKUPSWITCH -> decides(instruction, value.origins);
             case Opcodes.ATHROW -> effects.raise(value.origins);
             default -> result = value.origins; // of a number, another one
         }
@@ -203,10 +216,21 @@ final class Machine extends Interpreter<Machine.Value> {
                 effects.compare(first.origins, second.origins);
                 result = effects.loadElement(first.origins);
             }
-            case Opcodes.BALOAD, Opcodes.CALOAD, Opcodes.SALOAD, Opcodes.IALOAD, Opcodes.LALOAD, Opcodes.FALOAD, Opcodes.DALOAD ->
-                result = effects.values(first.origins);
-            case Opcodes.IF_ICMPEQ, Opcodes.IF_ICMPNE, Opcodes.IF_ICMPLT, Opcodes.IF_ICMPGE, Opcodes.IF_ICMPGT, Opcodes.IF_ICMPLE,
-                    Opcodes.IF_ACMPEQ, Opcodes.IF_ACMPNE -> {
+            case Opcodes.BALOAD,
+                    Opcodes.CALOAD,
+                    Opcodes.SALOAD,
+                    Opcodes.IALOAD,
+                    Opcodes.LALOAD,
+                    Opcodes.FALOAD,
+                    Opcodes.DALOAD -> result = effects.values(first.origins);
+            case Opcodes.IF_ICMPEQ,
+                    Opcodes.IF_ICMPNE,
+                    Opcodes.IF_ICMPLT,
+                    Opcodes.IF_ICMPGE,
+                    Opcodes.IF_ICMPGT,
+                    Opcodes.IF_ICMPLE,
+                    Opcodes.IF_ACMPEQ,
+                    Opcodes.IF_ACMPNE -> {
                 effects.compare(first.origins, second.origins);
                 decides(instruction, first.origins);
                 decides(instruction, second.origins);
@@ -217,7 +241,8 @@ final class Machine extends Interpreter<Machine.Value> {
             }
             default -> result = merge(first, new Value(first.getSize, second.origins)).origins;
         }
-        return sized(sizes.binaryOperation(instruction, BasicValue.REFERENCE_VALUE, BasicValue.REFERENCE_VALUE), result);
+        return sized(
+                sizes.binaryOperation(instruction, BasicValue.REFERENCE_VALUE, BasicValue.REFERENCE_VALUE), result);
     }
 
     @Override
@@ -236,7 +261,8 @@ final class Machine extends Interpreter<Machine.Value> {
         for (Value value : values) {
             arguments.add(value.origins);
         }
-        BitSet result = call.opcode() == Opcodes.INVOKEDYNAMIC ? effects.dynamic(place(instruction), call, arguments)
+        BitSet result = call.opcode() == Opcodes.INVOKEDYNAMIC
+                ? effects.dynamic(place(instruction), call, arguments)
                 : effects.call(place(instruction), call, arguments);
         return of(Type.getReturnType(call.type()), result);
     }

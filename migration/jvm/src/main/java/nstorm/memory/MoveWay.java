@@ -36,7 +36,8 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples, bool
      * @param changed fields that a look at such bolts has seen changed
      * @param holdsOrNull what it leads to that a copy cannot leave behind, such as a thread
      */
-    public static MoveWay of(String component, Object bolt, Declared declared, Set<String> changed, String holdsOrNull) {
+    public static MoveWay of(
+            String component, Object bolt, Declared declared, Set<String> changed, String holdsOrNull) {
         Reviewed.Verdict verdict = declared.isSilent(component) ? Reviewed.of(bolt) : null;
         if (verdict != null) {
             return reviewed(component, verdict, holdsOrNull);
@@ -62,7 +63,10 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples, bool
         }
         String obstacle = obstacle(bolt, fields);
         if (obstacle != null) {
-            return new MoveWay(stays || named != null || memory.fields().isEmpty() ? obstacle : obstacle + "; " + memory.reason(component));
+            return new MoveWay(
+                    stays || named != null || memory.fields().isEmpty()
+                            ? obstacle
+                            : obstacle + "; " + memory.reason(component));
         }
         return fields.isEmpty() ? moves(memory) : carried(fields);
     }
@@ -74,8 +78,11 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples, bool
      */
     public static MoveWay ofSpout(String component, Object spout, String seenOrNull) {
         String why = seenOrNull != null ? seenOrNull : BoltMemory.whySpoutStays(spout);
-        return new MoveWay(why == null ? null
-                : why + "; declare " + Declared.MOVE + ": {" + component + ": renew} if its source gives again what it holds in memory");
+        return new MoveWay(
+                why == null
+                        ? null
+                        : why + "; declare " + Declared.MOVE + ": {" + component
+                                + ": renew} if its source gives again what it holds in memory");
     }
 
     /** Names fields in a sentence. */
@@ -127,7 +134,8 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples, bool
      */
     public static MoveWay renewed(String why, Set<String> tuples) {
         String acks = tuples.isEmpty() ? "" : "acks what it keeps in " + BoltMemory.in(tuples) + " and ";
-        return new MoveWay(why + ": its source " + acks + "is cleaned up before its target is prepared", null, tuples, true);
+        return new MoveWay(
+                why + ": its source " + acks + "is cleaned up before its target is prepared", null, tuples, true);
     }
 
     /** The same, or why it stays: its bolt has no such fields. */
@@ -142,10 +150,13 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples, bool
 
     private static MoveWay drained(Object bolt, Set<String> tuples) {
         if (tuples.isEmpty()) {
-            return new MoveWay(Declared.MOVE + " is drain, and its code does not show where it keeps tuples: name the fields in "
-                    + Declared.STATE);
+            return new MoveWay(
+                    Declared.MOVE + " is drain, and its code does not show where it keeps tuples: name the fields in "
+                            + Declared.STATE);
         }
-        return checked(bolt, new MoveWay("keeps tuples in " + BoltMemory.in(tuples) + ", which it has to ack first", null, tuples));
+        return checked(
+                bolt,
+                new MoveWay("keeps tuples in " + BoltMemory.in(tuples) + ", which it has to ack first", null, tuples));
     }
 
     /** Why the values of these fields cannot travel as they are now, or null. To be called where nothing else changes them, or to guess. */
@@ -174,8 +185,11 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples, bool
         if (held.type() != null && !Serializable.class.isAssignableFrom(type(held.type(), bolt))) {
             return held.type().replace('/', '.');
         }
-        if (held.type() == null && !field.getType().isPrimitive() && !field.getType().isInterface()
-                && !Serializable.class.isAssignableFrom(field.getType()) && field.getType() != Object.class) {
+        if (held.type() == null
+                && !field.getType().isPrimitive()
+                && !field.getType().isInterface()
+                && !Serializable.class.isAssignableFrom(field.getType())
+                && field.getType() != Object.class) {
             return field.getType().getName();
         }
         for (String name : held.types()) {

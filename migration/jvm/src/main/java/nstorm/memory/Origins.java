@@ -18,6 +18,7 @@ import org.objectweb.asm.Handle;
 final class Origins {
     /** The bolt itself; the tuple that it was given. */
     static final int BOLT = 0;
+
     static final int TUPLE = 1;
 
     /** The bolt's collector. */
@@ -29,7 +30,16 @@ final class Origins {
     /** The names by which a tick is known. */
     static final int TICK = 4;
 
-    enum Kind { BOLT, TUPLE, COLLECTOR, FIELD, STATIC, MADE, HOST, VALUE }
+    enum Kind {
+        BOLT,
+        TUPLE,
+        COLLECTOR,
+        FIELD,
+        STATIC,
+        MADE,
+        HOST,
+        VALUE
+    }
 
     /**
      * One origin. For a field of the bolt it is all that the field leads to, for a place in the code all that is made there. For a host it
@@ -38,8 +48,7 @@ final class Origins {
      * @param type of what is made, or null
      * @param lambda the method that is called through what is made, or null
      */
-    record Origin(Kind kind, String name, String type, Handle lambda, List<BitSet> captured) {
-    }
+    record Origin(Kind kind, String name, String type, Handle lambda, List<BitSet> captured) {}
 
     private final List<Origin> all = new ArrayList<>();
     private final List<BitSet> held = new ArrayList<>();
@@ -98,8 +107,12 @@ final class Origins {
 
     /** The fields of the bolt out of which this comes, or of which it is made. */
     Set<String> fieldsOf(BitSet value) {
-        return reached(value).stream().mapToObj(all::get).filter(one -> one.kind == Kind.FIELD || one.kind == Kind.VALUE)
-                .map(Origin::name).filter(name -> !name.isEmpty()).collect(Collectors.toSet());
+        return reached(value).stream()
+                .mapToObj(all::get)
+                .filter(one -> one.kind == Kind.FIELD || one.kind == Kind.VALUE)
+                .map(Origin::name)
+                .filter(name -> !name.isEmpty())
+                .collect(Collectors.toSet());
     }
 
     /** Whether it comes out of the tuple that it was given, or is that tuple. */
@@ -125,7 +138,11 @@ final class Origins {
 
     /** The first of these that means something on one host alone, or null. */
     Origin hostOf(BitSet value) {
-        return value.stream().filter(one -> is(one, Kind.HOST)).mapToObj(all::get).findFirst().orElse(null);
+        return value.stream()
+                .filter(one -> is(one, Kind.HOST))
+                .mapToObj(all::get)
+                .findFirst()
+                .orElse(null);
     }
 
     int ofStatic(String owner, String name) {

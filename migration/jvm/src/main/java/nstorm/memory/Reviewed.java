@@ -23,7 +23,13 @@ public final class Reviewed {
     private static final Map<Class<?>, Optional<ReviewedClass>> KNOWN = new ConcurrentHashMap<>();
 
     /** How it may move. */
-    public enum How { LIVE, CARRY, RENEW, SPOUT, STAYS }
+    public enum How {
+        LIVE,
+        CARRY,
+        RENEW,
+        SPOUT,
+        STAYS
+    }
 
     /**
      * The verdict on one bolt or spout.
@@ -35,12 +41,12 @@ public final class Reviewed {
     public record Verdict(How how, Set<String> tuples, String why, String unless) {
         /** Why executors of this component stay, and what to declare. */
         public String reason(String component) {
-            return why + "; declare " + Declared.MOVE + ": {" + component + ": " + unless + "} if it may move all the same";
+            return why + "; declare " + Declared.MOVE + ": {" + component + ": " + unless
+                    + "} if it may move all the same";
         }
     }
 
-    private Reviewed() {
-    }
+    private Reviewed() {}
 
     private static Map<String, ReviewedClass> table() {
         try {
@@ -87,7 +93,10 @@ public final class Reviewed {
                 }
             }
         } catch (Exception | LinkageError e) {
-            LOG.warn("what {} leaves open cannot be closed", taskObject.getClass().getName(), e);
+            LOG.warn(
+                    "what {} leaves open cannot be closed",
+                    taskObject.getClass().getName(),
+                    e);
         }
     }
 
@@ -99,7 +108,8 @@ public final class Reviewed {
     private static Optional<ReviewedClass> read(Class<?> type) {
         ReviewedClass listed = TABLE.get(type.getName());
         try {
-            return Optional.ofNullable(listed).filter(one -> type.getClassLoader() != null)
+            return Optional.ofNullable(listed)
+                    .filter(one -> type.getClassLoader() != null)
                     .filter(one -> one.versionsByHash().containsKey(hash(one, type)));
         } catch (IllegalStateException e) {
             LOG.warn("{} is not taken for reviewed", type.getName(), e);
@@ -124,8 +134,12 @@ public final class Reviewed {
             List<String> reviewed = pathAndReviewed.subList(1, pathAndReviewed.size());
             String held = held(user, path.split("\\."));
             if (!reviewed.contains(held)) {
-                return new Verdict(How.STAYS, Set.of(), "its " + path + " is " + held + ", and "
-                        + String.join(" or ", reviewed) + " alone was reviewed", unless);
+                return new Verdict(
+                        How.STAYS,
+                        Set.of(),
+                        "its " + path + " is " + held + ", and " + String.join(" or ", reviewed)
+                                + " alone was reviewed",
+                        unless);
             }
         }
         return new Verdict(how, found.names("tuples"), found.one("why"), unless);
@@ -134,7 +148,11 @@ public final class Reviewed {
     /** The constant of an enum or else the class of what a path of fields leads to; {@code none} without an object. */
     private static String held(Object from, String[] path) {
         Object at = follow(from, path);
-        return at == null ? "none" : at instanceof Enum<?> constant ? constant.name() : at.getClass().getName();
+        return at == null
+                ? "none"
+                : at instanceof Enum<?> constant
+                        ? constant.name()
+                        : at.getClass().getName();
     }
 
     private static Object follow(Object from, String[] path) {
@@ -147,7 +165,9 @@ public final class Reviewed {
 
     private static Object value(Object owner, String name) {
         for (Class<?> type = owner.getClass(); type != null; type = type.getSuperclass()) {
-            Optional<Field> field = Arrays.stream(type.getDeclaredFields()).filter(one -> one.getName().equals(name)).findFirst();
+            Optional<Field> field = Arrays.stream(type.getDeclaredFields())
+                    .filter(one -> one.getName().equals(name))
+                    .findFirst();
             if (field.isPresent()) {
                 field.get().setAccessible(true);
                 return BoltFields.read(field.get(), owner);

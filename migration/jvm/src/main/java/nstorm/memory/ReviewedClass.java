@@ -22,7 +22,8 @@ import java.util.Set;
  */
 record ReviewedClass(String name, Map<String, List<String>> lines) {
     private static final String FILE = "reviewed.txt";
-    private static final Set<String> KEYS = Set.of("jar", "way", "with", "tuples", "again", "only", "closes", "why", "code");
+    private static final Set<String> KEYS =
+            Set.of("jar", "way", "with", "tuples", "again", "only", "closes", "why", "code");
 
     /** All blocks by class name, in the order of the file. */
     static Map<String, ReviewedClass> all() throws IOException {

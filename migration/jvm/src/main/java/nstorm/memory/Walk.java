@@ -24,7 +24,8 @@ final class Walk implements Machine.Effects {
     private static final int METHODS_MAX = 1500;
     private static final int DEPTH_MAX = 20;
     private static final int EFFECTS_BETWEEN_LOOKS = 16;
-    private static final Set<String> COLLECTORS = Set.of("org/apache/storm/task/OutputCollector", "org/apache/storm/spout/SpoutOutputCollector");
+    private static final Set<String> COLLECTORS =
+            Set.of("org/apache/storm/task/OutputCollector", "org/apache/storm/spout/SpoutOutputCollector");
     private static final BitSet NOTHING = new BitSet();
 
     private final Bytecode bytecode;
@@ -37,9 +38,11 @@ final class Walk implements Machine.Effects {
     private final Decisions decisions;
     /** Of the call that is followed right now; null for Storm's. */
     private String outermost;
+
     private final BitSet raised = new BitSet();
     /** What is being called right now, from the outermost on: code that is not read may call it again. */
     private final Set<Handle> calling = new HashSet<>();
+
     private int depth;
     private long untilCpuNanos;
     private int effects;
@@ -128,7 +131,10 @@ final class Walk implements Machine.Effects {
     /** The constants of an enum in which nothing can be kept. */
     private boolean isPlainEnum(String name) {
         Bytecode.Type type = bytecode.type(name);
-        return type != null && (type.access() & Opcodes.ACC_ENUM) != 0 && (type.access() & Opcodes.ACC_FINAL) != 0 && !type.keeps();
+        return type != null
+                && (type.access() & Opcodes.ACC_ENUM) != 0
+                && (type.access() & Opcodes.ACC_FINAL) != 0
+                && !type.keeps();
     }
 
     private static boolean isMemoryDatabase(String text) {
@@ -149,7 +155,8 @@ final class Walk implements Machine.Effects {
             return loadValue(objectOrNull, field);
         }
         if (objectOrNull == null) {
-            return Bytecode.isOfTheJdk(field.owner()) ? NOTHING
+            return Bytecode.isOfTheJdk(field.owner())
+                    ? NOTHING
                     : origins.within(of(origins.ofStatic(field.owner(), field.name())));
         }
         BitSet loaded = new BitSet();
@@ -180,17 +187,25 @@ final class Walk implements Machine.Effects {
         Bytecode.Type owner = bytecode.type(field.owner());
         boolean ofEnum = owner != null && (owner.access() & Opcodes.ACC_ENUM) != 0;
         boolean own = field.owner().startsWith(bolt + "$") || bytecode.isA(bolt, field.owner());
-        if (owner != null && !ofEnum && !own && !owner.name().startsWith("org/apache/storm/")
-                && (mayChange && !owner.immutable().contains(field.name()) || !owner.constants().contains(field.name()))) {
-            findings.staysWhileExecuting("reads " + shown(field.owner(), field.name()) + ", which others of its JVM may change");
+        if (owner != null
+                && !ofEnum
+                && !own
+                && !owner.name().startsWith("org/apache/storm/")
+                && (mayChange && !owner.immutable().contains(field.name())
+                        || !owner.constants().contains(field.name()))) {
+            findings.staysWhileExecuting(
+                    "reads " + shown(field.owner(), field.name()) + ", which others of its JVM may change");
         }
     }
 
     /** A user's own collector may keep what Storm's hands on. */
     private boolean isGiven(String field, String type) {
         LiveTypes value = live.get(field);
-        return Known.isGiven(type) && (value == null || value.empty() || value.type().startsWith("org/apache/storm/")
-                || Known.isGiven(value.type()));
+        return Known.isGiven(type)
+                && (value == null
+                        || value.empty()
+                        || value.type().startsWith("org/apache/storm/")
+                        || Known.isGiven(value.type()));
     }
 
     @Override
@@ -226,7 +241,8 @@ final class Walk implements Machine.Effects {
             findings.changed(of, kept.get(Origins.TUPLE), of.kind() == Kind.STATIC && kept.get(Origins.BOLT));
             Origin host = origins.hostOf(kept);
             if (host != null) {
-                findings.staysWhileExecuting("keeps " + host.name() + " in " + of.name() + ", which means nothing in another JVM");
+                findings.staysWhileExecuting(
+                        "keeps " + host.name() + " in " + of.name() + ", which means nothing in another JVM");
             }
         }
     }
@@ -314,7 +330,8 @@ final class Walk implements Machine.Effects {
     }
 
     private static boolean isValue(Type type) {
-        return type.getSort() < Type.ARRAY && type.getSort() != Type.VOID || type.getSort() == Type.OBJECT && Known.isConstant(type.getInternalName());
+        return type.getSort() < Type.ARRAY && type.getSort() != Type.VOID
+                || type.getSort() == Type.OBJECT && Known.isConstant(type.getInternalName());
     }
 
     /** A number or a text is made of what was given here. What other calls of the method have given shows less. */
@@ -342,7 +359,9 @@ final class Walk implements Machine.Effects {
         String host = Known.hostValue(owner, call.name());
         if (host != null && Type.getReturnType(call.type()).getSort() != Type.VOID) {
             return of(origins.host(host));
-        } else if (owner.equals("java/lang/Long") && call.name().equals("valueOf") && origins.hostOf(arguments.get(0)) != null) {
+        } else if (owner.equals("java/lang/Long")
+                && call.name().equals("valueOf")
+                && origins.hostOf(arguments.get(0)) != null) {
             return arguments.get(0);
         }
         if (owner.equals("java/lang/Enum") && call.name().equals("valueOf")) {
@@ -365,11 +384,14 @@ final class Walk implements Machine.Effects {
             findings.undecided("calls by reflection, " + shown(owner, call.name()));
         }
         boolean exact = call.opcode() == Opcodes.INVOKESTATIC || call.opcode() == Opcodes.INVOKESPECIAL;
-        if (Known.isOutlet(owner) && (exact || arguments.get(0).stream().noneMatch(one -> origins.is(one, Kind.FIELD)))) {
+        if (Known.isOutlet(owner)
+                && (exact || arguments.get(0).stream().noneMatch(one -> origins.is(one, Kind.FIELD)))) {
             return Known.isTuple(owner) ? origins.valuesOf(arguments.get(0)) : NOTHING;
         }
-        boolean known = !Bytecode.isOfTheJdk(owner) && (Known.isReader(owner, call.name()) || Known.reads(owner, call.name())
-                || owner.equals("org/apache/storm/utils/Utils"));
+        boolean known = !Bytecode.isOfTheJdk(owner)
+                && (Known.isReader(owner, call.name())
+                        || Known.reads(owner, call.name())
+                        || owner.equals("org/apache/storm/utils/Utils"));
         if (known) {
             return foreign(place, call, arguments);
         }
@@ -394,8 +416,12 @@ final class Walk implements Machine.Effects {
             findings.actsOutside(shown);
         } else if (Known.readsMetric(owner, name)) {
             findings.staysWhileExecuting("reads back what a metric has counted (" + shown + ")");
-        } else if (owner.endsWith("Adder") && owner.startsWith("java/util/concurrent/atomic/") && !Known.adds(owner, name)) {
-            receiver.stream().filter(one -> origins.is(one, Kind.STATIC)).forEach(one -> findings.readsBack(origins.get(one).name()));
+        } else if (owner.endsWith("Adder")
+                && owner.startsWith("java/util/concurrent/atomic/")
+                && !Known.adds(owner, name)) {
+            receiver.stream()
+                    .filter(one -> origins.is(one, Kind.STATIC))
+                    .forEach(one -> findings.readsBack(origins.get(one).name()));
         }
     }
 
@@ -408,9 +434,11 @@ final class Walk implements Machine.Effects {
         List<BitSet> others = arguments.subList(1, arguments.size());
         for (int origin : receiver.stream().toArray()) {
             if (origins.get(origin).lambda() != null) {
-                result.or(invoke(place, origins.get(origin).lambda(), origins.get(origin).captured(), others));
+                result.or(invoke(
+                        place, origins.get(origin).lambda(), origins.get(origin).captured(), others));
                 followed = true;
-            } else if (origins.is(origin, Kind.FIELD) && (!Bytecode.isOfTheJdk(call.owner()) || Known.isCallback(call.owner()))) {
+            } else if (origins.is(origin, Kind.FIELD)
+                    && (!Bytecode.isOfTheJdk(call.owner()) || Known.isCallback(call.owner()))) {
                 for (Handle lambda : liveOf(origin).lambdas()) {
                     result.or(invoke(place, lambda, List.of(), fill(lambda, of(origin), others)));
                     followed = true;
@@ -420,7 +448,9 @@ final class Walk implements Machine.Effects {
             }
         }
         boolean only = followed && receiver.stream().noneMatch(one -> mayBeUnread(one, call.owner()));
-        return only || followed && !Bytecode.isOfTheJdk(call.owner()) ? result : or(result, foreign(place, call, arguments));
+        return only || followed && !Bytecode.isOfTheJdk(call.owner())
+                ? result
+                : or(result, foreign(place, call, arguments));
     }
 
     /** Whether what comes from here may be an object of a class that is not read. */
@@ -429,7 +459,10 @@ final class Walk implements Machine.Effects {
         return switch (of.kind()) {
             case BOLT, TUPLE, COLLECTOR, HOST, VALUE -> false;
             case STATIC -> true;
-            case FIELD -> !Known.isCallback(called) || liveOf(origin).types().isEmpty() && liveOf(origin).lambdas().isEmpty();
+            case FIELD ->
+                !Known.isCallback(called)
+                        || liveOf(origin).types().isEmpty()
+                                && liveOf(origin).lambdas().isEmpty();
             case MADE -> of.lambda() == null && bytecode.type(of.type()) == null;
         };
     }
@@ -454,13 +487,17 @@ final class Walk implements Machine.Effects {
         Set<Bytecode.Method> targets = new HashSet<>();
         for (String type : types) {
             Bytecode.Method target = bytecode.type(type) != null && bytecode.isA(type, call.owner())
-                    ? bytecode.method(type, call.name(), call.type()) : null;
+                    ? bytecode.method(type, call.name(), call.type())
+                    : null;
             if (target != null) {
                 targets.add(target);
             }
         }
         Bytecode.Method declared = bytecode.method(call.owner(), call.name(), call.type());
-        if (targets.isEmpty() && declared != null && (isFinal(declared) || origins.withoutValues(receiver).stream().allMatch(one -> origins.is(one, Kind.MADE)))) {
+        if (targets.isEmpty()
+                && declared != null
+                && (isFinal(declared)
+                        || origins.withoutValues(receiver).stream().allMatch(one -> origins.is(one, Kind.MADE)))) {
             targets.add(declared);
         }
         return targets;
@@ -482,11 +519,14 @@ final class Walk implements Machine.Effects {
         boolean joins = !isStatic && Known.joinsTexts(owner);
         List<BitSet> going = joins ? List.of(or(receiver, valuesOf(arguments))) : arguments;
         if (joins) {
-            receiver.stream().filter(one -> origins.is(one, Kind.MADE)).forEach(one -> origins.hold(one, valuesOf(arguments)));
+            receiver.stream()
+                    .filter(one -> origins.is(one, Kind.MADE))
+                    .forEach(one -> origins.hold(one, valuesOf(arguments)));
         }
         List<BitSet> others = isStatic ? going : going.subList(1, going.size());
         BitSet given = or(union(isStatic ? others : kept(owner, call, others)), called);
-        boolean reads = Known.isReader(owner, call.name()) || (isStatic ? Known.readsStatic(owner, call.name()) : Known.reads(owner, call.name()));
+        boolean reads = Known.isReader(owner, call.name())
+                || (isStatic ? Known.readsStatic(owner, call.name()) : Known.reads(owner, call.name()));
         boolean unread = !Bytecode.isOfTheJdk(owner) && !reads && !owner.startsWith("org/apache/storm/");
         if (unread && origins.closure(or(receiver, given)).get(Origins.BOLT)) {
             findings.stays("hands itself to " + shown + ", whose code is not read");
@@ -523,7 +563,8 @@ final class Walk implements Machine.Effects {
         Type[] types = Type.getArgumentTypes(call.type());
         List<BitSet> kept = new ArrayList<>();
         for (int i = 0; i < others.size(); i++) {
-            boolean function = types[i].getSort() == Type.OBJECT && types[i].getInternalName().startsWith("java/util/function/");
+            boolean function = types[i].getSort() == Type.OBJECT
+                    && types[i].getInternalName().startsWith("java/util/function/");
             if (!function || !owner.startsWith("java/util/") || call.name().equals("<init>")) {
                 kept.add(others.get(i));
             }
@@ -581,7 +622,9 @@ final class Walk implements Machine.Effects {
     private BitSet callBack(String place, Instruction call, List<BitSet> arguments, String shown) {
         BitSet all = origins.closure(union(arguments));
         BitSet plain = new BitSet();
-        union(arguments).stream().filter(one -> origins.get(one).lambda() == null).forEach(plain::set);
+        union(arguments).stream()
+                .filter(one -> origins.get(one).lambda() == null)
+                .forEach(plain::set);
         BitSet given = origins.closure(plain);
         BitSet returned = new BitSet();
         for (int origin : all.stream().toArray()) {
@@ -615,7 +658,8 @@ final class Walk implements Machine.Effects {
             return NOTHING;
         }
         LiveTypes value = of.kind() == Kind.FIELD ? liveOf(origin) : LiveTypes.unknown();
-        boolean heldHere = origins.held(origin).stream().anyMatch(one -> origins.get(one).lambda() != null);
+        boolean heldHere =
+                origins.held(origin).stream().anyMatch(one -> origins.get(one).lambda() != null);
         if (value.lambdas().isEmpty() && value.types().isEmpty() && !value.empty() && !heldHere) {
             findings.undecided("calls what " + of.name() + " holds (" + shown + ")");
         }
@@ -646,7 +690,8 @@ final class Walk implements Machine.Effects {
         }
         List<Bytecode.Method> found = new ArrayList<>();
         for (Bytecode.Type at = bytecode.type(type); at != null; at = bytecode.type(at.superName())) {
-            at.methods().values().stream().filter(one -> one.hasCode() && !one.isStatic() && names.contains(one.name()))
+            at.methods().values().stream()
+                    .filter(one -> one.hasCode() && !one.isStatic() && names.contains(one.name()))
                     .forEach(found::add);
         }
         return found;

@@ -16,8 +16,7 @@ import org.apache.storm.scheduler.Topologies;
 /** Bytecode templates that are copied into Storm's methods: each one call, and nothing thrown. */
 final class NimbusAdvice {
 
-    private NimbusAdvice() {
-    }
+    private NimbusAdvice() {}
 
     /** Into {@code BlacklistScheduler}'s constructor: Nimbus puts whatever scheduler it has into one. */
     static final class Wrap {
@@ -38,12 +37,14 @@ final class NimbusAdvice {
     /** Into {@code Nimbus.computeNewSchedulerAssignments}, which has everything a round works on. */
     static final class RoundBegins {
         @Advice.OnMethodEnter(suppress = Throwable.class)
-        static void enter(@Advice.This Nimbus nimbus, @Advice.Argument(0) Map<String, Assignment> existing,
-                          @Advice.Argument(1) Topologies topologies,
-                          @Advice.FieldValue("conf") Map<String, Object> conf,
-                          @Advice.FieldValue("stormClusterState") IStormClusterState state,
-                          @Advice.FieldValue("leaderElector") ILeaderElector elector,
-                          @Advice.FieldValue("timer") StormTimer timer) {
+        static void enter(
+                @Advice.This Nimbus nimbus,
+                @Advice.Argument(0) Map<String, Assignment> existing,
+                @Advice.Argument(1) Topologies topologies,
+                @Advice.FieldValue("conf") Map<String, Object> conf,
+                @Advice.FieldValue("stormClusterState") IStormClusterState state,
+                @Advice.FieldValue("leaderElector") ILeaderElector elector,
+                @Advice.FieldValue("timer") StormTimer timer) {
             NimbusCalls.roundBegins(nimbus, existing, topologies, conf, state, elector, timer);
         }
     }
@@ -51,9 +52,10 @@ final class NimbusAdvice {
     /** Into {@code Nimbus.changedExecutors}: what it returns gets new start times. */
     static final class ChangedExecutors {
         @Advice.OnMethodExit(suppress = Throwable.class)
-        static void exit(@Advice.Argument(0) Map<List<Long>, NodeInfo> before,
-                         @Advice.Argument(1) Map<List<Long>, List<Object>> after,
-                         @Advice.Return List<List<Long>> changed) {
+        static void exit(
+                @Advice.Argument(0) Map<List<Long>, NodeInfo> before,
+                @Advice.Argument(1) Map<List<Long>, List<Object>> after,
+                @Advice.Return List<List<Long>> changed) {
             NimbusCalls.keepStartTimes(before, after, changed);
         }
     }

@@ -27,10 +27,10 @@ public final class NimbusCalls {
     private static volatile PlanExchange exchange;
     /** Nimbus holds its scheduling lock from the beginning of a round to its end. */
     private static volatile SchedulingRound round;
+
     private static volatile Thread absorbing;
 
-    private NimbusCalls() {
-    }
+    private NimbusCalls() {}
 
     /** Nimbus puts its scheduler into the blacklist's: ours goes between. */
     public static IScheduler wrap(IScheduler stock) {
@@ -42,9 +42,14 @@ public final class NimbusCalls {
     }
 
     /** A round begins; existing are Storm's assignments, without that of a topology being rebalanced. */
-    public static void roundBegins(Nimbus nimbus, Map<String, Assignment> existing, Topologies topologies,
-                                   Map<String, Object> conf, IStormClusterState state, ILeaderElector elector,
-                                   StormTimer timer) {
+    public static void roundBegins(
+            Nimbus nimbus,
+            Map<String, Assignment> existing,
+            Topologies topologies,
+            Map<String, Object> conf,
+            IStormClusterState state,
+            ILeaderElector elector,
+            StormTimer timer) {
         round = null;
         if (!HookStatus.active() || scheduler == null) {
             return;
@@ -116,8 +121,8 @@ public final class NimbusCalls {
     }
 
     /** Nimbus gives the executors of every changed slot new start times: what only followed the plan keeps them. */
-    public static void keepStartTimes(Map<List<Long>, NodeInfo> before, Map<List<Long>, List<Object>> after,
-                                      List<List<Long>> changed) {
+    public static void keepStartTimes(
+            Map<List<Long>, NodeInfo> before, Map<List<Long>, List<Object>> after, List<List<Long>> changed) {
         SchedulingRound now = round;
         try {
             if (now != null && before != null && after != null && !changed.isEmpty()) {

@@ -18,23 +18,32 @@ public final class NimbusHooks implements HookSet {
     public List<Advised> advised() {
         String topologies = "Lorg/apache/storm/scheduler/Topologies;";
         return List.of(
-            new Advised(BLACKLIST, "<init>", "(Lorg/apache/storm/scheduler/IScheduler;)V", NimbusAdvice.Wrap.class),
-            new Advised(BLACKLIST, "schedule", "(" + topologies + "Lorg/apache/storm/scheduler/Cluster;)V",
-                NimbusAdvice.Schedule.class),
-            new Advised(NIMBUS, "computeNewSchedulerAssignments",
-                "(" + MAP + topologies + MAP + "Ljava/lang/String;)" + MAP, NimbusAdvice.RoundBegins.class),
-            new Advised(NIMBUS, "changedExecutors", "(" + MAP + MAP + ")Ljava/util/List;",
-                NimbusAdvice.ChangedExecutors.class),
-            new Advised(NIMBUS, "lockingMkAssignments", null, NimbusAdvice.RoundEnds.class));
+                new Advised(BLACKLIST, "<init>", "(Lorg/apache/storm/scheduler/IScheduler;)V", NimbusAdvice.Wrap.class),
+                new Advised(
+                        BLACKLIST,
+                        "schedule",
+                        "(" + topologies + "Lorg/apache/storm/scheduler/Cluster;)V",
+                        NimbusAdvice.Schedule.class),
+                new Advised(
+                        NIMBUS,
+                        "computeNewSchedulerAssignments",
+                        "(" + MAP + topologies + MAP + "Ljava/lang/String;)" + MAP,
+                        NimbusAdvice.RoundBegins.class),
+                new Advised(
+                        NIMBUS,
+                        "changedExecutors",
+                        "(" + MAP + MAP + ")Ljava/util/List;",
+                        NimbusAdvice.ChangedExecutors.class),
+                new Advised(NIMBUS, "lockingMkAssignments", null, NimbusAdvice.RoundEnds.class));
     }
 
     @Override
     public List<Symbol> reflected() {
         return List.of(
-            new Symbol(NIMBUS, "conf", MAP),
-            new Symbol(NIMBUS, "stormClusterState", "Lorg/apache/storm/cluster/IStormClusterState;"),
-            new Symbol(NIMBUS, "leaderElector", "Lorg/apache/storm/nimbus/ILeaderElector;"),
-            new Symbol(NIMBUS, "timer", "Lorg/apache/storm/StormTimer;"),
-            new Symbol(NIMBUS, MAKE_ASSIGNMENTS, "()V"));
+                new Symbol(NIMBUS, "conf", MAP),
+                new Symbol(NIMBUS, "stormClusterState", "Lorg/apache/storm/cluster/IStormClusterState;"),
+                new Symbol(NIMBUS, "leaderElector", "Lorg/apache/storm/nimbus/ILeaderElector;"),
+                new Symbol(NIMBUS, "timer", "Lorg/apache/storm/StormTimer;"),
+                new Symbol(NIMBUS, MAKE_ASSIGNMENTS, "()V"));
     }
 }

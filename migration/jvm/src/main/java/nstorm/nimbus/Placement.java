@@ -30,8 +30,7 @@ import org.apache.storm.scheduler.WorkerSlot;
 final class Placement {
 
     /** An executor that this round moves in Storm's assignment because the plan has moved it in fact. */
-    record Move(ExecutorId executor, Slot from, Slot to) {
-    }
+    record Move(ExecutorId executor, Slot from, Slot to) {}
 
     private final Cluster cluster;
     private final TopologyDetails topology;
@@ -56,7 +55,7 @@ final class Placement {
         // A topology whose executors are all dead has no assignment in the cluster.
         SchedulerAssignment assignment = cluster.getAssignmentById(topology.getId());
         Map<ExecutorDetails, WorkerSlot> placed =
-            assignment == null ? new HashMap<>() : new HashMap<>(assignment.getExecutorToSlot());
+                assignment == null ? new HashMap<>() : new HashMap<>(assignment.getExecutorToSlot());
         placed.values().removeIf(Objects::isNull);
         return placed;
     }
@@ -73,7 +72,8 @@ final class Placement {
         List<Move> mayWait = new ArrayList<>();
         for (Entry entry : plan.entries()) {
             Assigned now = assigned(existing, entry.executor());
-            ExecutorDetails executor = new ExecutorDetails(entry.executor().start(), entry.executor().end());
+            ExecutorDetails executor = new ExecutorDetails(
+                    entry.executor().start(), entry.executor().end());
             boolean due = entry.absorbable() && entry.counts(now) && !now.slot().equals(entry.to());
             WorkerSlot target = running.getOrDefault(entry.to(), opened(entry));
             if (due && target != null && topology.getExecutors().contains(executor)) {
@@ -96,7 +96,8 @@ final class Placement {
     private WorkerSlot opened(Entry entry) {
         SupervisorDetails supervisor = cluster.getSupervisorById(entry.to().supervisor());
         WorkerSlot slot = new WorkerSlot(entry.to().supervisor(), entry.to().port());
-        boolean offered = supervisor != null && supervisor.getAllPorts().contains(entry.to().port());
+        boolean offered = supervisor != null
+                && supervisor.getAllPorts().contains(entry.to().port());
         return entry.opens() != null && offered && !cluster.isSlotOccupied(slot) ? slot : null;
     }
 
@@ -150,8 +151,10 @@ final class Placement {
         String host = existing.get_node_host().get(former.slot().supervisor());
         free.removeIf(slot -> isolated.contains(cluster.getHost(slot.getNodeId())));
         List<WorkerSlot> sorted = EvenScheduler.sortSlots(free);
-        return sorted.stream().filter(slot -> host != null && host.equals(cluster.getHost(slot.getNodeId())))
-            .findFirst().orElse(sorted.isEmpty() ? null : sorted.get(0));
+        return sorted.stream()
+                .filter(slot -> host != null && host.equals(cluster.getHost(slot.getNodeId())))
+                .findFirst()
+                .orElse(sorted.isEmpty() ? null : sorted.get(0));
     }
 
     /** The hosts that Storm's isolation scheduler has given to other topologies alone: it looks at the cluster only after this round. */
@@ -174,7 +177,8 @@ final class Placement {
             return;
         }
         Map<WorkerSlot, Collection<ExecutorDetails>> bySlot = new HashMap<>();
-        slots.forEach((executor, slot) -> bySlot.computeIfAbsent(slot, key -> new ArrayList<>()).add(executor));
+        slots.forEach((executor, slot) ->
+                bySlot.computeIfAbsent(slot, key -> new ArrayList<>()).add(executor));
         target.unassign(topology.getId());
         bySlot.forEach((slot, executors) -> target.assign(slot, topology.getId(), executors));
     }
@@ -186,8 +190,14 @@ final class Placement {
             used.clear();
             existing.get_executor_node_port().values().forEach(node -> used.add(slot(node)));
         }
-        return new TopologyDetails(topology.getId(), topology.getConf(), topology.getTopology(), used.size(),
-            topology.getExecutorToComponent(), topology.getLaunchTime(), topology.getTopologySubmitter());
+        return new TopologyDetails(
+                topology.getId(),
+                topology.getConf(),
+                topology.getTopology(),
+                used.size(),
+                topology.getExecutorToComponent(),
+                topology.getLaunchTime(),
+                topology.getTopologySubmitter());
     }
 
     List<Move> moves() {

@@ -44,14 +44,14 @@ final class PlanExchange implements KnownPlans, Runnable {
     private final Map<String, PlanRead> reads = new HashMap<>();
 
     /** What a plan's node held after this write; null if there was no good plan, and none before. */
-    private record PlanRead(long mzxid, Plan plan) {
-    }
+    private record PlanRead(long mzxid, Plan plan) {}
 
     private Znodes znodes;
     private Publisher publisher;
     private volatile Map<String, Plan> plans;
     /** Those whose plan has a node, readable or not; null until they were read. */
     private volatile Set<String> managed;
+
     private volatile Topologies topologies;
     private volatile String scheduler = "";
 
@@ -185,8 +185,9 @@ final class PlanExchange implements KnownPlans, Runnable {
             if (plan.epoch() > znodes.version(EPOCH)) {
                 throw new WireException("no leader has had epoch " + plan.epoch());
             }
-            boolean older = held != null && held.cluster().equals(plan.cluster())
-                && held.newerThan(plan.epoch(), plan.version());
+            boolean older = held != null
+                    && held.cluster().equals(plan.cluster())
+                    && held.newerThan(plan.epoch(), plan.version());
             return older ? held : plan.understood(held);
         } catch (WireException e) {
             LOG.warn("nstorm: {}/{} ignored, the last good plan stays: {}", PLANS, topology, e.getMessage());
@@ -210,8 +211,10 @@ final class PlanExchange implements KnownPlans, Runnable {
 
     private static boolean isUnabsorbed(Entry entry, Assignment assignment) {
         NodeInfo now = assignment.get_executor_node_port().get(entry.executor().toStorm());
-        return entry.absorbable() && entry.voidReason() == null
-            && now != null && !Placement.slot(now).equals(entry.to());
+        return entry.absorbable()
+                && entry.voidReason() == null
+                && now != null
+                && !Placement.slot(now).equals(entry.to());
     }
 
     /** A topology that is not there for a while is gone, and so is what is ours of it. */

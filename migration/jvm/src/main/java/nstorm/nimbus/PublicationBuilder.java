@@ -51,9 +51,15 @@ final class PublicationBuilder {
     }
 
     Publication publication(StormBase base) {
-        return new Publication(details.getId(), base.get_name(), base.get_status().name(),
-            number(Config.TASK_REFRESH_POLL_SECS, 10), components(), edges(), executors(),
-            mode());
+        return new Publication(
+                details.getId(),
+                base.get_name(),
+                base.get_status().name(),
+                number(Config.TASK_REFRESH_POLL_SECS, 10),
+                components(),
+                edges(),
+                executors(),
+                mode());
     }
 
     private String mode() {
@@ -71,9 +77,11 @@ final class PublicationBuilder {
         new TreeMap<>(supervisors).forEach((id, info) -> {
             List<Long> offered = info.is_set_meta() ? info.get_meta() : List.of();
             List<Integer> ports = offered.stream().map(Long::intValue).sorted().toList();
-            int inUse = (int) ports.stream().filter(port -> used.contains(new Slot(id, port))).count();
-            double capacity = new SupervisorDetails(id, info.get_hostname(), null, ports, info.get_resources_map())
-                .getTotalCpu();
+            int inUse = (int) ports.stream()
+                    .filter(port -> used.contains(new Slot(id, port)))
+                    .count();
+            double capacity =
+                    new SupervisorDetails(id, info.get_hostname(), null, ports, info.get_resources_map()).getTotalCpu();
             nodes.add(new Node(id, info.get_hostname(), capacity, ports, inUse));
         });
         return new Nodes(nodes);
@@ -106,8 +114,9 @@ final class PublicationBuilder {
     }
 
     private static void edges(String to, ComponentCommon common, List<Edge> edges) {
-        common.get_inputs().forEach((stream, grouping) ->
-            edges.add(new Edge(stream.get_componentId(), to, stream.get_streamId(), name(grouping))));
+        common.get_inputs()
+                .forEach((stream, grouping) ->
+                        edges.add(new Edge(stream.get_componentId(), to, stream.get_streamId(), name(grouping))));
     }
 
     private static String name(Grouping grouping) {
@@ -119,14 +128,16 @@ final class PublicationBuilder {
         List<Placed> executors = new ArrayList<>();
         details.getExecutorToComponent().forEach((executor, component) -> executors.add(placed(executor, component)));
         // By slot: its id is hardly compressible, but for where it stands again nearby.
-        executors.sort(Comparator.comparing((Placed placed) -> placed.slot() == null ? "" : placed.slot().toString())
-            .thenComparing(Placed::executor));
+        executors.sort(Comparator.comparing((Placed placed) ->
+                        placed.slot() == null ? "" : placed.slot().toString())
+                .thenComparing(Placed::executor));
         return executors;
     }
 
     private Placed placed(ExecutorDetails range, String component) {
         ExecutorId executor = new ExecutorId(range.getStartTask(), range.getEndTask());
-        NodeInfo node = assignment == null ? null : assignment.get_executor_node_port().get(executor.toStorm());
+        NodeInfo node =
+                assignment == null ? null : assignment.get_executor_node_port().get(executor.toStorm());
         if (node == null) {
             return new Placed(executor, component, null, null);
         }

@@ -12,11 +12,11 @@ final class PublicationWriter {
 
     /** A znode stays far below ZooKeeper's limit of 1 MiB: it is read by all who watch it. */
     static final int LARGEST_BYTES = 256 * 1024;
+
     private static final Content OF_ANOTHER = new Content(new byte[0], -1);
 
     /** Content before it was packed, and its version in ZooKeeper. */
-    private record Content(byte[] json, int version) {
-    }
+    private record Content(byte[] json, int version) {}
 
     private final Znodes znodes;
     private final Map<String, Content> written = new HashMap<>();

@@ -140,7 +140,8 @@ final class Publisher {
     }
 
     /** Publishes a topology; one that cannot be published stops neither the others nor the plans. */
-    private String problem(String topology, TopologyDetails details, StormBase base, VersionedData<Assignment> assignment) {
+    private String problem(
+            String topology, TopologyDetails details, StormBase base, VersionedData<Assignment> assignment) {
         int version = assignment == null ? -1 : assignment.getVersion();
         Outcome last = outcomes.remove(topology);
         String before = last == null ? null : last.problem;
@@ -159,22 +160,28 @@ final class Publisher {
                 LOG.error("nstorm: nstorm moves no executor of topology {}: {}", topology, problem);
             }
         } catch (Exception | LinkageError e) {
-            problem = "it could not be published: " + e.toString().lines().findFirst().orElse("");
+            problem = "it could not be published: "
+                    + e.toString().lines().findFirst().orElse("");
             LOG.warn("nstorm: topology {} was not published, the next pass tries again", topology, e);
         }
         return problem;
     }
 
-    private String publish(String topology, TopologyDetails details, StormBase base, VersionedData<Assignment> assignment)
+    private String publish(
+            String topology, TopologyDetails details, StormBase base, VersionedData<Assignment> assignment)
             throws Exception {
         if (details == null) {
             return "Nimbus has not scheduled it yet";
         }
         Assignment assigned = assignment == null ? null : assignment.getData();
-        int excess = writer.put(path(topology), new PublicationBuilder(details, assigned).publication(base).toJson());
+        int excess = writer.put(
+                path(topology),
+                new PublicationBuilder(details, assigned).publication(base).toJson());
         // Nothing is published instead: what is left out (executors, edges) would look as if Storm did not have it.
-        return excess == 0 ? null : "its publication has " + (PublicationWriter.LARGEST_BYTES + excess)
-            + " bytes, and no more than " + PublicationWriter.LARGEST_BYTES + " are written";
+        return excess == 0
+                ? null
+                : "its publication has " + (PublicationWriter.LARGEST_BYTES + excess) + " bytes, and no more than "
+                        + PublicationWriter.LARGEST_BYTES + " are written";
     }
 
     /** Deletes a publication that is out of date. */
@@ -192,7 +199,10 @@ final class Publisher {
             supervisors = state.allSupervisorInfo();
             supervisorsNanos = now;
         }
-        int excess = writer.put(NODES, PublicationBuilder.nodes(state.assignmentsInfo().values(), supervisors).toJson());
+        int excess = writer.put(
+                NODES,
+                PublicationBuilder.nodes(state.assignmentsInfo().values(), supervisors)
+                        .toJson());
         if (excess > 0 && !nodesTooLarge) {
             LOG.error("nstorm: the nodes are not published: {} bytes too many", excess);
         }

@@ -1,7 +1,6 @@
 package nstorm.nimbus;
 
 import java.lang.management.ManagementFactory;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -20,8 +19,7 @@ import org.apache.storm.scheduler.TopologyDetails;
 final class SchedulingRound {
 
     /** What the scheduler is to see instead of what Nimbus gave. */
-    record Prepared(Topologies topologies, Cluster cluster) {
-    }
+    record Prepared(Topologies topologies, Cluster cluster) {}
 
     /** Of CPU: a collection of garbage or a stolen core must not cost a topology the placement that it has. */
     private static final long LIMIT_NANOS = 2_000_000_000L;
@@ -103,14 +101,14 @@ final class SchedulingRound {
     }
 
     /** Removes from the executors that Nimbus would give new start times those that only followed the plan. */
-    void keepStartTimes(Map<List<Long>, NodeInfo> before, Map<List<Long>, List<Object>> after,
-                        List<List<Long>> changed) {
+    void keepStartTimes(
+            Map<List<Long>, NodeInfo> before, Map<List<Long>, List<Object>> after, List<List<Long>> changed) {
         // The method that this serves knows no topology; the map is the one inside the assignment.
         existing.forEach((topology, assignment) -> {
             List<Move> moved = moves.getOrDefault(topology, List.of());
             if (assignment.get_executor_node_port() == before && !moved.isEmpty()) {
-                var kept = StartTimes.kept(StartTimes.read(before, Placement::slot),
-                    StartTimes.read(after, SchedulingRound::slot), moved);
+                var kept = StartTimes.kept(
+                        StartTimes.read(before, Placement::slot), StartTimes.read(after, SchedulingRound::slot), moved);
                 changed.removeIf(executor -> kept.contains(ExecutorId.of(executor)));
             }
         });

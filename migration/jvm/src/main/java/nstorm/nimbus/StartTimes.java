@@ -19,8 +19,7 @@ import nstorm.wire.Slot;
  */
 final class StartTimes {
 
-    private StartTimes() {
-    }
+    private StartTimes() {}
 
     /** The executors of the slots whose set differs by these moves and by nothing else. */
     static Set<ExecutorId> kept(Map<ExecutorId, Slot> before, Map<ExecutorId, Slot> after, Collection<Move> moves) {
@@ -40,7 +39,8 @@ final class StartTimes {
 
     private static Map<Slot, Set<ExecutorId>> bySlot(Map<ExecutorId, Slot> slots) {
         Map<Slot, Set<ExecutorId>> bySlot = new HashMap<>();
-        slots.forEach((executor, slot) -> bySlot.computeIfAbsent(slot, key -> new HashSet<>()).add(executor));
+        slots.forEach((executor, slot) ->
+                bySlot.computeIfAbsent(slot, key -> new HashSet<>()).add(executor));
         return bySlot;
     }
 

@@ -20,8 +20,14 @@ final class Znodes implements AutoCloseable {
 
     @SuppressWarnings("unchecked")
     Znodes(Map<String, Object> conf) {
-        zookeeper = ClientZookeeper.mkClient(conf, (List<String>) conf.get(Config.STORM_ZOOKEEPER_SERVERS),
-            conf.get(Config.STORM_ZOOKEEPER_PORT), root(conf), (state, type, path) -> { }, conf, DaemonType.NIMBUS);
+        zookeeper = ClientZookeeper.mkClient(
+                conf,
+                (List<String>) conf.get(Config.STORM_ZOOKEEPER_SERVERS),
+                conf.get(Config.STORM_ZOOKEEPER_PORT),
+                root(conf),
+                (state, type, path) -> {},
+                conf,
+                DaemonType.NIMBUS);
     }
 
     /** A Storm cluster is its root: another one on the same ensemble has another root. */
@@ -71,7 +77,9 @@ final class Znodes implements AutoCloseable {
         try {
             return zookeeper.setData().forPath(path, content).getVersion();
         } catch (KeeperException.NoNodeException e) {
-            return create(path, content) ? 0 : zookeeper.setData().forPath(path, content).getVersion();
+            return create(path, content)
+                    ? 0
+                    : zookeeper.setData().forPath(path, content).getVersion();
         }
     }
 
@@ -91,15 +99,26 @@ final class Znodes implements AutoCloseable {
     boolean writeIf(String path, byte[] content, int version, Map<String, Integer> unchanged) throws Exception {
         List<CuratorOp> all = new ArrayList<>();
         for (Map.Entry<String, Integer> other : unchanged.entrySet()) {
-            all.add(zookeeper.transactionOp().check().withVersion(other.getValue()).forPath(other.getKey()));
+            all.add(zookeeper
+                    .transactionOp()
+                    .check()
+                    .withVersion(other.getValue())
+                    .forPath(other.getKey()));
         }
-        all.add(version < 0 ? zookeeper.transactionOp().create().forPath(path, content)
-            : zookeeper.transactionOp().setData().withVersion(version).forPath(path, content));
+        all.add(
+                version < 0
+                        ? zookeeper.transactionOp().create().forPath(path, content)
+                        : zookeeper
+                                .transactionOp()
+                                .setData()
+                                .withVersion(version)
+                                .forPath(path, content));
         try {
             zookeeper.transaction().forOperations(all);
             return true;
-        } catch (KeeperException.BadVersionException | KeeperException.NoNodeException
-                 | KeeperException.NodeExistsException e) {
+        } catch (KeeperException.BadVersionException
+                | KeeperException.NoNodeException
+                | KeeperException.NodeExistsException e) {
             return false;
         }
     }

@@ -28,13 +28,14 @@ final class Fingerprint {
     private static final long LIMIT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     /** One thing that is compared as a whole. */
-    record Root(Kind kind, int task, String name) {
-    }
+    record Root(Kind kind, int task, String name) {}
 
     enum Kind {
-        FIELD, DATA,
+        FIELD,
+        DATA,
         /** Of the bolt's own class, or one within or around it; of another one. */
-        OWN_STATIC, STATIC;
+        OWN_STATIC,
+        STATIC;
 
         boolean isStatic() {
             return this == OWN_STATIC || this == STATIC;
@@ -91,7 +92,8 @@ final class Fingerprint {
         }
         Fingerprint print = new Fingerprint(classes, held, walk.seen);
         walk.passing(subject.bolts());
-        classes.forEach(type -> print.addStatics(walk, type, subject.isOwn(type) ? Kind.OWN_STATIC : Kind.STATIC, without));
+        classes.forEach(
+                type -> print.addStatics(walk, type, subject.isOwn(type) ? Kind.OWN_STATIC : Kind.STATIC, without));
         walk.sharedUpToHere();
         for (int task = 0; task < subject.bolts().size(); task++) {
             Object bolt = subject.bolts().get(task);
@@ -109,7 +111,8 @@ final class Fingerprint {
     private static GraphWalk overFields(Subject subject, Set<String> without) {
         GraphWalk walk = new GraphWalk(true, subject.given(), new HashSet<>(subject.types()), LIMIT_NANOS);
         for (Object bolt : subject.bolts()) {
-            subject.fields().stream().filter(field -> !without.contains(field.getName()))
+            subject.fields().stream()
+                    .filter(field -> !without.contains(field.getName()))
                     .forEach(field -> walk.root(field.getName(), BoltFields.read(field, bolt)));
         }
         return walk;
@@ -125,12 +128,16 @@ final class Fingerprint {
     private void addStatics(GraphWalk walk, Class<?> type, Kind kind, Set<String> without) {
         for (Field field : type.getDeclaredFields()) {
             String name = type.getSimpleName() + "." + field.getName();
-            boolean looked = Modifier.isStatic(field.getModifiers()) && !field.isSynthetic() && !field.isEnumConstant() && !without.contains(name);
+            boolean looked = Modifier.isStatic(field.getModifiers())
+                    && !field.isSynthetic()
+                    && !field.isEnumConstant()
+                    && !without.contains(name);
             if (!looked || !Opened.open(field, type)) {
                 continue;
             }
             Object value = BoltFields.read(field, null);
-            // What is drawn from a Random is chance. To an adder one can only add: the code shows whether a sum is read back.
+            // What is drawn from a Random is chance. To an adder one can only add: the code shows whether a sum is read
+            // back.
             if (!(value instanceof Random || value instanceof LongAdder || value instanceof DoubleAdder)) {
                 add(walk, new Root(kind, 0, name), value);
             }
@@ -161,13 +168,17 @@ final class Fingerprint {
 
     /** What is too large to be looked at in its time, static fields left out; null if nothing is. */
     String tooLarge() {
-        return found.entrySet().stream().filter(one -> one.getValue().cut && !one.getKey().kind.isStatic()).map(one -> one.getKey().name)
-                .findFirst().orElse(null);
+        return found.entrySet().stream()
+                .filter(one -> one.getValue().cut && !one.getKey().kind.isStatic())
+                .map(one -> one.getKey().name)
+                .findFirst()
+                .orElse(null);
     }
 
     /** Whether the bolts have any object of their own in which something could be kept. */
     boolean mayChange() {
-        return found.entrySet().stream().anyMatch(one -> one.getKey().kind == Kind.FIELD && (one.getValue().mayChange || one.getValue().cut));
+        return found.entrySet().stream()
+                .anyMatch(one -> one.getKey().kind == Kind.FIELD && (one.getValue().mayChange || one.getValue().cut));
     }
 
     /**

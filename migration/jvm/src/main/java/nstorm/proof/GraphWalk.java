@@ -20,7 +20,6 @@ import java.util.Date;
 import java.util.IdentityHashMap;
 import java.util.Iterator;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.PriorityQueue;
 import java.util.Set;
@@ -46,10 +45,12 @@ import nstorm.proof.Shape.How;
 final class GraphWalk {
     /** Nodes between two looks at the clock. */
     private static final int BETWEEN_LOOKS = 512;
+
     private static final int ROOT_BITS = 32;
     static final int BATCH = 256;
     /** From this number of elements on it takes less time to look at them on all cores. */
     private static final int LARGE = 20_000;
+
     private static final long NULL = 0x6E756C6CL;
     static final long NO_VALUE = 0x6E6F6E65L;
 
@@ -64,6 +65,7 @@ final class GraphWalk {
         boolean cut;
         /** Whether something in it could ever be another one than it is. */
         boolean mayChange;
+
         int nodes;
         /** The roots that also lead to objects of this one. */
         final Set<Integer> alias = new TreeSet<>();
@@ -76,6 +78,7 @@ final class GraphWalk {
     private int firstOwn;
     /** The roots of another walk that also lead to objects of this one. */
     final Set<Integer> shared = new TreeSet<>();
+
     private final Set<Object> given;
     private Outline outline;
     private final long untilCpuNanos;
@@ -217,7 +220,8 @@ final class GraphWalk {
             long which = root < firstOwn ? System.identityHashCode(value) : before;
             emit(which);
             if (outline != null && outline.hasRoom()) {
-                outline.add(line, step.toString(), "a shared " + value.getClass().getSimpleName(), -1, which);
+                outline.add(
+                        line, step.toString(), "a shared " + value.getClass().getSimpleName(), -1, which);
             }
             if (root != roots.size() - 1 && isOwn(shape.how(), value)) {
                 roots.get(root).alias.add(roots.size() - 1);
@@ -263,8 +267,15 @@ final class GraphWalk {
     private void note(Object step, Object value, long valueHash) {
         if (outline != null && outline.hasRoom()) {
             boolean shown = value instanceof Number || value instanceof Boolean || value instanceof Character;
-            String what = value == null ? "null" : shown ? value.toString() : value instanceof Enum<?> one ? one.name()
-                    : value instanceof String ? "a text" : "a " + value.getClass().getSimpleName();
+            String what = value == null
+                    ? "null"
+                    : shown
+                            ? value.toString()
+                            : value instanceof Enum<?> one
+                                    ? one.name()
+                                    : value instanceof String
+                                            ? "a text"
+                                            : "a " + value.getClass().getSimpleName();
             outline.add(line, step.toString(), what, -1, valueHash);
         }
     }
@@ -274,7 +285,12 @@ final class GraphWalk {
             return -1;
         }
         String name = value.getClass().getSimpleName();
-        return outline.add(line, step.toString(), name.isEmpty() ? value.getClass().getName() : name, Shape.size(shape.how(), value), 0);
+        return outline.add(
+                line,
+                step.toString(),
+                name.isEmpty() ? value.getClass().getName() : name,
+                Shape.size(shape.how(), value),
+                0);
     }
 
     private String path(Object stepOrNull) {
@@ -341,7 +357,9 @@ final class GraphWalk {
             case PRIMITIVES -> primitives(object);
             case ARRAY -> elements(Arrays.asList((Object[]) object), null);
             case UNORDERED_MAP -> {
-                if (!sameJvm && object instanceof IdentityHashMap<?, ?> map && map.keySet().stream().anyMatch(GraphWalk::isAnotherElsewhere)) {
+                if (!sameJvm
+                        && object instanceof IdentityHashMap<?, ?> map
+                        && map.keySet().stream().anyMatch(GraphWalk::isAnotherElsewhere)) {
                     now.obstacle = path(null) + " finds values by identity, which are other objects elsewhere";
                 }
                 unordered(object, ((Map<?, ?>) object).entrySet(), true);
@@ -358,7 +376,7 @@ final class GraphWalk {
             case NUMBER -> emit(number(object));
             case LOCAL -> child("value", ThreadValues.of((ThreadLocal<?>) object));
             case FIELDS -> fields(object, shape);
-            default -> { }
+            default -> {}
         }
     }
 
@@ -366,20 +384,27 @@ final class GraphWalk {
         emit(sameJvm ? System.identityHashCode(object) : 0);
         boolean shared = object == System.out || object == System.err || object == Thread.currentThread();
         if (now.obstacle == null && !shared) {
-            now.obstacle = path(null) + " is " + (shape.how() == How.HIDDEN ? "a " + object.getClass().getName() + ", which " : "")
-                    + shape.about() + (shape.how() == How.HIDDEN ? "" : " (" + object.getClass().getName() + ")");
+            now.obstacle = path(null) + " is "
+                    + (shape.how() == How.HIDDEN ? "a " + object.getClass().getName() + ", which " : "") + shape.about()
+                    + (shape.how() == How.HIDDEN ? "" : " (" + object.getClass().getName() + ")");
         }
     }
 
     @SuppressWarnings("JavaUtilDate") // a user's
     private static long number(Object object) {
-        return object instanceof LongAdder adder ? adder.sum() : object instanceof DoubleAdder adder
-                ? Double.doubleToRawLongBits(adder.sum()) : ((Date) object).getTime();
+        return object instanceof LongAdder adder
+                ? adder.sum()
+                : object instanceof DoubleAdder adder
+                        ? Double.doubleToRawLongBits(adder.sum())
+                        : ((Date) object).getTime();
     }
 
     private static Comparator<?> comparator(Object sorted) {
-        return sorted instanceof SortedSet<?> set ? set.comparator() : sorted instanceof SortedMap<?, ?> map ? map.comparator()
-                : sorted instanceof PriorityQueue<?> queue ? queue.comparator() : null;
+        return sorted instanceof SortedSet<?> set
+                ? set.comparator()
+                : sorted instanceof SortedMap<?, ?> map
+                        ? map.comparator()
+                        : sorted instanceof PriorityQueue<?> queue ? queue.comparator() : null;
     }
 
     private void fields(Object object, Shape shape) {
@@ -406,10 +431,13 @@ final class GraphWalk {
 
     private long primitive(Field field, Object object) throws IllegalAccessException {
         Class<?> type = field.getType();
-        long value = type == double.class ? Double.doubleToRawLongBits(field.getDouble(object))
-                : type == float.class ? Float.floatToRawIntBits(field.getFloat(object))
-                : type == boolean.class ? field.getBoolean(object) ? 1 : 2
-                : type == char.class ? field.getChar(object) : field.getLong(object);
+        long value = type == double.class
+                ? Double.doubleToRawLongBits(field.getDouble(object))
+                : type == float.class
+                        ? Float.floatToRawIntBits(field.getFloat(object))
+                        : type == boolean.class
+                                ? field.getBoolean(object) ? 1 : 2
+                                : type == char.class ? field.getChar(object) : field.getLong(object);
         if (outline != null && outline.hasRoom()) {
             note(field.getName(), field.get(object), value);
         }
@@ -489,7 +517,7 @@ final class GraphWalk {
         int room = Math.min(BATCH, Math.max(elements.size(), 1));
         Object[] keys = new Object[room];
         Object[] values = new Object[room];
-        for (Iterator<?> all = elements.iterator(); all.hasNext();) {
+        for (Iterator<?> all = elements.iterator(); all.hasNext(); ) {
             int count = 0;
             while (count < room && all.hasNext()) {
                 keys[count++] = all.next();
@@ -536,7 +564,10 @@ final class GraphWalk {
     }
 
     private static boolean isAnotherElsewhere(Object key) {
-        return key != null && !(key instanceof Enum<?>) && !(key instanceof Class<?>) && Shape.of(key.getClass()).how() == How.VALUE;
+        return key != null
+                && !(key instanceof Enum<?>)
+                && !(key instanceof Class<?>)
+                && Shape.of(key.getClass()).how() == How.VALUE;
     }
 
     /** Keys of the same content have their order by what they lead to. */
@@ -548,7 +579,10 @@ final class GraphWalk {
             }
             if (end - i > 1) {
                 List<Ordered> alike = entries.subList(i, end);
-                alike.replaceAll(one -> new Ordered(Hash.mix(one.hash, valueHash(one.value) == NO_VALUE ? of(one.value) : valueHash(one.value)), one.key, one.value));
+                alike.replaceAll(one -> new Ordered(
+                        Hash.mix(one.hash, valueHash(one.value) == NO_VALUE ? of(one.value) : valueHash(one.value)),
+                        one.key,
+                        one.value));
                 alike.sort(null);
             }
             i = end - 1;

@@ -4,8 +4,7 @@ package nstorm.proof;
 final class Hash {
     private static final long MULTIPLIER = 0x9E3779B97F4A7C15L;
 
-    private Hash() {
-    }
+    private Hash() {}
 
     /** Of a sequence so far and what comes next. */
     static long mix(long before, long next) {

@@ -48,6 +48,7 @@ public final class Memory {
      * Whether it is known what may be forgotten, so that nothing is left to prove. It is declared, or, for a spout, known from a review.
      */
     private final boolean trusted;
+
     private Subject subject;
     private String lastChange;
     private volatile Fingerprint first;
@@ -60,7 +61,12 @@ public final class Memory {
      * @param contexts of its tasks
      * @param given what else every copy gets, such as its configuration
      */
-    public Memory(String component, List<Object> taskObjects, List<TopologyContext> contexts, Declared declared, Object... given) {
+    public Memory(
+            String component,
+            List<Object> taskObjects,
+            List<TopologyContext> contexts,
+            Declared declared,
+            Object... given) {
         this.component = component;
         this.taskObjects = taskObjects;
         this.contexts = contexts;
@@ -97,7 +103,9 @@ public final class Memory {
             String holds = trusted ? null : first.obstacle();
             MoveWay guess = MoveWay.of(component, bolt, declared, seenChanged(), holds);
             boolean overlaps = guess.pinned() == null && !trusted;
-            way = overlaps && first.mayChange() ? MoveWay.stopping("has objects that could keep something") : classes().naming(guess, bolt);
+            way = overlaps && first.mayChange()
+                    ? MoveWay.stopping("has objects that could keep something")
+                    : classes().naming(guess, bolt);
         }
     }
 
@@ -108,8 +116,11 @@ public final class Memory {
             return;
         }
         Set<String> changed = seenChanged();
-        String seen = unseen != null ? unseen : first.obstacle() != null ? first.obstacle()
-                : changed.isEmpty() ? null : "keeps something in " + MoveWay.in(changed);
+        String seen = unseen != null
+                ? unseen
+                : first.obstacle() != null
+                        ? first.obstacle()
+                        : changed.isEmpty() ? null : "keeps something in " + MoveWay.in(changed);
         way = MoveWay.ofSpout(component, taskObjects.get(0), seen);
     }
 
@@ -173,7 +184,9 @@ public final class Memory {
             return new Departure(fields, BoltState.save(taskObjects, fields, null, rules, classes()), () -> whole);
         }
         // Large maps have gone ahead: what takes long is done while the rest is on its way.
-        return new Departure(fields, BoltState.save(taskObjects, fields, firstOrNull, rules, classes()),
+        return new Departure(
+                fields,
+                BoltState.save(taskObjects, fields, firstOrNull, rules, classes()),
                 () -> checked(TravelProof.of(subject, fields, now.seen()), fields, now, rules));
     }
 
@@ -189,7 +202,8 @@ public final class Memory {
     }
 
     /** Why what travels may not. What goes ahead is looked at too late to take more along: that is for the next time. */
-    private TravelProof checked(TravelProof proof, Set<String> fields, Fingerprint others, Travelling rules) throws IOException {
+    private TravelProof checked(TravelProof proof, Set<String> fields, Fingerprint others, Travelling rules)
+            throws IOException {
         String obstacle = proof.obstacle();
         for (Class<?> type : proof.classes()) {
             obstacle = obstacle == null ? rules.obstacle(type) : obstacle;
@@ -210,7 +224,8 @@ public final class Memory {
     }
 
     private void learn(Set<String> names) {
-        CHANGED.computeIfAbsent(subject.types().get(0), type -> ConcurrentHashMap.newKeySet()).addAll(names);
+        CHANGED.computeIfAbsent(subject.types().get(0), type -> ConcurrentHashMap.newKeySet())
+                .addAll(names);
         Set<String> fields = new TreeSet<>(names);
         fields.addAll(way.state() == null ? Set.of() : way.state());
         way = MoveWay.carried(fields);
@@ -296,7 +311,8 @@ public final class Memory {
         if (subject == null) {
             return unseen;
         }
-        String difference = TravelProof.of(subject, fields, null).difference(new DataInputStream(new ByteArrayInputStream(proof)));
+        String difference =
+                TravelProof.of(subject, fields, null).difference(new DataInputStream(new ByteArrayInputStream(proof)));
         return difference == null ? null : "came as another one than it left: " + component + "." + difference;
     }
 }

@@ -10,8 +10,7 @@ import java.util.Set;
 public final class Opened {
     private static volatile Instrumentation instrumentation;
 
-    private Opened() {
-    }
+    private Opened() {}
 
     /** From now on packages can be opened. */
     public static void by(Instrumentation given) {
@@ -36,8 +35,13 @@ public final class Opened {
         if (given == null || !given.isModifiableModule(module)) {
             return false;
         }
-        given.redefineModule(module, Set.of(), Map.of(), Map.of(declaring.getPackageName(), Set.of(Opened.class.getModule())),
-                Set.of(), Map.of());
+        given.redefineModule(
+                module,
+                Set.of(),
+                Map.of(),
+                Map.of(declaring.getPackageName(), Set.of(Opened.class.getModule())),
+                Set.of(),
+                Map.of());
         return true;
     }
 }

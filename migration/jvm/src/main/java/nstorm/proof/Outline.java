@@ -13,6 +13,7 @@ import java.util.Locale;
 final class Outline {
     /** Of one that is sent: enough for the way to what is wrong. */
     static final int FEW = 40;
+
     static final int MANY = 100;
 
     /**
@@ -87,7 +88,8 @@ final class Outline {
                 return path + ": " + was + " → another";
             }
         }
-        return both == lines.size() && both == later.lines.size() ? null
+        return both == lines.size() && both == later.lines.size()
+                ? null
                 : (lines.size() > both ? path(both) + " is there no more" : later.path(both) + " is new");
     }
 

@@ -14,6 +14,7 @@ import java.util.concurrent.atomic.AtomicLong;
 final class PlainSum {
     /** It took longer than it may. */
     static final long LATE = 0x6C617465L;
+
     private static final int PART = 8192;
     /** Two cores at work as long as one may be: the work is the same on more of them. */
     private static final int TIMES = 2;

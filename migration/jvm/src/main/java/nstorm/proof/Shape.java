@@ -87,42 +87,102 @@ record Shape(How how, String about, Field[] fields, long name) {
         OUTSIDE,
         /** Its content cannot be seen. */
         HIDDEN,
-        ENUM, PRIMITIVES, ARRAY,
+        ENUM,
+        PRIMITIVES,
+        ARRAY,
         /** Pairs, whose order is chance or is part of the content. */
-        UNORDERED_MAP, ORDERED_MAP, UNORDERED_SET,
+        UNORDERED_MAP,
+        ORDERED_MAP,
+        UNORDERED_SET,
         /** Elements in their order. */
         ELEMENTS,
-        BITS, TEXT, NUMBER, LOCAL, FIELDS
+        BITS,
+        TEXT,
+        NUMBER,
+        LOCAL,
+        FIELDS
     }
 
     /** Storm's own collectors, contexts and executors: what every copy gets, or leads to the whole worker. */
     private static final List<String> GIVEN_PACKAGES = List.of(
-            "org.apache.storm.task.", "org.apache.storm.executor.", "org.apache.storm.daemon.", "org.apache.storm.cluster.",
-            "org.apache.storm.messaging.", "org.apache.storm.generated.", "org.apache.storm.stats.", "org.apache.storm.serialization.");
+            "org.apache.storm.task.",
+            "org.apache.storm.executor.",
+            "org.apache.storm.daemon.",
+            "org.apache.storm.cluster.",
+            "org.apache.storm.messaging.",
+            "org.apache.storm.generated.",
+            "org.apache.storm.stats.",
+            "org.apache.storm.serialization.");
+
     private static final Set<String> GIVEN = Set.of(
-            "org.apache.storm.spout.SpoutOutputCollector", "org.apache.storm.topology.BasicOutputCollector",
+            "org.apache.storm.spout.SpoutOutputCollector",
+            "org.apache.storm.topology.BasicOutputCollector",
             "org.apache.storm.metrics2.StormMetricRegistry");
     private static final List<String> LOGGING = List.of(
-            "org.slf4j.", "org.apache.logging.", "org.apache.log4j.", "org.apache.commons.logging.", "java.util.logging.",
+            "org.slf4j.",
+            "org.apache.logging.",
+            "org.apache.log4j.",
+            "org.apache.commons.logging.",
+            "java.util.logging.",
             "ch.qos.logback.");
     /** Bolts count in them, and others read them: a bolt's code shows whether it reads one back. */
-    private static final List<String> METRICS = List.of("com.codahale.metrics.", "org.apache.storm.metric.api.", "org.apache.storm.metrics2.");
+    private static final List<String> METRICS =
+            List.of("com.codahale.metrics.", "org.apache.storm.metric.api.", "org.apache.storm.metrics2.");
     /** By their contract they keep nothing from one call to the next but what makes the next one quicker. */
     private static final Set<String> READERS = Set.of(
-            "com.fasterxml.jackson.databind.ObjectMapper", "com.fasterxml.jackson.databind.json.JsonMapper",
-            "com.fasterxml.jackson.databind.ObjectReader", "com.fasterxml.jackson.databind.ObjectWriter",
-            "com.fasterxml.jackson.core.JsonFactory", "com.google.gson.Gson", "org.json.simple.parser.JSONParser");
+            "com.fasterxml.jackson.databind.ObjectMapper",
+            "com.fasterxml.jackson.databind.json.JsonMapper",
+            "com.fasterxml.jackson.databind.ObjectReader",
+            "com.fasterxml.jackson.databind.ObjectWriter",
+            "com.fasterxml.jackson.core.JsonFactory",
+            "com.google.gson.Gson",
+            "org.json.simple.parser.JSONParser");
+
     private static final Set<Class<?>> VALUES = Set.of(
-            String.class, Boolean.class, Byte.class, Character.class, Short.class, Integer.class, Long.class, Float.class, Double.class,
-            UUID.class, Class.class, Locale.class, Currency.class, URI.class, URL.class, Pattern.class, File.class, BigInteger.class,
+            String.class,
+            Boolean.class,
+            Byte.class,
+            Character.class,
+            Short.class,
+            Integer.class,
+            Long.class,
+            Float.class,
+            Double.class,
+            UUID.class,
+            Class.class,
+            Locale.class,
+            Currency.class,
+            URI.class,
+            URL.class,
+            Pattern.class,
+            File.class,
+            BigInteger.class,
             BigDecimal.class);
     private static final Set<Class<?>> UNORDERED_MAPS = Set.of(
-            HashMap.class, ConcurrentHashMap.class, IdentityHashMap.class, Properties.class, Hashtable.class, WeakHashMap.class);
-    private static final Set<Class<?>> ORDERED_MAPS = Set.of(LinkedHashMap.class, TreeMap.class, ConcurrentSkipListMap.class);
+            HashMap.class,
+            ConcurrentHashMap.class,
+            IdentityHashMap.class,
+            Properties.class,
+            Hashtable.class,
+            WeakHashMap.class);
+    private static final Set<Class<?>> ORDERED_MAPS =
+            Set.of(LinkedHashMap.class, TreeMap.class, ConcurrentSkipListMap.class);
     private static final Set<Class<?>> ELEMENTS = Set.of(
-            ArrayList.class, LinkedList.class, ArrayDeque.class, Vector.class, Stack.class, PriorityQueue.class, LinkedHashSet.class,
-            TreeSet.class, CopyOnWriteArrayList.class, CopyOnWriteArraySet.class, ConcurrentLinkedQueue.class, ConcurrentLinkedDeque.class,
-            ConcurrentSkipListSet.class, LinkedBlockingQueue.class, LinkedBlockingDeque.class);
+            ArrayList.class,
+            LinkedList.class,
+            ArrayDeque.class,
+            Vector.class,
+            Stack.class,
+            PriorityQueue.class,
+            LinkedHashSet.class,
+            TreeSet.class,
+            CopyOnWriteArrayList.class,
+            CopyOnWriteArraySet.class,
+            ConcurrentLinkedQueue.class,
+            ConcurrentLinkedDeque.class,
+            ConcurrentSkipListSet.class,
+            LinkedBlockingQueue.class,
+            LinkedBlockingDeque.class);
     private static final Field[] NONE = {};
     private static final ClassValue<Shape> SHAPES = new ClassValue<>() {
         @Override
@@ -147,7 +207,8 @@ record Shape(How how, String about, Field[] fields, long name) {
         if (outside != null) {
             return new Shape(How.OUTSIDE, outside, NONE, name);
         }
-        if (MethodHandle.class.isAssignableFrom(type) || VarHandle.class.isAssignableFrom(type)
+        if (MethodHandle.class.isAssignableFrom(type)
+                || VarHandle.class.isAssignableFrom(type)
                 || Buffer.class.isAssignableFrom(type) && type.getSimpleName().startsWith("Direct")) {
             return new Shape(How.HIDDEN, "cannot be looked into", NONE, name);
         }
@@ -159,8 +220,11 @@ record Shape(How how, String about, Field[] fields, long name) {
             return type.getComponentType().isPrimitive() ? How.PRIMITIVES : How.ARRAY;
         }
         String name = type.getName();
-        if (VALUES.contains(type) || name.startsWith("java.time.") && !Clock.class.isAssignableFrom(type) || Path.class.isAssignableFrom(type) && CodeBase.ofTheJdk(type)
-                || Charset.class.isAssignableFrom(type) || TimeZone.class.isAssignableFrom(type) && CodeBase.ofTheJdk(type)) {
+        if (VALUES.contains(type)
+                || name.startsWith("java.time.") && !Clock.class.isAssignableFrom(type)
+                || Path.class.isAssignableFrom(type) && CodeBase.ofTheJdk(type)
+                || Charset.class.isAssignableFrom(type)
+                || TimeZone.class.isAssignableFrom(type) && CodeBase.ofTheJdk(type)) {
             return How.VALUE;
         } else if (type == StringBuilder.class || type == StringBuffer.class) {
             return How.TEXT;
@@ -189,11 +253,16 @@ record Shape(How how, String about, Field[] fields, long name) {
 
     private static How notRead(Class<?> type, String name) {
         boolean given = GIVEN.contains(name) || GIVEN_PACKAGES.stream().anyMatch(name::startsWith);
-        if (given || ClassLoader.class.isAssignableFrom(type) || Member.class.isAssignableFrom(type) || ThreadGroup.class == type) {
+        if (given
+                || ClassLoader.class.isAssignableFrom(type)
+                || Member.class.isAssignableFrom(type)
+                || ThreadGroup.class == type) {
             return How.IDENTITY;
         }
-        boolean nobodys = LOGGING.stream().anyMatch(name::startsWith) || METRICS.stream().anyMatch(name::startsWith)
-                && !name.endsWith("Reporter") || READERS.contains(name) || Reference.class.isAssignableFrom(type)
+        boolean nobodys = LOGGING.stream().anyMatch(name::startsWith)
+                || METRICS.stream().anyMatch(name::startsWith) && !name.endsWith("Reporter")
+                || READERS.contains(name)
+                || Reference.class.isAssignableFrom(type)
                 || Format.class.isAssignableFrom(type) && CodeBase.ofTheJdk(type);
         return nobodys ? How.NOTHING : null;
     }
@@ -201,14 +270,18 @@ record Shape(How how, String about, Field[] fields, long name) {
     private static String outside(Class<?> type) {
         if (Thread.class.isAssignableFrom(type)) {
             return "a thread";
-        } else if (Executor.class.isAssignableFrom(type) || Timer.class.isAssignableFrom(type) || type.getName().endsWith("Reporter")) {
+        } else if (Executor.class.isAssignableFrom(type)
+                || Timer.class.isAssignableFrom(type)
+                || type.getName().endsWith("Reporter")) {
             return "what has threads";
         } else if (Future.class.isAssignableFrom(type)) {
             return "what another thread ends";
         } else if (Process.class.isAssignableFrom(type) || ProcessHandle.class.isAssignableFrom(type)) {
             return "a process";
-        } else if (type == FileDescriptor.class || Channel.class.isAssignableFrom(type)
-                || Closeable.class.isAssignableFrom(type) && type.getName().matches("(java|sun|javax)\\.(io|nio|net)\\..*(File|Socket|Channel).*")
+        } else if (type == FileDescriptor.class
+                || Channel.class.isAssignableFrom(type)
+                || Closeable.class.isAssignableFrom(type)
+                        && type.getName().matches("(java|sun|javax)\\.(io|nio|net)\\..*(File|Socket|Channel).*")
                 || type == PrintStream.class) {
             return "an open file or connection";
         }

@@ -24,7 +24,13 @@ import org.apache.storm.task.TopologyContext;
  * @param types    the class and those above it, without the JDK's
  * @param codeBase which classes are the user's own
  */
-record Subject(List<Object> bolts, List<Field> fields, Map<String, Object> data, Set<Object> given, List<Class<?>> types, CodeBase codeBase) {
+record Subject(
+        List<Object> bolts,
+        List<Field> fields,
+        Map<String, Object> data,
+        Set<Object> given,
+        List<Class<?>> types,
+        CodeBase codeBase) {
     private static final Map<String, Field> DATA = contextFields();
 
     /** @throws IllegalStateException if something of them cannot be read */
@@ -49,7 +55,13 @@ record Subject(List<Object> bolts, List<Field> fields, Map<String, Object> data,
         if (bolts.get(0) instanceof ISpout) {
             chance(bolts, fields, all);
         }
-        return new Subject(bolts, fields, data(contexts), all, types, new CodeBase(bolts.get(0).getClass()));
+        return new Subject(
+                bolts,
+                fields,
+                data(contexts),
+                all,
+                types,
+                new CodeBase(bolts.get(0).getClass()));
     }
 
     /** What a spout draws from is not what its source has given. */
@@ -90,15 +102,16 @@ record Subject(List<Object> bolts, List<Field> fields, Map<String, Object> data,
 
     private static Map<String, Field> contextFields() {
         Map<String, Field> fields = new LinkedHashMap<>();
-        Map.of("task data", "taskData", "executor data", "executorData", "task hooks", "hooks").forEach((shown, name) -> {
-            try {
-                Field field = TopologyContext.class.getDeclaredField(name);
-                field.setAccessible(true);
-                fields.put(shown, field);
-            } catch (NoSuchFieldException e) {
-                throw new IllegalStateException("Storm's TopologyContext has no " + name, e);
-            }
-        });
+        Map.of("task data", "taskData", "executor data", "executorData", "task hooks", "hooks")
+                .forEach((shown, name) -> {
+                    try {
+                        Field field = TopologyContext.class.getDeclaredField(name);
+                        field.setAccessible(true);
+                        fields.put(shown, field);
+                    } catch (NoSuchFieldException e) {
+                        throw new IllegalStateException("Storm's TopologyContext has no " + name, e);
+                    }
+                });
         return fields;
     }
 }

@@ -22,16 +22,14 @@ final class TravelProof {
     private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(2);
 
     /** One field of one task's bolt, by the hash of its content and by the first objects in it. */
-    private record Part(String name, long hash, Outline outline) {
-    }
+    private record Part(String name, long hash, Outline outline) {}
 
     private final List<Part> parts = new ArrayList<>();
     private final List<Found> found = new ArrayList<>();
     private final Set<Class<?>> classes = new HashSet<>();
     private final Set<Integer> shared = new TreeSet<>();
 
-    private TravelProof() {
-    }
+    private TravelProof() {}
 
     /**
      * Walks the fields of each bolt, in their order.
@@ -46,7 +44,8 @@ final class TravelProof {
             for (Field field : BoltFields.named(subject.bolts().get(task), names)) {
                 Outline outline = new Outline(Outline.FEW);
                 walk.outline(outline);
-                Found one = walk.root(field.getName(), BoltFields.get(field, subject.bolts().get(task)));
+                Found one = walk.root(
+                        field.getName(), BoltFields.get(field, subject.bolts().get(task)));
                 proof.found.add(one);
                 proof.parts.add(new Part(task + " " + field.getName(), one.hash, outline));
             }
@@ -68,7 +67,8 @@ final class TravelProof {
     String obstacle() {
         for (int i = 0; i < found.size(); i++) {
             Found one = found.get(i);
-            String why = one.cut ? parts.get(i).name + " leads to more than can be looked at in time"
+            String why = one.cut
+                    ? parts.get(i).name + " leads to more than can be looked at in time"
                     : one.obstacle != null ? one.obstacle : one.foreign;
             if (why != null) {
                 return why;

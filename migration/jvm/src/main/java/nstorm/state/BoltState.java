@@ -21,10 +21,10 @@ public final class BoltState {
      * An end of the move has the bytes in memory up to five times, in addition to the state itself. So they may be no more than a share of
      * its heap.
      */
-    public static final int SIZE_MAX_BYTES = (int) Math.min(100L << 20, Runtime.getRuntime().maxMemory() / 16);
+    public static final int SIZE_MAX_BYTES =
+            (int) Math.min(100L << 20, Runtime.getRuntime().maxMemory() / 16);
 
-    private BoltState() {
-    }
+    private BoltState() {}
 
     /**
      * Writes the fields of each bolt, without what a first pass of theirs has written already.
@@ -33,11 +33,13 @@ public final class BoltState {
      * @param classes of which classes objects may be written
      * @throws IOException if a value cannot travel, or it is too much
      */
-    public static StateBytes save(List<Object> bolts, Set<String> names, FirstPass firstOrNull, Travelling rulesOrNull, StateClasses classes)
+    public static StateBytes save(
+            List<Object> bolts, Set<String> names, FirstPass firstOrNull, Travelling rulesOrNull, StateClasses classes)
             throws IOException {
         long firstId = firstOrNull == null ? FirstPass.NONE : firstOrNull.id();
         StateBytes bytes = new StateBytes();
-        try (ObjectOutputStream out = new StateOutput(bytes, rulesOrNull, classes, firstId == FirstPass.NONE ? null : firstOrNull)) {
+        try (ObjectOutputStream out =
+                new StateOutput(bytes, rulesOrNull, classes, firstId == FirstPass.NONE ? null : firstOrNull)) {
             List<Object> values = new ArrayList<>();
             List<Field> fields = fields(bolts, names);
             for (int i = 0; i < fields.size(); i++) {
@@ -64,7 +66,8 @@ public final class BoltState {
     }
 
     /** The same with the field that holds it: the first that cannot be written alone. */
-    private static IOException named(StateClasses.Undeclared undeclared, List<Object> bolts, Set<String> names, StateClasses classes)
+    private static IOException named(
+            StateClasses.Undeclared undeclared, List<Object> bolts, Set<String> names, StateClasses classes)
             throws IOException {
         for (Object bolt : bolts) {
             for (Field field : BoltFields.named(bolt, names)) {
@@ -86,11 +89,14 @@ public final class BoltState {
      * @return the names of the fields
      * @throws IOException if the bytes are not of such, or need another first pass
      */
-    public static Set<String> load(byte[] state, List<Object> bolts, StateClasses classes, FirstMaps firstOrNull) throws IOException {
+    public static Set<String> load(byte[] state, List<Object> bolts, StateClasses classes, FirstMaps firstOrNull)
+            throws IOException {
         return load(state, bolts, classes, firstOrNull, StateInput.LIMIT_NANOS);
     }
 
-    static Set<String> load(byte[] state, List<Object> bolts, StateClasses classes, FirstMaps firstOrNull, long limitNanos) throws IOException {
+    static Set<String> load(
+            byte[] state, List<Object> bolts, StateClasses classes, FirstMaps firstOrNull, long limitNanos)
+            throws IOException {
         ClassLoader loader = BoltMemory.user(bolts.get(0)).getClass().getClassLoader();
         try (StateInput in = new StateInput(state, loader, classes, firstOrNull, limitNanos)) {
             Set<String> names = new LinkedHashSet<>();
@@ -102,7 +108,8 @@ public final class BoltState {
         }
     }
 
-    private static Object[] read(StateInput in, List<Object> bolts, Set<String> names, StateClasses classes, FirstMaps firstOrNull)
+    private static Object[] read(
+            StateInput in, List<Object> bolts, Set<String> names, StateClasses classes, FirstMaps firstOrNull)
             throws IOException {
         try {
             long first = in.readLong();
@@ -120,13 +127,15 @@ public final class BoltState {
         }
     }
 
-    private static void set(List<Object> bolts, Set<String> names, Object[] values) throws IOException, IllegalAccessException {
+    private static void set(List<Object> bolts, Set<String> names, Object[] values)
+            throws IOException, IllegalAccessException {
         if (values.length != bolts.size() * names.size()) {
             throw new IOException("it is of another number of bolts");
         }
         List<Field> fields = fields(bolts, names);
         for (int i = 0; i < values.length; i++) {
-            Class<?> type = MethodType.methodType(fields.get(i).getType()).wrap().returnType();
+            Class<?> type =
+                    MethodType.methodType(fields.get(i).getType()).wrap().returnType();
             if (values[i] == null ? fields.get(i).getType().isPrimitive() : !type.isInstance(values[i])) {
                 throw new IOException("it has something else for " + fields.get(i));
             }

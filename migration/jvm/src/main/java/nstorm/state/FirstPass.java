@@ -20,6 +20,7 @@ public final class FirstPass {
 
     /** Another try of the same move has another. */
     private final long id = ThreadLocalRandom.current().nextLong() | 1;
+
     private final List<MapThen> seen;
     private volatile List<MapThen> written = List.of();
 

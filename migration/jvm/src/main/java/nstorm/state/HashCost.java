@@ -25,6 +25,7 @@ final class HashCost {
     private final long most;
     /** Of those that are not small. */
     private final IdentityHashMap<Object, Long> costs = new IdentityHashMap<>();
+
     private final Map<Class<?>, Content> contents = new HashMap<>();
     private Class<?> lastClass;
     private Content last;
@@ -32,8 +33,12 @@ final class HashCost {
     /** What a hash code of a class may go through. */
     private record Content(boolean isArray, boolean isCollection, boolean isMap, boolean isEntry, List<Field> fields) {
         static Content of(Class<?> type) {
-            return new Content(Object[].class.isAssignableFrom(type), Collection.class.isAssignableFrom(type), Map.class.isAssignableFrom(type),
-                    Map.Entry.class.isAssignableFrom(type), HashCost.fields(type));
+            return new Content(
+                    Object[].class.isAssignableFrom(type),
+                    Collection.class.isAssignableFrom(type),
+                    Map.class.isAssignableFrom(type),
+                    Map.Entry.class.isAssignableFrom(type),
+                    HashCost.fields(type));
         }
 
         boolean isNothing() {
@@ -100,20 +105,27 @@ final class HashCost {
 
     /** What a hash code, or an order, of the class's own may go through; those of the JDK's classes are known by their elements. */
     private static List<Field> fields(Class<?> type) {
-        return !hasOwnHash(type) ? List.of() : ObjectFields.of(type).stream()
-                .filter(field -> !CodeBase.ofTheJdk(field.getDeclaringClass()) && leadsOn(field.getType()))
-                .filter(Field::trySetAccessible).toList();
+        return !hasOwnHash(type)
+                ? List.of()
+                : ObjectFields.of(type).stream()
+                        .filter(field -> !CodeBase.ofTheJdk(field.getDeclaringClass()) && leadsOn(field.getType()))
+                        .filter(Field::trySetAccessible)
+                        .toList();
     }
 
     private static boolean leadsOn(Class<?> type) {
-        return !type.isPrimitive() && type != String.class && !(type.getSuperclass() == Number.class && type.getClassLoader() == null)
+        return !type.isPrimitive()
+                && type != String.class
+                && !(type.getSuperclass() == Number.class && type.getClassLoader() == null)
                 && !type.isEnum()
                 && !(type.isArray() && type.getComponentType().isPrimitive());
     }
 
     private static boolean hasOwnHash(Class<?> type) {
         try {
-            return !type.isArray() && (Comparable.class.isAssignableFrom(type) || type.getMethod("hashCode").getDeclaringClass() != Object.class);
+            return !type.isArray()
+                    && (Comparable.class.isAssignableFrom(type)
+                            || type.getMethod("hashCode").getDeclaringClass() != Object.class);
         } catch (NoSuchMethodException e) {
             throw new IllegalStateException("each class has one", e);
         }

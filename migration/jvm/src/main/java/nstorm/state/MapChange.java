@@ -25,6 +25,7 @@ final class MapChange {
          * keys in the old order, several times over, each time others of them.
          */
         private final int[] following;
+
         private int before;
         private int removed;
         private int[] changedPlaces;
@@ -88,7 +89,10 @@ final class MapChange {
     private final List<Part> parts;
 
     private MapChange(MapThen then, List<Spliterator<Map.Entry<Object, Object>>> now) {
-        parts = IntStream.range(0, now.size()).parallel().mapToObj(i -> new Part(then.parts.get(i), now.get(i))).toList();
+        parts = IntStream.range(0, now.size())
+                .parallel()
+                .mapToObj(i -> new Part(then.parts.get(i), now.get(i)))
+                .toList();
     }
 
     /** Null if the map has something now that is not plain, or has changed so much that it is less to send all of it. */
@@ -104,7 +108,9 @@ final class MapChange {
     }
 
     private int changes() {
-        return parts.stream().mapToInt(part -> part.removed + part.changedValues.size() + part.put.size() / 2).sum();
+        return parts.stream()
+                .mapToInt(part -> part.removed + part.changedValues.size() + part.put.size() / 2)
+                .sum();
     }
 
     /** As {@link FirstMap#change} reads it. */

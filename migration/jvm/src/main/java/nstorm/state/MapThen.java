@@ -21,6 +21,7 @@ final class MapThen {
          * A HashMap's are its own objects, and have their value of now. A ConcurrentHashMap makes them, and they have the value of then.
          */
         private Map.Entry<Object, Object>[] nodes;
+
         private Object[] values;
         private int entries;
 
@@ -108,7 +109,10 @@ final class MapThen {
             }
             int entries = map.size();
             int splits = PlainMaps.splits(entries);
-            MapThen then = new MapThen(map, splits, PlainMaps.parts(map, splits).parallelStream().map(Part::new).toList());
+            MapThen then = new MapThen(
+                    map,
+                    splits,
+                    PlainMaps.parts(map, splits).parallelStream().map(Part::new).toList());
             return then.entries() == entries ? then : null;
         } catch (ConcurrentModificationException e) {
             return null;

@@ -23,8 +23,7 @@ final class Plain {
     /** How many texts are remembered, to be sent once: a power of two. */
     static final int RECENT_TEXTS = 1024;
 
-    private Plain() {
-    }
+    private Plain() {}
 
     static boolean is(Object value) {
         return kind(value) != NONE;

@@ -18,13 +18,13 @@ final class PlainMaps {
     /** What is read of a part stays in a core's cache until it is read again. */
     private static final int PART_ENTRIES = 2048;
 
-    private PlainMaps() {
-    }
+    private PlainMaps() {}
 
     /** The value, if it is a large map of the JDK's own kind; it need not be plain. A subclass may do anything. */
     @SuppressWarnings("unchecked")
     static Map<Object, Object> largeOrNull(Object value) {
-        boolean known = value != null && (value.getClass() == HashMap.class || value.getClass() == ConcurrentHashMap.class);
+        boolean known =
+                value != null && (value.getClass() == HashMap.class || value.getClass() == ConcurrentHashMap.class);
         return known && ((Map<?, ?>) value).size() >= LARGE_ENTRIES ? (Map<Object, Object>) value : null;
     }
 
@@ -50,19 +50,23 @@ final class PlainMaps {
 
     /** All entries in the map's order, split always alike, but for a map that has grown. */
     static List<Spliterator<Map.Entry<Object, Object>>> parts(Map<Object, Object> map, int splits) {
-        List<Spliterator<Map.Entry<Object, Object>>> parts = List.of(map.entrySet().spliterator());
+        List<Spliterator<Map.Entry<Object, Object>>> parts =
+                List.of(map.entrySet().spliterator());
         for (int i = 0; i < splits; i++) {
             parts = halves(parts, map instanceof ConcurrentHashMap);
         }
         return parts;
     }
 
-    private static List<Spliterator<Map.Entry<Object, Object>>> halves(List<Spliterator<Map.Entry<Object, Object>>> parts, boolean laterFirst) {
+    private static List<Spliterator<Map.Entry<Object, Object>>> halves(
+            List<Spliterator<Map.Entry<Object, Object>>> parts, boolean laterFirst) {
         List<Spliterator<Map.Entry<Object, Object>>> halves = new ArrayList<>();
         for (Spliterator<Map.Entry<Object, Object>> part : parts) {
             // A HashMap's gives away the half that comes first in its order, a ConcurrentHashMap's the other one.
             Spliterator<Map.Entry<Object, Object>> half = part.trySplit();
-            Stream.of(laterFirst ? part : half, laterFirst ? half : part).filter(Objects::nonNull).forEach(halves::add);
+            Stream.of(laterFirst ? part : half, laterFirst ? half : part)
+                    .filter(Objects::nonNull)
+                    .forEach(halves::add);
         }
         return halves;
     }
@@ -94,7 +98,8 @@ final class PlainMaps {
         if (kind != HASH && kind != CONCURRENT) {
             throw new IOException("no kind of map: " + kind);
         }
-        Map<Object, Object> map = kind == HASH ? new HashMap<>((int) Math.min(Integer.MAX_VALUE, entries / 0.75 + 1))
+        Map<Object, Object> map = kind == HASH
+                ? new HashMap<>((int) Math.min(Integer.MAX_VALUE, entries / 0.75 + 1))
                 : new ConcurrentHashMap<>(entries);
         Object[] keys = new Object[entries];
         for (int i = 0; i < entries; i++) {

@@ -18,8 +18,7 @@ final class SentMap implements Externalizable {
     private transient MapChange changeOrNull;
 
     /** For the object stream. */
-    public SentMap() {
-    }
+    public SentMap() {}
 
     private SentMap(Map<Object, Object> map, int place, MapChange changeOrNull) {
         this.map = map;

@@ -14,6 +14,7 @@ import java.util.zip.CRC32;
 public final class StateBytes extends OutputStream {
     /** Of each piece but the last. */
     public static final int PIECE_BYTES = 256 << 10;
+
     private static final int FIRST_BYTES = 1 << 13;
 
     private final List<byte[]> full = new ArrayList<>();

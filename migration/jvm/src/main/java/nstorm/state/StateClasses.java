@@ -27,6 +27,7 @@ import nstorm.memory.MoveWay;
 public final class StateClasses {
     /** How many classes a reason names. */
     private static final int NAMED = 3;
+
     private final Set<Class<?>> held;
     private final Declared declared;
     private final Set<Class<?>> led = new HashSet<>();
@@ -52,8 +53,8 @@ public final class StateClasses {
         private final String name;
 
         Undeclared(String what, String name) {
-            super(what + " holds " + name + ", to which the type of no field leads; declare " + Declared.STATE_CLASSES + ": [" + name
-                    + "] if it is part of the state");
+            super(what + " holds " + name + ", to which the type of no field leads; declare " + Declared.STATE_CLASSES
+                    + ": [" + name + "] if it is part of the state");
             this.name = name;
         }
 
@@ -77,15 +78,19 @@ public final class StateClasses {
     private MoveWay named(MoveWay way, Object bolt) {
         Object user = BoltMemory.user(bolt);
         from(user.getClass(), BoltFields.named(bolt, way.state()));
-        Set<String> open = undeclared(BoltMemory.of(bolt).made(), user.getClass().getClassLoader());
+        Set<String> open =
+                undeclared(BoltMemory.of(bolt).made(), user.getClass().getClassLoader());
         if (open.isEmpty()) {
             return way;
         }
         // Each report of load has the reason, for each executor.
         String names = open.stream().limit(NAMED).collect(Collectors.joining(", "));
         String more = open.size() > NAMED ? " and " + (open.size() - NAMED) + " more" : "";
-        return new MoveWay(way.pinned() + "; declare " + Declared.STATE_CLASSES + ": [" + names + "]" + more
-                + " if " + (open.size() == 1 ? "it is" : "they are") + " part of the state", way.state(), null);
+        return new MoveWay(
+                way.pinned() + "; declare " + Declared.STATE_CLASSES + ": [" + names + "]" + more + " if "
+                        + (open.size() == 1 ? "it is" : "they are") + " part of the state",
+                way.state(),
+                null);
     }
 
     /** Each class that is allowed may lead to others. */
@@ -119,8 +124,13 @@ public final class StateClasses {
     }
 
     private boolean allow(Class<?> type) {
-        boolean allow = type.isPrimitive() || type.isInterface() || type == SentMap.class || JdkClasses.has(type.getName())
-                || led.contains(type) || held.contains(type) || declared.isOfState(type.getName())
+        boolean allow = type.isPrimitive()
+                || type.isInterface()
+                || type == SentMap.class
+                || JdkClasses.has(type.getName())
+                || led.contains(type)
+                || held.contains(type)
+                || declared.isOfState(type.getName())
                 || led.stream().anyMatch(one -> !CodeBase.ofTheJdk(one) && one.isAssignableFrom(type));
         if (allow) {
             allowed.add(type);

@@ -33,13 +33,20 @@ final class StateInput extends ObjectInputStream {
     private int looks;
     private String refusal;
 
-    StateInput(byte[] state, ClassLoader loader, StateClasses classes, FirstMaps firstOrNull, long limitNanos) throws IOException {
+    StateInput(byte[] state, ClassLoader loader, StateClasses classes, FirstMaps firstOrNull, long limitNanos)
+            throws IOException {
         this(new ByteArrayInputStream(state), state.length, loader, classes, firstOrNull, limitNanos);
         enableResolveObject(true);
         setObjectInputFilter(ObjectInputFilter.merge(this::filter, getObjectInputFilter()));
     }
 
-    private StateInput(ByteArrayInputStream bytes, int length, ClassLoader loader, StateClasses classes, FirstMaps firstOrNull, long limitNanos)
+    private StateInput(
+            ByteArrayInputStream bytes,
+            int length,
+            ClassLoader loader,
+            StateClasses classes,
+            FirstMaps firstOrNull,
+            long limitNanos)
             throws IOException {
         super(bytes);
         this.bytes = bytes;
@@ -97,7 +104,8 @@ final class StateInput extends ObjectInputStream {
         } else if (next.arrayLength() > length) {
             return "it has an array of " + next.arrayLength() + " elements in " + length + " bytes";
         }
-        return looks++ % BETWEEN_LOOKS != 0 || System.nanoTime() - begunNanos < limitNanos ? null
+        return looks++ % BETWEEN_LOOKS != 0 || System.nanoTime() - begunNanos < limitNanos
+                ? null
                 : "to read it takes more than " + TimeUnit.NANOSECONDS.toSeconds(limitNanos) + " s";
     }
 

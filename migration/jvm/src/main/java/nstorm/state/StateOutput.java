@@ -12,7 +12,8 @@ final class StateOutput extends ObjectOutputStream {
     private final FirstPass firstOrNull;
     private boolean ended;
 
-    StateOutput(OutputStream out, Travelling rulesOrNull, StateClasses classes, FirstPass firstOrNull) throws IOException {
+    StateOutput(OutputStream out, Travelling rulesOrNull, StateClasses classes, FirstPass firstOrNull)
+            throws IOException {
         super(out);
         this.rulesOrNull = rulesOrNull;
         this.classes = classes;

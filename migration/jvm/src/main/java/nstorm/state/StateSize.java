@@ -22,8 +22,7 @@ public final class StateSize {
     private static final int LOOKED_AT = 64;
     static final int LOOKED_AT_BYTES = 1 << 18;
 
-    private StateSize() {
-    }
+    private StateSize() {}
 
     /**
      * Looks at the fields of each bolt; to be called where nothing else touches the bolts.
@@ -42,7 +41,8 @@ public final class StateSize {
 
     private static long of(Object value) throws IOException {
         if (value instanceof Map<?, ?> map) {
-            return map.size() * (mean(map.keySet().iterator()) + mean(map.values().iterator()));
+            return map.size()
+                    * (mean(map.keySet().iterator()) + mean(map.values().iterator()));
         } else if (value instanceof Collection<?> many) {
             return many.size() * mean(many.iterator());
         } else if (value instanceof Object[] array) {
@@ -87,7 +87,9 @@ public final class StateSize {
 
     /** Of an element of an array of primitives; else 0. */
     private static int width(Object value) {
-        Class<?> type = value == null || !value.getClass().isArray() ? Object.class : value.getClass().getComponentType();
+        Class<?> type = value == null || !value.getClass().isArray()
+                ? Object.class
+                : value.getClass().getComponentType();
         if (type == long.class || type == double.class) {
             return Long.BYTES;
         } else if (type == int.class || type == float.class) {

@@ -18,7 +18,8 @@ import nstorm.memory.CodeBase;
  * of its class is called: some of those change what they write.
  */
 public final class Travelling {
-    private static final Set<String> OWN_FORM = Set.of("writeObject", "readObject", "readObjectNoData", "writeReplace", "readResolve");
+    private static final Set<String> OWN_FORM =
+            Set.of("writeObject", "readObject", "readObjectNoData", "writeReplace", "readResolve");
 
     private final Class<?> bolt;
     private final CodeBase codeBase;
@@ -33,9 +34,12 @@ public final class Travelling {
     /** Why no object of this class travels as it is; null if it may. */
     public String obstacle(Class<?> type) {
         return known.computeIfAbsent(type, one -> {
-            String found = find(one);
-            return found == null ? "" : found;
-        }).isEmpty() ? null : known.get(type);
+                            String found = find(one);
+                            return found == null ? "" : found;
+                        })
+                        .isEmpty()
+                ? null
+                : known.get(type);
     }
 
     private String find(Class<?> type) {
@@ -78,8 +82,11 @@ public final class Travelling {
     /** What is transient an object stream leaves out. */
     private static void checkTransient(Class<?> at, Object value) throws InvalidObjectException {
         for (Field field : at.getDeclaredFields()) {
-            if (Modifier.isTransient(field.getModifiers()) && !Modifier.isStatic(field.getModifiers()) && !isUnset(field, value)) {
-                throw new InvalidObjectException("its " + at.getName() + " has something in the transient field " + field.getName());
+            if (Modifier.isTransient(field.getModifiers())
+                    && !Modifier.isStatic(field.getModifiers())
+                    && !isUnset(field, value)) {
+                throw new InvalidObjectException(
+                        "its " + at.getName() + " has something in the transient field " + field.getName());
             }
         }
     }
@@ -90,7 +97,9 @@ public final class Travelling {
         }
         try {
             Object value = field.get(owner);
-            return field.getType().isPrimitive() ? value.equals(Array.get(Array.newInstance(field.getType(), 1), 0)) : value == null;
+            return field.getType().isPrimitive()
+                    ? value.equals(Array.get(Array.newInstance(field.getType(), 1), 0))
+                    : value == null;
         } catch (IllegalAccessException e) {
             throw new InvalidObjectException("the field " + field + " cannot be read");
         }

@@ -14,7 +14,11 @@ record Envelope(long version, byte[] payload) {
 
     byte[] toBytes() {
         ByteBuffer out = ByteBuffer.allocate(HEAD_BYTES + payload.length + CRC_BYTES);
-        out.putInt(MAGIC).putShort(SCHEMA).putLong(version).putInt(payload.length).put(payload);
+        out.putInt(MAGIC)
+                .putShort(SCHEMA)
+                .putLong(version)
+                .putInt(payload.length)
+                .put(payload);
         return out.putInt(crc(out.array())).array();
     }
 
@@ -29,7 +33,7 @@ record Envelope(long version, byte[] payload) {
         int length = in.getInt();
         if (magic != MAGIC || schema != SCHEMA || length != bytes.length - HEAD_BYTES - CRC_BYTES) {
             throw new WireException("envelope begins with magic " + Integer.toHexString(magic) + ", schema " + schema
-                + ", length " + length + " of " + bytes.length);
+                    + ", length " + length + " of " + bytes.length);
         }
         byte[] payload = new byte[length];
         in.get(payload);

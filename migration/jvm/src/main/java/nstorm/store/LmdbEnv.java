@@ -21,8 +21,7 @@ public final class LmdbEnv implements BiConsumer<String, byte[]>, Closeable {
 
     public LmdbEnv(Path dir) {
         // PROXY_BA: the others need JVM flags from Java 17 on. NOSYNC: samples need not outlive the machine.
-        env = Env.create(ByteArrayProxy.PROXY_BA).setMapSize(MAP_BYTES)
-            .open(dir.toFile(), EnvFlags.MDB_NOSYNC);
+        env = Env.create(ByteArrayProxy.PROXY_BA).setMapSize(MAP_BYTES).open(dir.toFile(), EnvFlags.MDB_NOSYNC);
         main = env.openDbi((byte[]) null, new DbiFlags[0]);
     }
 

@@ -48,12 +48,10 @@ final class LmdbFile implements Closeable {
     private final ByteBuffer number = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.nativeOrder());
 
     /** A snapshot's number and the page where its main database begins; -1 where that is empty. */
-    private record Snapshot(long txn, long root) {
-    }
+    private record Snapshot(long txn, long root) {}
 
     /** A value as of a snapshot; null where the key is absent. */
-    record Read(long txn, byte[] value) {
-    }
+    record Read(long txn, byte[] value) {}
 
     /**
      * Opens the data file.

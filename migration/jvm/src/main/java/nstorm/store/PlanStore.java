@@ -34,8 +34,7 @@ public final class PlanStore {
     private static final int POLLS_A_LOOK = 64;
 
     /** A plan as it was last decoded. */
-    private record Decoded(byte[] text, Plan plan) {
-    }
+    private record Decoded(byte[] text, Plan plan) {}
 
     private final Path file;
     private final Predicate<String> reads;
@@ -120,7 +119,8 @@ public final class PlanStore {
             fileKey = key;
             seen = -1;
             if (!key.equals(key())) {
-                // What was opened may be another file than the key's, and a later file may get that key. The file system gives the number
+                // What was opened may be another file than the key's, and a later file may get that key. The file
+                // system gives the number
                 // of a deleted file to another one.
                 throw new IOException(file + " was replaced while it was opened");
             }
@@ -150,7 +150,9 @@ public final class PlanStore {
                 plans.add(decoded(one));
             }
         }
-        decoded.keySet().removeIf(topology -> plans.stream().noneMatch(plan -> plan.topology().equals(topology)));
+        decoded.keySet()
+                .removeIf(topology ->
+                        plans.stream().noneMatch(plan -> plan.topology().equals(topology)));
         return new LocalPlan(texts.cluster(), plans);
     }
 
@@ -181,7 +183,8 @@ public final class PlanStore {
         }
         plans.removeIf(Objects::isNull);
         List<Plan> kept = Stream.concat(last.plans().stream(), last.kept().stream())
-            .filter(held -> newest.of(held.topology()) == null && keeps.test(held.topology())).toList();
+                .filter(held -> newest.of(held.topology()) == null && keeps.test(held.topology()))
+                .toList();
         return new LocalPlan(newest.cluster(), List.copyOf(plans), kept);
     }
 
@@ -191,8 +194,11 @@ public final class PlanStore {
             return good;
         }
         if (good != null) {
-            LOG.warn("nstorm: this node now follows cluster {}: the plans of cluster {} are forgotten, "
-                + "Storm's own assignment stands", cluster, good.cluster());
+            LOG.warn(
+                    "nstorm: this node now follows cluster {}: the plans of cluster {} are forgotten, "
+                            + "Storm's own assignment stands",
+                    cluster,
+                    good.cluster());
         }
         return new LocalPlan(cluster, List.of());
     }

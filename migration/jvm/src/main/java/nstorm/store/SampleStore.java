@@ -48,7 +48,7 @@ public final class SampleStore implements Closeable {
     private BiConsumer<String, byte[]> usable() {
         if (backend instanceof LmdbSamples lmdb && !lmdb.isWhole()) {
             System.err.println("nstorm: the LMDB environment " + dir + " is shorter than this JVM has written it; "
-                + "from now on samples go to files there");
+                    + "from now on samples go to files there");
             backend = new SampleFiles(dir);
         }
         return backend;

@@ -6,8 +6,7 @@ import java.util.Map;
 /** Where a node keeps what its agent and its JVMs exchange. */
 public final class StoreDir {
 
-    private StoreDir() {
-    }
+    private StoreDir() {}
 
     /** {@code nstorm.store.dir}, by default {@code nstorm} in Storm's local directory. */
     public static Path of(Map<String, Object> stormConf) {

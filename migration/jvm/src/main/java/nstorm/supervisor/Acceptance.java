@@ -11,8 +11,7 @@ import org.apache.storm.ServerConstants;
 /** When a supervisor may adopt another set of executors without restarting the worker. */
 final class Acceptance {
 
-    private Acceptance() {
-    }
+    private Acceptance() {}
 
     /**
      * Whether every difference between two sets is an executor that is on the move.
@@ -30,7 +29,8 @@ final class Acceptance {
         }
         Set<ExecutorId> moving = new HashSet<>();
         for (Entry entry : entries) {
-            if ((isHere(entry.from(), supervisorId) || isHere(entry.to(), supervisorId)) && entry.voidReason() == null) {
+            if ((isHere(entry.from(), supervisorId) || isHere(entry.to(), supervisorId))
+                    && entry.voidReason() == null) {
                 moving.add(entry.executor());
             }
         }
@@ -39,7 +39,7 @@ final class Acceptance {
 
     static boolean isHere(Slot slot, String supervisorId) {
         return slot.supervisor().equals(supervisorId)
-            || slot.supervisor().startsWith(supervisorId + ServerConstants.NUMA_ID_SEPARATOR);
+                || slot.supervisor().startsWith(supervisorId + ServerConstants.NUMA_ID_SEPARATOR);
     }
 
     private static Set<ExecutorId> difference(Set<ExecutorId> one, Set<ExecutorId> other) {

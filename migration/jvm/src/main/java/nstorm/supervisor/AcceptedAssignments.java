@@ -50,8 +50,10 @@ final class AcceptedAssignments {
             // A slot asks twice in one step and ends the supervisor if the second answer is another one.
             return true;
         }
-        if (next == null || current == null || !next.get_topology_id().equals(current.get_topology_id())
-            || !Objects.equals(next.get_owner(), current.get_owner())) {
+        if (next == null
+                || current == null
+                || !next.get_topology_id().equals(current.get_topology_id())
+                || !Objects.equals(next.get_owner(), current.get_owner())) {
             return false;
         }
         Plan plan = plans.apply(next.get_topology_id());
@@ -64,7 +66,8 @@ final class AcceptedAssignments {
 
     /** What is not understood is under way all the same: Nimbus may be of a later version than this supervisor. */
     private static List<Entry> moving(Plan plan) {
-        return Stream.concat(plan.entries().stream(), plan.notUnderstood().stream()).toList();
+        return Stream.concat(plan.entries().stream(), plan.notUnderstood().stream())
+                .toList();
     }
 
     /** True once a set of the topology was accepted: its reservations are then under an older set. */
@@ -79,11 +82,17 @@ final class AcceptedAssignments {
         last.next = next;
         last.current = current;
         topologies.add(next.get_topology_id());
-        LOG.info("nstorm: adopting executors {} instead of {} in the running worker of {}",
-            executors(next), executors(current), next.get_topology_id());
+        LOG.info(
+                "nstorm: adopting executors {} instead of {} in the running worker of {}",
+                executors(next),
+                executors(current),
+                next.get_topology_id());
         if (heapMb(next) > last.launchedHeapMb) {
-            LOG.warn("nstorm: executors of {} moved here ask for {} MB of heap, the worker was launched for {} MB",
-                next.get_topology_id(), heapMb(next), last.launchedHeapMb);
+            LOG.warn(
+                    "nstorm: executors of {} moved here ask for {} MB of heap, the worker was launched for {} MB",
+                    next.get_topology_id(),
+                    heapMb(next),
+                    last.launchedHeapMb);
         }
     }
 

@@ -46,8 +46,12 @@ final class OpenedSlots {
      * @param running     what this supervisor's worker at a port works by; null if there is none
      * @param readAgain   lets Storm read its assignments at once
      */
-    OpenedSlots(String supervisorId, Supplier<LocalPlan> plans, Function<String, Assignment> inZooKeeper,
-                Function<Integer, LocalAssignment> running, Runnable readAgain) {
+    OpenedSlots(
+            String supervisorId,
+            Supplier<LocalPlan> plans,
+            Function<String, Assignment> inZooKeeper,
+            Function<Integer, LocalAssignment> running,
+            Runnable readAgain) {
         this.supervisorId = supervisorId;
         this.plans = plans;
         this.inZooKeeper = inZooKeeper;
@@ -95,10 +99,12 @@ final class OpenedSlots {
     private Map<Integer, String> wanted() {
         LocalPlan local = plans.get();
         Map<Integer, String> wanted = new TreeMap<>();
-        for (Plan plan : Stream.concat(local.plans().stream(), local.kept().stream()).toList()) {
+        for (Plan plan :
+                Stream.concat(local.plans().stream(), local.kept().stream()).toList()) {
             for (Entry entry : plan.entries()) {
-                if (entry.opens() != null && entry.voidReason() == null
-                    && Acceptance.isHere(entry.to(), supervisorId)) {
+                if (entry.opens() != null
+                        && entry.voidReason() == null
+                        && Acceptance.isHere(entry.to(), supervisorId)) {
                     wanted.putIfAbsent(entry.to().port(), plan.topology());
                 }
             }
@@ -108,12 +114,13 @@ final class OpenedSlots {
 
     /** With as much memory as the topology's largest worker: this one is to carry as much some day, and its heap stays. */
     private static LocalAssignment opened(String topology, Assignment assignment) {
-        LocalAssignment opened = new LocalAssignment(topology,
-            List.of(new ExecutorInfo(NOTHING_YET.start(), NOTHING_YET.end())));
+        LocalAssignment opened =
+                new LocalAssignment(topology, List.of(new ExecutorInfo(NOTHING_YET.start(), NOTHING_YET.end())));
         Map<?, WorkerResources> resources = assignment.get_worker_resources();
         if (resources != null) {
-            resources.values().stream().max(Comparator.comparingDouble(WorkerResources::get_mem_on_heap))
-                .ifPresent(opened::set_resources);
+            resources.values().stream()
+                    .max(Comparator.comparingDouble(WorkerResources::get_mem_on_heap))
+                    .ifPresent(opened::set_resources);
         }
         opened.set_owner(assignment.get_owner());
         return opened;

@@ -10,8 +10,7 @@ import org.apache.storm.localizer.PortAndAssignment;
 /** Bytecode templates that are copied into Storm's methods: each one call, and nothing thrown. */
 final class SupervisorAdvice {
 
-    private SupervisorAdvice() {
-    }
+    private SupervisorAdvice() {}
 
     /** Into {@code Supervisor.launch}, before the first slot recovers its worker. */
     static final class Launch {
@@ -24,8 +23,10 @@ final class SupervisorAdvice {
     /** Into {@code EquivalenceUtils.areLocalAssignmentsEquivalent}. */
     static final class Equivalent {
         @Advice.OnMethodExit(suppress = Throwable.class)
-        static void exit(@Advice.Argument(0) LocalAssignment next, @Advice.Argument(1) LocalAssignment current,
-                         @Advice.Return(readOnly = false) boolean equivalent) {
+        static void exit(
+                @Advice.Argument(0) LocalAssignment next,
+                @Advice.Argument(1) LocalAssignment current,
+                @Advice.Return(readOnly = false) boolean equivalent) {
             equivalent = equivalent || SupervisorCalls.accepts(next, current);
         }
     }
@@ -33,8 +34,9 @@ final class SupervisorAdvice {
     /** Into {@code ReadClusterState.readAssignments}. */
     static final class ReadAssignments {
         @Advice.OnMethodExit(suppress = Throwable.class)
-        static void exit(@Advice.Argument(0) Map<String, Assignment> assignments,
-                         @Advice.Return Map<Integer, LocalAssignment> ports) {
+        static void exit(
+                @Advice.Argument(0) Map<String, Assignment> assignments,
+                @Advice.Return Map<Integer, LocalAssignment> ports) {
             SupervisorCalls.openSlots(ports, assignments);
         }
     }

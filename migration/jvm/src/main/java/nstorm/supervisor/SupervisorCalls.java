@@ -21,8 +21,7 @@ public final class SupervisorCalls {
     private static volatile AcceptedAssignments accepted;
     private static volatile OpenedSlots opened;
 
-    private SupervisorCalls() {
-    }
+    private SupervisorCalls() {}
 
     /** The supervisor is about to recover its slots. */
     public static void launched(Supervisor supervisor) {
@@ -32,15 +31,19 @@ public final class SupervisorCalls {
         try {
             Path store = StoreDir.of(supervisor.getConf());
             Supplier<Map<Long, LocalAssignment>> slots = supervisor.getCurrAssignment()::get;
-            NodePlans plans = new NodePlans(new PlanStore(store.resolve("plan"), topology -> runs(slots.get(), topology)));
+            NodePlans plans =
+                    new NodePlans(new PlanStore(store.resolve("plan"), topology -> runs(slots.get(), topology)));
             follow(supervisor.getAssignmentId(), plans);
-            OpenedSlots slotsToOpen = new OpenedSlots(supervisor.getAssignmentId(), plans::newest,
-                topology -> supervisor.getStormClusterState().remoteAssignmentInfo(topology, null),
-                port -> slots.get().get((long) port),
-                () -> supervisor.getReadClusterState().run());
+            OpenedSlots slotsToOpen = new OpenedSlots(
+                    supervisor.getAssignmentId(),
+                    plans::newest,
+                    topology -> supervisor.getStormClusterState().remoteAssignmentInfo(topology, null),
+                    port -> slots.get().get((long) port),
+                    () -> supervisor.getReadClusterState().run());
             opened = slotsToOpen;
-            Thread thread = new Thread(new SupervisorReport(supervisor.getId(), plans::newest,
-                slots, store, slotsToOpen::look), "nstorm-supervisor");
+            Thread thread = new Thread(
+                    new SupervisorReport(supervisor.getId(), plans::newest, slots, store, slotsToOpen::look),
+                    "nstorm-supervisor");
             thread.setDaemon(true);
             thread.start();
         } catch (RuntimeException | LinkageError e) {
@@ -89,8 +92,10 @@ public final class SupervisorCalls {
     public static boolean isSameReservation(PortAndAssignment held, PortAndAssignment released) {
         AcceptedAssignments judge = accepted;
         try {
-            return judge != null && held.getPort() == released.getPort()
-                && held.getToplogyId().equals(released.getToplogyId()) && judge.hasAccepted(held.getToplogyId());
+            return judge != null
+                    && held.getPort() == released.getPort()
+                    && held.getToplogyId().equals(released.getToplogyId())
+                    && judge.hasAccepted(held.getToplogyId());
         } catch (RuntimeException | LinkageError e) {
             LOG.error("nstorm: comparing reservations failed, Storm's answer stands", e);
             return false;

@@ -11,15 +11,26 @@ public final class SupervisorHooks implements HookSet {
     @Override
     public List<Advised> advised() {
         return List.of(
-            new Advised("org.apache.storm.daemon.supervisor.Supervisor", "launch", "()V",
-                SupervisorAdvice.Launch.class),
-            new Advised("org.apache.storm.utils.EquivalenceUtils", "areLocalAssignmentsEquivalent",
-                "(Lorg/apache/storm/generated/LocalAssignment;Lorg/apache/storm/generated/LocalAssignment;)Z",
-                SupervisorAdvice.Equivalent.class),
-            new Advised("org.apache.storm.daemon.supervisor.ReadClusterState", "readAssignments",
-                "(Ljava/util/Map;)Ljava/util/Map;", SupervisorAdvice.ReadAssignments.class),
-            new Advised("org.apache.storm.localizer.PortAndAssignment", "isEquivalentTo",
-                "(Lorg/apache/storm/localizer/PortAndAssignment;)Z", SupervisorAdvice.SameReservation.class));
+                new Advised(
+                        "org.apache.storm.daemon.supervisor.Supervisor",
+                        "launch",
+                        "()V",
+                        SupervisorAdvice.Launch.class),
+                new Advised(
+                        "org.apache.storm.utils.EquivalenceUtils",
+                        "areLocalAssignmentsEquivalent",
+                        "(Lorg/apache/storm/generated/LocalAssignment;Lorg/apache/storm/generated/LocalAssignment;)Z",
+                        SupervisorAdvice.Equivalent.class),
+                new Advised(
+                        "org.apache.storm.daemon.supervisor.ReadClusterState",
+                        "readAssignments",
+                        "(Ljava/util/Map;)Ljava/util/Map;",
+                        SupervisorAdvice.ReadAssignments.class),
+                new Advised(
+                        "org.apache.storm.localizer.PortAndAssignment",
+                        "isEquivalentTo",
+                        "(Lorg/apache/storm/localizer/PortAndAssignment;)Z",
+                        SupervisorAdvice.SameReservation.class));
     }
 
     @Override

@@ -41,8 +41,12 @@ final class SupervisorReport implements Runnable {
      * @param storeDir the node's store
      * @param each     what else is to be done at each look
      */
-    SupervisorReport(String supervisorId, Supplier<LocalPlan> plans,
-                     Supplier<Map<Long, LocalAssignment>> persisted, Path storeDir, Runnable each) {
+    SupervisorReport(
+            String supervisorId,
+            Supplier<LocalPlan> plans,
+            Supplier<Map<Long, LocalAssignment>> persisted,
+            Path storeDir,
+            Runnable each) {
         this.supervisorId = supervisorId;
         this.plans = plans;
         this.persisted = persisted;
@@ -89,7 +93,8 @@ final class SupervisorReport implements Runnable {
         lastNanos = now;
         long timeMs = System.currentTimeMillis();
         List<PlanSeen> seen = newest.plans().stream()
-            .map(plan -> new PlanSeen(plan.topology(), plan.epoch(), plan.version())).toList();
+                .map(plan -> new PlanSeen(plan.topology(), plan.epoch(), plan.version()))
+                .toList();
         return new SupervisorAck(supervisorId, pid, HookStatus.VERSION, timeMs, newest.cluster(), seen, slots).toJson();
     }
 
@@ -97,8 +102,10 @@ final class SupervisorReport implements Runnable {
         List<SlotSet> slots = new ArrayList<>();
         new TreeMap<>(assignments).forEach((port, assignment) -> {
             List<ExecutorId> executors = assignment.get_executors().stream()
-                .map(info -> new ExecutorId(info.get_task_start(), info.get_task_end()))
-                .filter(executor -> !executor.equals(OpenedSlots.NOTHING_YET)).sorted().toList();
+                    .map(info -> new ExecutorId(info.get_task_start(), info.get_task_end()))
+                    .filter(executor -> !executor.equals(OpenedSlots.NOTHING_YET))
+                    .sorted()
+                    .toList();
             slots.add(new SlotSet(port.intValue(), assignment.get_topology_id(), executors));
         });
         return slots;

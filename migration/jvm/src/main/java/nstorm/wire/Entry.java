@@ -13,12 +13,29 @@ import nstorm.wire.json.WireException;
  * @param opens         the host of {@code to} if the topology had no worker there, else null
  * @param ordered       whether the workers keep the order of what each task sends the executor
  */
-public record Entry(String id, ExecutorId executor, Slot from, Slot to, Phase phase,
-                    Slot baseSlot, long baseStartSecs, String voidReason, Way way, String opens, boolean ordered) {
+public record Entry(
+        String id,
+        ExecutorId executor,
+        Slot from,
+        Slot to,
+        Phase phase,
+        Slot baseSlot,
+        long baseStartSecs,
+        String voidReason,
+        Way way,
+        String opens,
+        boolean ordered) {
 
     /** A live move between workers. */
-    public Entry(String id, ExecutorId executor, Slot from, Slot to, Phase phase, Slot baseSlot, long baseStartSecs,
-                 String voidReason) {
+    public Entry(
+            String id,
+            ExecutorId executor,
+            Slot from,
+            Slot to,
+            Phase phase,
+            Slot baseSlot,
+            long baseStartSecs,
+            String voidReason) {
         this(id, executor, from, to, phase, baseSlot, baseStartSecs, voidReason, Way.LIVE, null, false);
     }
 
@@ -88,8 +105,17 @@ public record Entry(String id, ExecutorId executor, Slot from, Slot to, Phase ph
             }
         }
         in.required(base, "base");
-        return new Entry(in.required(id, "id"), in.required(executor, "executor"), in.required(from, "from"),
-            in.required(to, "to"), in.required(phase, "phase"), base.slot(), base.startSecs(), voidReason,
-            way, opens, ordered);
+        return new Entry(
+                in.required(id, "id"),
+                in.required(executor, "executor"),
+                in.required(from, "from"),
+                in.required(to, "to"),
+                in.required(phase, "phase"),
+                base.slot(),
+                base.startSecs(),
+                voidReason,
+                way,
+                opens,
+                ordered);
     }
 }

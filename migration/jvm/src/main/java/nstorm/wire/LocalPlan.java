@@ -23,8 +23,10 @@ public record LocalPlan(String cluster, List<Plan> plans, List<Plan> kept) {
 
     /** The plan of a topology, or null. */
     public Plan of(String topologyId) {
-        return Stream.concat(plans.stream(), kept.stream()).filter(plan -> plan.topology().equals(topologyId))
-            .findFirst().orElse(null);
+        return Stream.concat(plans.stream(), kept.stream())
+                .filter(plan -> plan.topology().equals(topologyId))
+                .findFirst()
+                .orElse(null);
     }
 
     private static LocalPlan read(JsonInput in) throws IOException, WireException {

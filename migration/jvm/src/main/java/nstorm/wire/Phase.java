@@ -2,7 +2,16 @@ package nstorm.wire;
 
 /** The phases of a move; PROTOCOL.md has the table. */
 public enum Phase {
-    OPEN, PREPARE, QUIET, SWITCH, DRAIN, CARRY, RECALL, STOP, SETTLE, UNDO,
+    OPEN,
+    PREPARE,
+    QUIET,
+    SWITCH,
+    DRAIN,
+    CARRY,
+    RECALL,
+    STOP,
+    SETTLE,
+    UNDO,
     /** Of a later version of the protocol: this JVM changes nothing for such an entry, and reports it. */
     UNKNOWN;
 

@@ -13,8 +13,8 @@ import nstorm.wire.json.WireException;
  *
  * @param notUnderstood entries as they were read whose phase or way this JVM does not know; empty before {@link #understood}
  */
-public record Plan(String cluster, long epoch, long version, String topology, List<Entry> entries,
-                   List<Entry> notUnderstood) {
+public record Plan(
+        String cluster, long epoch, long version, String topology, List<Entry> entries, List<Entry> notUnderstood) {
 
     public Plan(String cluster, long epoch, long version, String topology, List<Entry> entries) {
         this(cluster, epoch, version, topology, entries, List.of());
@@ -49,12 +49,16 @@ public record Plan(String cluster, long epoch, long version, String topology, Li
                 }
             }
         }
-        return unknown.isEmpty() ? this
-            : new Plan(cluster, epoch, version, topology, List.copyOf(followed), List.copyOf(unknown));
+        return unknown.isEmpty()
+                ? this
+                : new Plan(cluster, epoch, version, topology, List.copyOf(followed), List.copyOf(unknown));
     }
 
     private Entry entry(String id) {
-        return entries.stream().filter(entry -> entry.id().equals(id)).findFirst().orElse(null);
+        return entries.stream()
+                .filter(entry -> entry.id().equals(id))
+                .findFirst()
+                .orElse(null);
     }
 
     static Plan read(JsonInput in) throws IOException, WireException {
@@ -74,8 +78,12 @@ public record Plan(String cluster, long epoch, long version, String topology, Li
                 default -> in.pass();
             }
         }
-        Plan plan = new Plan(in.required(cluster, "cluster"), in.required(epoch, "epoch"), in.required(version, "version"),
-            in.required(topology, "topology"), entries);
+        Plan plan = new Plan(
+                in.required(cluster, "cluster"),
+                in.required(epoch, "epoch"),
+                in.required(version, "version"),
+                in.required(topology, "topology"),
+                entries);
         Set<Object> seen = new HashSet<>();
         for (Entry entry : entries) {
             if (!seen.add(entry.executor()) || !seen.add(entry.id())) {

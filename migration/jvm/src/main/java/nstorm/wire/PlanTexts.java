@@ -15,8 +15,7 @@ public record PlanTexts(String cluster, List<PlanText> plans) {
     private static final int AFTER_PLANS = "]}".length();
 
     /** The JSON of one plan. */
-    public record PlanText(String topology, byte[] text) {
-    }
+    public record PlanText(String topology, byte[] text) {}
 
     private record Indexed(String topology, int bytes) {
 

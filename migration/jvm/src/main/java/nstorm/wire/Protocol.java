@@ -6,6 +6,5 @@ public final class Protocol {
     /** The version of the protocol; every JVM reports it, and the controller writes only what all of them understand. */
     public static final long SPEAKS = 2;
 
-    private Protocol() {
-    }
+    private Protocol() {}
 }

@@ -4,7 +4,12 @@ import java.util.Locale;
 
 /** How a move hands its executor over; PROTOCOL.md has the table. */
 public enum Way {
-    LIVE, ACKER, SPOUT, CARRY, DRAIN, RENEW,
+    LIVE,
+    ACKER,
+    SPOUT,
+    CARRY,
+    DRAIN,
+    RENEW,
     /** Of a later version of the protocol: this JVM changes nothing for such an entry, and reports it. */
     UNKNOWN;
 

@@ -18,8 +18,11 @@ final class AckWriter {
     /** Whether to write it now; its time is not looked at. */
     boolean due(WorkerAck timeless, long nowNanos) {
         long age = nowNanos - lastNanos;
-        boolean due = last == null || age >= SIGN_OF_LIFE_NANOS
-                || !timeless.equals(last) && (age >= COUNTERS_NANOS || !timeless.with(last.counters()).equals(last));
+        boolean due = last == null
+                || age >= SIGN_OF_LIFE_NANOS
+                || !timeless.equals(last)
+                        && (age >= COUNTERS_NANOS
+                                || !timeless.with(last.counters()).equals(last));
         if (due) {
             last = timeless;
             lastNanos = nowNanos;

@@ -29,9 +29,11 @@ final class ClassesAhead {
     private static final Logger LOG = LoggerFactory.getLogger(ClassesAhead.class);
     /** Each takes some 6 kB outside the heap. */
     private static final int MOST = 3_000;
+
     private static final long SPARED_BYTES = 64L << 20;
-    private static final List<MemoryPoolMXBean> METASPACES =
-            ManagementFactory.getMemoryPoolMXBeans().stream().filter(pool -> pool.getName().equals("Metaspace")).toList();
+    private static final List<MemoryPoolMXBean> METASPACES = ManagementFactory.getMemoryPoolMXBeans().stream()
+            .filter(pool -> pool.getName().equals("Metaspace"))
+            .toList();
     /** A quarter of what PREPARE may take. */
     private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(5);
     /** Constants that name a field or a method, and its class. */
@@ -77,13 +79,19 @@ final class ClassesAhead {
                 break;
             }
         }
-        LOG.info("nstorm_classes_ahead class={} loaded={} left={} ms={}", component.getName(), loaded, next.size(),
+        LOG.info(
+                "nstorm_classes_ahead class={} loaded={} left={} ms={}",
+                component.getName(),
+                loaded,
+                next.size(),
                 TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began));
     }
 
     /** Where a limit is set, Storm and the user need some of it. */
     private static boolean hasRoom() {
-        return METASPACES.stream().map(MemoryPoolMXBean::getUsage).allMatch(one -> one.getMax() < 0 || one.getMax() - one.getUsed() > SPARED_BYTES);
+        return METASPACES.stream()
+                .map(MemoryPoolMXBean::getUsage)
+                .allMatch(one -> one.getMax() < 0 || one.getMax() - one.getUsed() > SPARED_BYTES);
     }
 
     /** What this worker has run with for long. */
@@ -96,7 +104,8 @@ final class ClassesAhead {
     }
 
     private static void follow(Class<?> type, Set<String> seen, Deque<String> next) throws IOException {
-        try (InputStream file = type.getClassLoader().getResourceAsStream(type.getName().replace('.', '/') + ".class")) {
+        try (InputStream file =
+                type.getClassLoader().getResourceAsStream(type.getName().replace('.', '/') + ".class")) {
             if (file == null) {
                 return;
             }

@@ -62,7 +62,8 @@ final class CopyDrain {
     /** True once queue, overflow and pending emits were idle in reads over {@code idleMs}; then it stays. */
     private boolean idle(long idleMs) {
         long now = System.nanoTime();
-        if (executor.getReceiveQueue().size() > queuedWhenIdle || !executor.getPendingEmits().isEmpty()) {
+        if (executor.getReceiveQueue().size() > queuedWhenIdle
+                || !executor.getPendingEmits().isEmpty()) {
             idleSinceNanos = 0;
         } else if (idleSinceNanos == 0) {
             idleSinceNanos = now;
@@ -130,7 +131,8 @@ final class CopyDrain {
             if (!stopSwitch.isSpout()) {
                 stays.failed("keeps tuples, and had not acked them all after 15 s in a move");
             } else if (++unfinishedMoves == UNDONE_MAX) {
-                stays.failed("in " + unfinishedMoves + " moves nothing of what it had pending finished for 10 s, as where tuples wait in windows");
+                stays.failed("in " + unfinishedMoves
+                        + " moves nothing of what it had pending finished for 10 s, as where tuples wait in windows");
             }
         }
         stopSwitch.run();

@@ -42,7 +42,9 @@ final class EntryAcks {
         List<EntryAck> acks = new ArrayList<>();
         List<Entry> unknown = planOrNull == null ? List.of() : planOrNull.notUnderstood();
         for (Part part : parts) {
-            if (part.entry() != null && unknown.stream().noneMatch(entry -> entry.id().equals(part.entry().id()))) {
+            if (part.entry() != null
+                    && unknown.stream()
+                            .noneMatch(entry -> entry.id().equals(part.entry().id()))) {
                 acks.add(ack(part.entry(), state(part), assigned));
             }
         }
@@ -59,19 +61,39 @@ final class EntryAcks {
         ExecutorCopy copy = worker.copyOf(part.executor());
         boolean here = worker.tables.delivers(part.executor());
         return switch (part.action()) {
-            case PREPARE -> copy != null && copy.prepared() && mayFollow(part.entry()) ? EntryState.READY : EntryState.NONE;
-            case RUN -> refusedOpens.contains(part) ? EntryState.REFUSED
-                    : copy != null && copy.stopping() ? copy.stuck() ? EntryState.STUCK : EntryState.NONE
-                    : !here ? EntryState.NONE : ahead(part.entry()) ? proved(part.entry(), copy) : running(part.entry(), copy);
-            case CARRY -> here ? EntryState.NONE : copy == null ? EntryState.STOPPED
-                    : copy.state.refused() ? EntryState.REFUSED : EntryState.DRAINED;
-            case DRAIN -> here ? EntryState.NONE : copy == null || copy.drain.drained(CopyDrain.DRAINED_MS, worker.handOver)
-                    ? EntryState.DRAINED : EntryState.ROUTED;
-            case FINISH -> copy == null ? gone(part) : copy.stuck() ? EntryState.STUCK
-                    : copy.drain.staysOpen() ? EntryState.REFUSED : EntryState.ROUTED;
+            case PREPARE ->
+                copy != null && copy.prepared() && mayFollow(part.entry()) ? EntryState.READY : EntryState.NONE;
+            case RUN ->
+                refusedOpens.contains(part)
+                        ? EntryState.REFUSED
+                        : copy != null && copy.stopping()
+                                ? copy.stuck() ? EntryState.STUCK : EntryState.NONE
+                                : !here
+                                        ? EntryState.NONE
+                                        : ahead(part.entry())
+                                                ? proved(part.entry(), copy)
+                                                : running(part.entry(), copy);
+            case CARRY ->
+                here
+                        ? EntryState.NONE
+                        : copy == null
+                                ? EntryState.STOPPED
+                                : copy.state.refused() ? EntryState.REFUSED : EntryState.DRAINED;
+            case DRAIN ->
+                here
+                        ? EntryState.NONE
+                        : copy == null || copy.drain.drained(CopyDrain.DRAINED_MS, worker.handOver)
+                                ? EntryState.DRAINED
+                                : EntryState.ROUTED;
+            case FINISH ->
+                copy == null
+                        ? gone(part)
+                        : copy.stuck()
+                                ? EntryState.STUCK
+                                : copy.drain.staysOpen() ? EntryState.REFUSED : EntryState.ROUTED;
             case STOP, RETIRE -> copy == null ? gone(part) : copy.stuck() ? EntryState.STUCK : EntryState.ROUTED;
-            case WATCH -> ahead(part.entry()) || !worker.overlay.reaches(part.entry())
-                    ? EntryState.NONE : EntryState.ROUTED;
+            case WATCH ->
+                ahead(part.entry()) || !worker.overlay.reaches(part.entry()) ? EntryState.NONE : EntryState.ROUTED;
         };
     }
 
@@ -93,7 +115,8 @@ final class EntryAcks {
     /** A worker that is there is connected to soon; one that is away may stay so, and nothing can be lost to it. */
     private boolean reachesOthers() {
         Set<Slot> reached = worker.tables.connected();
-        if (worker.overlay.assigned().values().stream().map(Assigned::slot)
+        if (worker.overlay.assigned().values().stream()
+                .map(Assigned::slot)
                 .allMatch(slot -> slot.equals(worker.me) || reached.contains(slot))) {
             awaitedNanos = 0;
             return true;
@@ -115,7 +138,9 @@ final class EntryAcks {
         if (entry.phase() != Phase.CARRY && entry.phase() != Phase.RECALL || copyOrNull == null) {
             return EntryState.ROUTED;
         }
-        return copyOrNull.state.begunWith(entry.id()) ? EntryState.LOADED : copyOrNull.state.refused() ? EntryState.REFUSED : EntryState.ROUTED;
+        return copyOrNull.state.begunWith(entry.id())
+                ? EntryState.LOADED
+                : copyOrNull.state.refused() ? EntryState.REFUSED : EntryState.ROUTED;
     }
 
     /** Once it is STOPPED, Storm may end a worker that has nothing left: until then it hands tuples on. */

@@ -39,19 +39,26 @@ final class ExecutorCopy implements LocalCopies.Copy {
     private boolean waits;
     /** Since when it may open in an active topology; 0 until then. */
     private long openingNanos;
+
     private long stopAskedNanos;
 
     ExecutorCopy(ExecutorShutdown running, boolean getsFlushTuples, boolean startedHere, Declared declared) {
         this.running = running;
         this.startedHere = startedHere;
         executor = StormFields.get(StormFields.SHUTDOWN_EXECUTOR, running);
-        thread = StormFields.<List<SmartThread>>get(StormFields.SHUTDOWN_THREADS, running).get(0);
+        thread = StormFields.<List<SmartThread>>get(StormFields.SHUTDOWN_THREADS, running)
+                .get(0);
         stopSwitch = StopSwitch.of(executor);
         id = ExecutorId.of(executor.getExecutorId());
         component = executor.getComponentId();
         queue = executor.getReceiveQueue();
         ArrayList<Task> tasks = StormFields.get(StormFields.ID_TO_TASK, executor);
-        stays = new Stays(component, executor instanceof SpoutExecutor, tasks.get(0).getTaskObject(), declared, stopSwitch::memory);
+        stays = new Stays(
+                component,
+                executor instanceof SpoutExecutor,
+                tasks.get(0).getTaskObject(),
+                declared,
+                stopSwitch::memory);
         state = new CopyState(id, executor, stopSwitch, stays);
         drain = new CopyDrain(executor, stopSwitch, stays, state, getsFlushTuples);
     }

@@ -58,19 +58,26 @@ final class ExecutorFactory {
     /** What the bolts of an executor remember; to be called on its thread, once they are prepared. */
     Memory memoryOf(Executor executor) {
         List<Task> tasks = tasksOf(executor);
-        Memory memory = new Memory(executor.getComponentId(), tasks.stream().map(Task::getTaskObject).toList(),
-                tasks.stream().map(Task::getUserContext).toList(), declared, executor.getTopoConf());
+        Memory memory = new Memory(
+                executor.getComponentId(),
+                tasks.stream().map(Task::getTaskObject).toList(),
+                tasks.stream().map(Task::getUserContext).toList(),
+                declared,
+                executor.getTopoConf());
         memory.prepared();
         return memory;
     }
 
     private static List<Task> tasksOf(Executor executor) {
-        return StormFields.<ArrayList<Task>>get(StormFields.ID_TO_TASK, executor).stream().filter(Objects::nonNull).toList();
+        return StormFields.<ArrayList<Task>>get(StormFields.ID_TO_TASK, executor).stream()
+                .filter(Objects::nonNull)
+                .toList();
     }
 
     /** The copy of an executor that Storm itself has started. */
     ExecutorCopy of(ExecutorShutdown started) {
-        tasksOf(StormFields.get(StormFields.SHUTDOWN_EXECUTOR, started)).forEach(task -> classesAhead.opens(task.getTaskObject().getClass()));
+        tasksOf(StormFields.get(StormFields.SHUTDOWN_EXECUTOR, started))
+                .forEach(task -> classesAhead.opens(task.getTaskObject().getClass()));
         return new ExecutorCopy(started, flushTuples, false, declared);
     }
 
@@ -99,14 +106,14 @@ final class ExecutorFactory {
     private Executor build(ExecutorId id, boolean waits) throws Exception {
         Executor executor = Executor.mkExecutor(state, id.toStorm(), credentials());
         if (waits || executor instanceof SpoutExecutor) {
-            tasksOf(executor).forEach(task -> classesAhead.load(task.getTaskObject().getClass()));
+            tasksOf(executor)
+                    .forEach(task -> classesAhead.load(task.getTaskObject().getClass()));
         }
         return executor;
     }
 
     /** An executor that is being built. */
-    record Build(ExecutorId id, JCQueue queue, Future<Executor> made) {
-    }
+    record Build(ExecutorId id, JCQueue queue, Future<Executor> made) {}
 
     /**
      * The copy that was built. Its thread is not started yet, and it takes no tuples until it is routed to.
@@ -172,7 +179,9 @@ final class ExecutorFactory {
     }
 
     private Map<String, String> credentials() {
-        return state.getCredentials() == null ? new HashMap<>() : state.getCredentials().get_creds();
+        return state.getCredentials() == null
+                ? new HashMap<>()
+                : state.getCredentials().get_creds();
     }
 
     /**
@@ -189,7 +198,13 @@ final class ExecutorFactory {
             }
         };
         Callable<?> loop = StopSwitch.of(executor)::openWhenAllowed;
-        SmartThread thread = Utils.asyncLoop(loop, false, careful, Thread.NORM_PRIORITY, true, false,
+        SmartThread thread = Utils.asyncLoop(
+                loop,
+                false,
+                careful,
+                Thread.NORM_PRIORITY,
+                true,
+                false,
                 executor.getComponentId() + "-executor" + executor.getExecutorId());
         List<SmartThread> threads = new ArrayList<>(List.of(thread));
         return new ExecutorShutdown(executor, threads, StormFields.get(StormFields.ID_TO_TASK, executor), queue);

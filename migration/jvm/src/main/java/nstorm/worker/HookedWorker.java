@@ -107,7 +107,8 @@ final class HookedWorker implements LocalCopies {
                 register(factory.of((ExecutorShutdown) executor));
             }
         }
-        StormFields.<AtomicReference<List<IRunningExecutor>>>get(StormFields.EXECUTORS_ATOM, worker).set(shared);
+        StormFields.<AtomicReference<List<IRunningExecutor>>>get(StormFields.EXECUTORS_ATOM, worker)
+                .set(shared);
         running = shared;
         return shared;
     }
@@ -178,8 +179,13 @@ final class HookedWorker implements LocalCopies {
     /** Storm itself starts what a restarted target owns, before the reconciler looks: it may not run without the state. */
     boolean startsStill(ExecutorId id) {
         Plan plan = overlay.plan();
-        return plan != null && plan.entries().stream().anyMatch(entry -> entry.executor().equals(id)
-                && Desired.holdsStill(new Desired.Part(entry, id, Desired.Action.RUN), overlay.assigned().get(id), me));
+        return plan != null
+                && plan.entries().stream()
+                        .anyMatch(entry -> entry.executor().equals(id)
+                                && Desired.holdsStill(
+                                        new Desired.Part(entry, id, Desired.Action.RUN),
+                                        overlay.assigned().get(id),
+                                        me));
     }
 
     /** What the bolts of an executor remember, looked at right after they were prepared; of Storm's own nothing. */
@@ -307,7 +313,7 @@ final class HookedWorker implements LocalCopies {
 
     /** Removes the tuples this worker does not own from a batch that has just arrived by Netty. */
     void takeMisrouted(ArrayList<AddressedTuple> batch, int first) {
-        for (Iterator<AddressedTuple> tuples = batch.listIterator(first); tuples.hasNext();) {
+        for (Iterator<AddressedTuple> tuples = batch.listIterator(first); tuples.hasNext(); ) {
             AddressedTuple tuple = tuples.next();
             if (StateTransfer.isPiece(tuple)) {
                 tuples.remove();

@@ -7,14 +7,11 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import nstorm.hook.Faults;
 import nstorm.wire.Assigned;
-import nstorm.wire.Entry;
 import nstorm.wire.ExecutorId;
-import nstorm.wire.Phase;
 import nstorm.wire.Plan;
 import nstorm.wire.Slot;
 import nstorm.wire.Way;
 import nstorm.wire.report.EntryAck;
-import nstorm.wire.report.EntryState;
 import nstorm.worker.plan.Desired;
 import nstorm.worker.plan.Desired.Action;
 import nstorm.worker.plan.Desired.Part;
@@ -30,6 +27,7 @@ import nstorm.worker.plan.RefusedOpens;
 final class Reconciler {
     /** Longer: a source that has not read of the undo yet still forwards to this copy. */
     private static final long RETIRED_MS = 1000;
+
     private static final long STATUS_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final int FAILED_OPENS_MAX = 2;
     private static final long OPEN_NANOS = TimeUnit.SECONDS.toNanos(30);
@@ -71,7 +69,8 @@ final class Reconciler {
         for (Part part : parts) {
             prepare(part, Desired.holdsStill(part, assigned.get(part.executor()), worker.me));
         }
-        worker.discardBuilds(id -> parts.stream().anyMatch(part -> wanted(part) && part.executor().equals(id)));
+        worker.discardBuilds(id ->
+                parts.stream().anyMatch(part -> wanted(part) && part.executor().equals(id)));
         worker.order.follow(plan);
         worker.transfer.follow(plan);
         // Before the routes: these take some milliseconds, in which the bolt's own thread writes its state.
@@ -184,7 +183,8 @@ final class Reconciler {
 
     /** A target that has begun, and a source whose state nobody has asked for, as it reaches no new owner. */
     private boolean worksOn(Part part, ExecutorCopy copy) {
-        return part.action() == Action.RUN && begun(part, copy) || mustGoOn(part) && !worker.transfer.asked(part.entry().id());
+        return part.action() == Action.RUN && begun(part, copy)
+                || mustGoOn(part) && !worker.transfer.asked(part.entry().id());
     }
 
     /** Switches routes; a source renounces, connects to the new owner and only then stops delivering. */
@@ -198,7 +198,10 @@ final class Reconciler {
                 copy.drain.keep();
                 worker.claim(copy);
                 claimed = true;
-            } else if (part.action() != Action.RUN && part.action() != Action.FINISH && here && copy != null
+            } else if (part.action() != Action.RUN
+                    && part.action() != Action.FINISH
+                    && here
+                    && copy != null
                     && !mustGoOn(part)) {
                 // Without a copy of exactly this range the tasks are another executor's: a rebalance gave it others.
                 worker.tables.renounce(part.executor());
@@ -211,7 +214,10 @@ final class Reconciler {
         for (Part part : leaving) {
             ExecutorCopy copy = worker.copyOf(part.executor());
             if (copy != null && part.action() != Action.RETIRE) {
-                copy.drain.forward(worker.handOver, part.action() == Action.DRAIN && worker.order.atEnd(part.executor().start()));
+                copy.drain.forward(
+                        worker.handOver,
+                        part.action() == Action.DRAIN
+                                && worker.order.atEnd(part.executor().start()));
             }
             worker.stopDelivering(part.executor(), copy);
         }
@@ -229,7 +235,8 @@ final class Reconciler {
     private void sendBackPressure(Plan planOrNull, boolean rerouted) {
         // Also in SETTLE: the last status of the old owner may arrive after the new one's first. Its flag would hold
         // back every sender to the task until the new owner's next status.
-        boolean due = System.nanoTime() - statusNanos > STATUS_NANOS && planOrNull != null
+        boolean due = System.nanoTime() - statusNanos > STATUS_NANOS
+                && planOrNull != null
                 && planOrNull.entries().stream().anyMatch(entry -> entry.touches(worker.me));
         if (rerouted || due) {
             worker.backPressure.send();
@@ -248,8 +255,12 @@ final class Reconciler {
             copy.drain.finish(worker.handOver);
         } else if (part.action() == Action.STOP
                 || part.action() == Action.RETIRE
-                && (!copy.ready() || copy.spout() || copy.state.holdsStill() || begun(part, copy)
-                || copy.drain.drained(RETIRED_MS, worker.handOver) || copy.drain.emptyingFor(worker.routing.messageTimeoutSecs))) {
+                        && (!copy.ready()
+                                || copy.spout()
+                                || copy.state.holdsStill()
+                                || begun(part, copy)
+                                || copy.drain.drained(RETIRED_MS, worker.handOver)
+                                || copy.drain.emptyingFor(worker.routing.messageTimeoutSecs))) {
             copy.stop(worker.handOver);
         }
     }

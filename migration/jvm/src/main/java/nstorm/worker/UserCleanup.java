@@ -20,8 +20,7 @@ final class UserCleanup {
     private static final Logger LOG = LoggerFactory.getLogger(UserCleanup.class);
     private static final String KEY = "nstorm.cleanup";
 
-    private UserCleanup() {
-    }
+    private UserCleanup() {}
 
     /** The components whose bolts are cleaned up when they leave a JVM that lives on: {@code nstorm.cleanup}. */
     static Set<String> components(Map<String, Object> topologyConf) {
@@ -29,8 +28,11 @@ final class UserCleanup {
         if (given instanceof Collection<?> list && list.stream().allMatch(String.class::isInstance)) {
             return list.stream().map(String.class::cast).collect(Collectors.toUnmodifiableSet());
         }
-        LOG.warn("{} must be a list of component ids, is {}: it is taken as empty, so no bolt's cleanup() is"
-                + " called when the bolt moves away", KEY, given);
+        LOG.warn(
+                "{} must be a list of component ids, is {}: it is taken as empty, so no bolt's cleanup() is"
+                        + " called when the bolt moves away",
+                KEY,
+                given);
         return Set.of();
     }
 

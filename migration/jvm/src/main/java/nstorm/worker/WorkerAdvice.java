@@ -19,8 +19,7 @@ import org.apache.storm.tuple.AddressedTuple;
 
 /** The code that is woven into Storm's methods in a worker: one call into {@link WorkerCalls} each. */
 final class WorkerAdvice {
-    private WorkerAdvice() {
-    }
+    private WorkerAdvice() {}
 
     static final class StateBuilt {
         @Advice.OnMethodExit(suppress = Throwable.class)
@@ -36,7 +35,9 @@ final class WorkerAdvice {
         }
 
         @Advice.OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
-        static void exit(@Advice.This WorkerState state, @Advice.Enter Assignment known,
+        static void exit(
+                @Advice.This WorkerState state,
+                @Advice.Enter Assignment known,
                 @Advice.Return(readOnly = false) Assignment assignment,
                 @Advice.Thrown(readOnly = false) Throwable thrown) {
             if (thrown != null) {
@@ -100,7 +101,8 @@ final class WorkerAdvice {
 
     static final class Loaded {
         @Advice.OnMethodEnter(suppress = Throwable.class)
-        static void enter(@Advice.This Worker worker,
+        static void enter(
+                @Advice.This Worker worker,
                 @Advice.Argument(value = 1, readOnly = false) List<IRunningExecutor> executors) {
             executors = WorkerCalls.onLoaded(worker, executors);
         }
@@ -131,7 +133,8 @@ final class WorkerAdvice {
 
     static final class Send {
         @Advice.OnMethodEnter(suppress = Throwable.class)
-        static void enter(@Advice.FieldValue("bundles") Map<Integer, ArrayList<TaskMessage>> bundles,
+        static void enter(
+                @Advice.FieldValue("bundles") Map<Integer, ArrayList<TaskMessage>> bundles,
                 @Advice.Argument(0) Map<Integer, NodeInfo> taskToNode) {
             WorkerCalls.onSend(bundles, taskToNode);
         }
@@ -153,8 +156,11 @@ final class WorkerAdvice {
 
     static final class Recurring {
         @Advice.OnMethodEnter(skipOn = Advice.OnNonDefaultValue.class, suppress = Throwable.class)
-        static boolean enter(@Advice.This StormTimer timer, @Advice.Argument(0) int delaySecs,
-                @Advice.Argument(1) int recurSecs, @Advice.Argument(2) Runnable body) {
+        static boolean enter(
+                @Advice.This StormTimer timer,
+                @Advice.Argument(0) int delaySecs,
+                @Advice.Argument(1) int recurSecs,
+                @Advice.Argument(2) Runnable body) {
             return WorkerCalls.recurring(timer, delaySecs, recurSecs, body);
         }
     }

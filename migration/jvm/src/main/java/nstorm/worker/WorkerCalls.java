@@ -41,8 +41,7 @@ public final class WorkerCalls {
     private static volatile PlanOverlay overlay;
     private static volatile WorkerLoop loop;
 
-    private WorkerCalls() {
-    }
+    private WorkerCalls() {}
 
     /** What runs in this JVM's worker, or null while it is stock. */
     static WorkerLoop loop() {
@@ -105,7 +104,8 @@ public final class WorkerCalls {
     public static Assignment whileAway(Throwable thrown) {
         PlanOverlay known = overlay;
         try {
-            Assignment last = thrown instanceof Exception && known != null && known.opensHere() ? known.stockCopy() : null;
+            Assignment last =
+                    thrown instanceof Exception && known != null && known.opensHere() ? known.stockCopy() : null;
             return last == null ? null : known.over(last);
         } catch (RuntimeException | LinkageError e) {
             Faults.report("laying the plan over the last assignment", e);
@@ -216,7 +216,9 @@ public final class WorkerCalls {
         now.worker.order.onSend(bundles, taskToNode);
         for (Map.Entry<Integer, ArrayList<TaskMessage>> bundle : bundles.entrySet()) {
             NodeInfo node = taskToNode.get(bundle.getKey());
-            if (!bundle.getValue().isEmpty() && node != null && PlanOverlay.slot(node).equals(now.worker.me)) {
+            if (!bundle.getValue().isEmpty()
+                    && node != null
+                    && PlanOverlay.slot(node).equals(now.worker.me)) {
                 now.worker.routing.takeBack(bundle.getValue());
             }
         }
@@ -246,7 +248,8 @@ public final class WorkerCalls {
         try {
             stop.remembers(now.worker.memoryOf(executor));
         } catch (RuntimeException | LinkageError e) {
-            Faults.report("looking at what executor " + executor.getExecutorId() + " keeps", e); // then it stays
+            // Then it stays.
+            Faults.report("looking at what executor " + executor.getExecutorId() + " keeps", e);
         }
     }
 

@@ -16,8 +16,7 @@ public final class WorkerHooks implements HookSet {
     private static final String MAP = "Ljava/util/Map;";
     private static final String REGISTRY = "org.apache.storm.metrics2.StormMetricRegistry";
     private static final String CONCURRENT = "Ljava/util/concurrent/ConcurrentMap;";
-    private static final String BACKPRESSURE =
-            "org.apache.storm.daemon.worker.BackPressureTracker$BackpressureState";
+    private static final String BACKPRESSURE = "org.apache.storm.daemon.worker.BackPressureTracker$BackpressureState";
 
     private static final List<Symbol> SYMBOLS = List.of(
             new Symbol(STATE, "conf", MAP),
@@ -33,30 +32,38 @@ public final class WorkerHooks implements HookSet {
             new Symbol(STATE, "workerTransfer", "Lorg/apache/storm/daemon/worker/WorkerTransfer;"),
             new Symbol(STATE, "refreshConnectionsTimer", "Lorg/apache/storm/StormTimer;"),
             new Symbol(STATE, "userTimer", "Lorg/apache/storm/StormTimer;"),
-            new Symbol(STATE, "mkReceiveQueueMap",
-                    "(Ljava/util/Map;Ljava/util/Set;Ljava/util/Map;)Ljava/util/Map;"),
-            new Symbol("org.apache.storm.daemon.worker.WorkerTransfer", "remoteBackPressureStatus",
+            new Symbol(STATE, "mkReceiveQueueMap", "(Ljava/util/Map;Ljava/util/Set;Ljava/util/Map;)Ljava/util/Map;"),
+            new Symbol(
+                    "org.apache.storm.daemon.worker.WorkerTransfer",
+                    "remoteBackPressureStatus",
                     "[Ljava/util/concurrent/atomic/AtomicBoolean;"),
             new Symbol("org.apache.storm.daemon.worker.BackPressureTracker", "tasks", MAP),
-            new Symbol(BACKPRESSURE, "<init>",
+            new Symbol(
+                    BACKPRESSURE,
+                    "<init>",
                     "(Lorg/apache/storm/utils/JCQueue;Ljava/lang/Integer;Ljava/lang/String;"
                             + "Lorg/apache/storm/metrics2/StormMetricRegistry;)V"),
-            new Symbol("org.apache.storm.daemon.worker.Worker", "executorsAtom",
+            new Symbol(
+                    "org.apache.storm.daemon.worker.Worker",
+                    "executorsAtom",
                     "Ljava/util/concurrent/atomic/AtomicReference;"),
-            new Symbol("org.apache.storm.daemon.worker.Worker", "workerState",
+            new Symbol(
+                    "org.apache.storm.daemon.worker.Worker",
+                    "workerState",
                     "Lorg/apache/storm/daemon/worker/WorkerState;"),
-            new Symbol("org.apache.storm.messaging.netty.Client", "getConnectedChannel",
+            new Symbol(
+                    "org.apache.storm.messaging.netty.Client",
+                    "getConnectedChannel",
                     "()Lorg/apache/storm/shade/io/netty/channel/Channel;"),
             new Symbol(TRANSFER, "localReceiveQueues", "Ljava/util/ArrayList;"),
             new Symbol(TRANSFER, "indexingBase", "I"),
             new Symbol(TRANSFER, "queuesToFlush", "Ljava/util/concurrent/atomic/AtomicReferenceArray;"),
-            new Symbol("org.apache.storm.executor.ExecutorShutdown", "executor",
-                    "Lorg/apache/storm/executor/Executor;"),
+            new Symbol(
+                    "org.apache.storm.executor.ExecutorShutdown", "executor", "Lorg/apache/storm/executor/Executor;"),
             new Symbol("org.apache.storm.executor.ExecutorShutdown", "threads", "Ljava/util/List;"),
             new Symbol("org.apache.storm.executor.ExecutorShutdown", "taskDatas", "Ljava/util/ArrayList;"),
             new Symbol(EXECUTOR, "idToTask", "Ljava/util/ArrayList;"),
-            new Symbol(EXECUTOR, "reportErrorDie",
-                    "Lorg/apache/storm/executor/error/ReportErrorAndDie;"),
+            new Symbol(EXECUTOR, "reportErrorDie", "Lorg/apache/storm/executor/error/ReportErrorAndDie;"),
             new Symbol(EXECUTOR, "groupers", "Ljava/util/List;"),
             new Symbol(SPOUT_EXECUTOR, "lastActive", "Ljava/util/concurrent/atomic/AtomicBoolean;"),
             new Symbol(SPOUT_EXECUTOR, "pending", ROTATING_MAP),
@@ -79,28 +86,52 @@ public final class WorkerHooks implements HookSet {
         String tuple = "org/apache/storm/tuple/AddressedTuple";
         return List.of(
                 new Advised(STATE, "<init>", null, WorkerAdvice.StateBuilt.class),
-                new Advised(STATE, "getLocalAssignment", "(Lorg/apache/storm/cluster/IStormClusterState;"
-                        + "Ljava/lang/String;)Lorg/apache/storm/generated/Assignment;", WorkerAdvice.LocalAssignment.class),
-                new Advised(STATE, "suicideIfLocalAssignmentsChanged",
-                        "(Lorg/apache/storm/generated/Assignment;)V", WorkerAdvice.AssignmentsChanged.class),
+                new Advised(
+                        STATE,
+                        "getLocalAssignment",
+                        "(Lorg/apache/storm/cluster/IStormClusterState;"
+                                + "Ljava/lang/String;)Lorg/apache/storm/generated/Assignment;",
+                        WorkerAdvice.LocalAssignment.class),
+                new Advised(
+                        STATE,
+                        "suicideIfLocalAssignmentsChanged",
+                        "(Lorg/apache/storm/generated/Assignment;)V",
+                        WorkerAdvice.AssignmentsChanged.class),
                 new Advised(STATE, "refreshConnections", "()V", WorkerAdvice.RefreshConnections.class),
                 new Advised(STATE, "transferLocalBatch", "(Ljava/util/ArrayList;)V", WorkerAdvice.LocalBatch.class),
                 new Advised(STATE, "hasRemoteOutboundTasks", "()Z", WorkerAdvice.Always.class),
                 new Advised(STATE, "isSingleWorker", "()Z", WorkerAdvice.Never.class),
-                new Advised("org.apache.storm.daemon.worker.Worker", "setupFlushTupleTimer",
-                        "(Ljava/util/Map;Ljava/util/List;)V", WorkerAdvice.Loaded.class),
-                new Advised("org.apache.storm.daemon.worker.BackPressureTracker", "getCurrStatus",
-                        "()Lorg/apache/storm/messaging/netty/BackPressureStatus;", WorkerAdvice.Status.class),
+                new Advised(
+                        "org.apache.storm.daemon.worker.Worker",
+                        "setupFlushTupleTimer",
+                        "(Ljava/util/Map;Ljava/util/List;)V",
+                        WorkerAdvice.Loaded.class),
+                new Advised(
+                        "org.apache.storm.daemon.worker.BackPressureTracker",
+                        "getCurrStatus",
+                        "()Lorg/apache/storm/messaging/netty/BackPressureStatus;",
+                        WorkerAdvice.Status.class),
                 new Advised(TRANSFER, "initLocalRecvQueues", "()V", WorkerAdvice.LocalQueues.class),
-                new Advised(TRANSFER, "tryTransfer", "(L" + tuple + ";Ljava/util/Queue;)Z", WorkerAdvice.Transferred.class),
-                new Advised("org.apache.storm.utils.TransferDrainer", "send",
-                        "(Ljava/util/Map;Ljava/util/Map;)V", WorkerAdvice.Send.class),
+                new Advised(
+                        TRANSFER, "tryTransfer", "(L" + tuple + ";Ljava/util/Queue;)Z", WorkerAdvice.Transferred.class),
+                new Advised(
+                        "org.apache.storm.utils.TransferDrainer",
+                        "send",
+                        "(Ljava/util/Map;Ljava/util/Map;)V",
+                        WorkerAdvice.Send.class),
                 new Advised(EXECUTOR, "accept", "(Ljava/lang/Object;)V", WorkerAdvice.Accept.class),
-                new Advised("org.apache.storm.executor.bolt.BoltExecutor", "call",
-                        "()Ljava/util/concurrent/Callable;", WorkerAdvice.ExecutorLoop.class),
-                new Advised(SPOUT_EXECUTOR, "call", "()Ljava/util/concurrent/Callable;", WorkerAdvice.ExecutorLoop.class),
-                new Advised("org.apache.storm.StormTimer", "scheduleRecurring",
-                        "(IILjava/lang/Runnable;)V", WorkerAdvice.Recurring.class));
+                new Advised(
+                        "org.apache.storm.executor.bolt.BoltExecutor",
+                        "call",
+                        "()Ljava/util/concurrent/Callable;",
+                        WorkerAdvice.ExecutorLoop.class),
+                new Advised(
+                        SPOUT_EXECUTOR, "call", "()Ljava/util/concurrent/Callable;", WorkerAdvice.ExecutorLoop.class),
+                new Advised(
+                        "org.apache.storm.StormTimer",
+                        "scheduleRecurring",
+                        "(IILjava/lang/Runnable;)V",
+                        WorkerAdvice.Recurring.class));
     }
 
     @Override

@@ -39,6 +39,7 @@ final class WorkerLoop implements Runnable {
      * at once.
      */
     private static final long EXECUTORS_NANOS = TimeUnit.SECONDS.toNanos(1);
+
     private static final long SETTLE_REFRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     final HookedWorker worker;
@@ -85,8 +86,10 @@ final class WorkerLoop implements Runnable {
                 Faults.report("reconciling", e);
             }
             try {
-                Thread.sleep(reconciler.pausing() ? Math.min(PAUSE_POLL_MS, pollMs)
-                        : reconciler.busy() ? Math.min(BUSY_POLL_MS, pollMs) : pollMs);
+                Thread.sleep(
+                        reconciler.pausing()
+                                ? Math.min(PAUSE_POLL_MS, pollMs)
+                                : reconciler.busy() ? Math.min(BUSY_POLL_MS, pollMs) : pollMs);
             } catch (InterruptedException e) {
                 return;
             }
@@ -124,19 +127,37 @@ final class WorkerLoop implements Runnable {
     private void acknowledge(List<EntryAck> entries) {
         Plan plan = worker.overlay.plan();
         long now = System.nanoTime();
-        if (worker.registrations() != executorsOf || !entries.equals(lastEntries) || now - executorsNanos > EXECUTORS_NANOS) {
+        if (worker.registrations() != executorsOf
+                || !entries.equals(lastEntries)
+                || now - executorsNanos > EXECUTORS_NANOS) {
             executorsOf = worker.registrations();
             executorsNanos = now;
             executors = Executors.of(worker.copies.values());
         }
         lastEntries = entries;
-        WorkerAck.Counters counters = new WorkerAck.Counters(worker.misrouted.forwarded.get(),
-                worker.misrouted.parked() + worker.order.parked(), worker.misrouted.dropped.get(), Faults.count(),
+        WorkerAck.Counters counters = new WorkerAck.Counters(
+                worker.misrouted.forwarded.get(),
+                worker.misrouted.parked() + worker.order.parked(),
+                worker.misrouted.dropped.get(),
+                Faults.count(),
                 worker.order.unordered.get());
-        WorkerAck ack = new WorkerAck(worker.state.getTopologyId(), worker.me, ProcessHandle.current().pid(),
-                incarnation, HookStatus.VERSION, 0, plan == null ? "" : plan.cluster(), plan == null ? 0 : plan.epoch(),
-                plan == null ? -1 : plan.version(), entries, executors.ids(), executors.pinned(), executors.ways(),
-                counters, Faults.last(), worker.overlay.storeError());
+        WorkerAck ack = new WorkerAck(
+                worker.state.getTopologyId(),
+                worker.me,
+                ProcessHandle.current().pid(),
+                incarnation,
+                HookStatus.VERSION,
+                0,
+                plan == null ? "" : plan.cluster(),
+                plan == null ? 0 : plan.epoch(),
+                plan == null ? -1 : plan.version(),
+                entries,
+                executors.ids(),
+                executors.pinned(),
+                executors.ways(),
+                counters,
+                Faults.last(),
+                worker.overlay.storeError());
         if (writer.due(ack, now)) {
             lastAck = ack.at(System.currentTimeMillis()).toJson();
             samples.put("ack", lastAck);
@@ -147,7 +168,9 @@ final class WorkerLoop implements Runnable {
     private record Executors(List<ExecutorId> ids, List<WorkerAck.Pinned> pinned, List<WorkerAck.ExecutorWay> ways) {
         static Executors of(Collection<ExecutorCopy> copies) {
             Executors all = new Executors(new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
-            copies.stream().sorted(Comparator.comparingInt(copy -> copy.id().start())).forEach(all::add);
+            copies.stream()
+                    .sorted(Comparator.comparingInt(copy -> copy.id().start()))
+                    .forEach(all::add);
             return all;
         }
 

@@ -67,23 +67,19 @@ class TopologyJudgeTest {
         }
 
         @Override
-        public void declareOutputFields(OutputFieldsDeclarer declarer) {
-        }
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {}
     }
 
     /** The types of its fields do not say what it keeps in them. */
     static final class KeepsSessions extends BaseRichBolt {
-        record Session(List<Page> pages) implements Serializable {
-        }
+        record Session(List<Page> pages) implements Serializable {}
 
-        record Page(String name) implements Serializable {
-        }
+        record Page(String name) implements Serializable {}
 
         private final Map<String, Object> sessions = new HashMap<>();
 
         @Override
-        public void prepare(Map<String, Object> conf, TopologyContext context, OutputCollector collector) {
-        }
+        public void prepare(Map<String, Object> conf, TopologyContext context, OutputCollector collector) {}
 
         @Override
         public void execute(Tuple tuple) {
@@ -91,21 +87,20 @@ class TopologyJudgeTest {
         }
 
         @Override
-        public void declareOutputFields(OutputFieldsDeclarer declarer) {
-        }
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {}
     }
 
     static final class Fails extends CountWords {
         @Override
         public void prepare(Map<String, Object> conf, TopologyContext context, OutputCollector collector) {
-            throw new IllegalStateException(context.getThisComponentId() + " of " + context.getComponentTasks("words").size() + " tasks");
+            throw new IllegalStateException(context.getThisComponentId() + " of "
+                    + context.getComponentTasks("words").size() + " tasks");
         }
     }
 
     static final class Window extends BaseWindowedBolt {
         @Override
-        public void execute(TupleWindow window) {
-        }
+        public void execute(TupleWindow window) {}
     }
 
     public static final class CountingSpout extends TestWordSpout {
@@ -118,10 +113,12 @@ class TopologyJudgeTest {
         }
     }
 
-    private static Map<String, JudgedComponent> judge(StormTopology topology, Map<String, Object> conf, boolean prepare) {
+    private static Map<String, JudgedComponent> judge(
+            StormTopology topology, Map<String, Object> conf, boolean prepare) {
         Map<String, Object> all = new HashMap<>(Utils.readStormConfig());
         all.putAll(conf);
-        return new TopologyJudge(topology, all, prepare).judge().stream().collect(Collectors.toMap(JudgedComponent::component, one -> one));
+        return new TopologyJudge(topology, all, prepare)
+                .judge().stream().collect(Collectors.toMap(JudgedComponent::component, one -> one));
     }
 
     private static StormTopology topology(Consumer<TopologyBuilder> more) {
@@ -132,7 +129,8 @@ class TopologyJudgeTest {
     }
 
     private static JudgedComponent bolt(IRichBolt bolt, Map<String, Object> conf, boolean prepare) {
-        return judge(topology(builder -> builder.setBolt("bolt", bolt, 3).shuffleGrouping("words")), conf, prepare).get("bolt");
+        return judge(topology(builder -> builder.setBolt("bolt", bolt, 3).shuffleGrouping("words")), conf, prepare)
+                .get("bolt");
     }
 
     private static void assertStays(String why, JudgedComponent judged) {
@@ -142,11 +140,23 @@ class TopologyJudgeTest {
 
     @Test
     void whatKeepsNothingMovesLiveAndASpoutByItsOwnWay() {
-        Map<String, JudgedComponent> judged = judge(topology(builder -> builder.setBolt("split", new Split(), 3).shuffleGrouping("words")),
-                Map.of(), false);
-        assertEquals(new JudgedComponent("split", "bolt", Split.class.getName(), 3, "live", "keeps nothing", true), judged.get("split"));
-        assertEquals(new JudgedComponent("words", "spout", TestWordSpout.class.getName(), 2, "spout",
-                "unless it still remembers something once nothing is pending", true), judged.get("words"));
+        Map<String, JudgedComponent> judged = judge(
+                topology(builder -> builder.setBolt("split", new Split(), 3).shuffleGrouping("words")),
+                Map.of(),
+                false);
+        assertEquals(
+                new JudgedComponent("split", "bolt", Split.class.getName(), 3, "live", "keeps nothing", true),
+                judged.get("split"));
+        assertEquals(
+                new JudgedComponent(
+                        "words",
+                        "spout",
+                        TestWordSpout.class.getName(),
+                        2,
+                        "spout",
+                        "unless it still remembers something once nothing is pending",
+                        true),
+                judged.get("words"));
     }
 
     @Test
@@ -155,7 +165,11 @@ class TopologyJudgeTest {
         JudgedComponent judged = judge(topology, Map.of(), false).get("numbers");
         assertStays("keeps something in its field number; declare nstorm.move: {numbers: renew}", judged);
         assertTrue(judged.guess());
-        assertEquals("spout", judge(topology, Map.of("nstorm.move", Map.of("numbers", "renew")), false).get("numbers").way());
+        assertEquals(
+                "spout",
+                judge(topology, Map.of("nstorm.move", Map.of("numbers", "renew")), false)
+                        .get("numbers")
+                        .way());
     }
 
     @Test
@@ -163,8 +177,16 @@ class TopologyJudgeTest {
         JudgedComponent guessed = bolt(new CountWords(), Map.of(), false);
         assertTrue(guessed.guess());
         JudgedComponent prepared = bolt(new CountWords(), Map.of(), true);
-        assertEquals(new JudgedComponent("bolt", "bolt", CountWords.class.getName(), 3, "carry",
-                "keeps something in its field counts, which travels with it", false), prepared);
+        assertEquals(
+                new JudgedComponent(
+                        "bolt",
+                        "bolt",
+                        CountWords.class.getName(),
+                        3,
+                        "carry",
+                        "keeps something in its field counts, which travels with it",
+                        false),
+                prepared);
     }
 
     @Test
@@ -173,9 +195,14 @@ class TopologyJudgeTest {
         String session = KeepsSessions.Session.class.getName();
         String why = "keeps something in its field sessions, which travels with it";
         for (boolean prepare : new boolean[] {false, true}) {
-            assertEquals(why + "; declare nstorm.state.classes: [" + page + ", " + session + "] if they are part of the state",
+            assertEquals(
+                    why + "; declare nstorm.state.classes: [" + page + ", " + session
+                            + "] if they are part of the state",
                     bolt(new KeepsSessions(), Map.of(), prepare).why());
-            assertEquals(why, bolt(new KeepsSessions(), Map.of("nstorm.state.classes", List.of(session)), prepare).why());
+            assertEquals(
+                    why,
+                    bolt(new KeepsSessions(), Map.of("nstorm.state.classes", List.of(session)), prepare)
+                            .why());
         }
     }
 
@@ -188,8 +215,12 @@ class TopologyJudgeTest {
 
     @Test
     void whatIsDeclaredCounts() {
-        assertEquals("live", bolt(new CountWords(), Map.of("nstorm.move", Map.of("bolt", "live")), true).way());
-        assertStays("nstorm.move is never", bolt(new CountWords(), Map.of("nstorm.move", Map.of("bolt", "never")), false));
+        assertEquals(
+                "live",
+                bolt(new CountWords(), Map.of("nstorm.move", Map.of("bolt", "live")), true)
+                        .way());
+        assertStays(
+                "nstorm.move is never", bolt(new CountWords(), Map.of("nstorm.move", Map.of("bolt", "never")), false));
     }
 
     @Test
@@ -202,18 +233,29 @@ class TopologyJudgeTest {
     @Test
     @SuppressWarnings("unchecked")
     void windowsAndTridentStay() {
-        assertStays("windowed bolt", judge(topology(builder -> builder.setBolt("bolt",
-                new Window().withTumblingWindow(BaseWindowedBolt.Count.of(5))).shuffleGrouping("words")), Map.of(), false).get("bolt"));
+        assertStays(
+                "windowed bolt",
+                judge(
+                                topology(builder -> builder.setBolt(
+                                                "bolt", new Window().withTumblingWindow(BaseWindowedBolt.Count.of(5)))
+                                        .shuffleGrouping("words")),
+                                Map.of(),
+                                false)
+                        .get("bolt"));
         TridentTopology trident = new TridentTopology();
-        trident.newStream("words", new FixedBatchSpout(new Fields("word"), 1, new Values("a"))).groupBy(new Fields("word"))
+        trident.newStream("words", new FixedBatchSpout(new Fields("word"), 1, new Values("a")))
+                .groupBy(new Fields("word"))
                 .persistentAggregate(new MemoryMapState.Factory(), new Count(), new Fields("count"));
         judge(trident.build(), Map.of(), false).values().forEach(judged -> assertStays("", judged));
     }
 
     @Test
     void aShellBoltOfAThriftTopologyStays() {
-        StormTopology topology = topology(builder -> builder.setBolt("bolt", new CountWords()).shuffleGrouping("words"));
-        topology.get_bolts().get("bolt").set_bolt_object(ComponentObject.shell(new ShellComponent("python3", "split.py")));
+        StormTopology topology =
+                topology(builder -> builder.setBolt("bolt", new CountWords()).shuffleGrouping("words"));
+        topology.get_bolts()
+                .get("bolt")
+                .set_bolt_object(ComponentObject.shell(new ShellComponent("python3", "split.py")));
         JudgedComponent judged = judge(topology, Map.of(), false).get("bolt");
         assertEquals(ShellBolt.class.getName(), judged.type());
         assertStays("", judged);
@@ -221,16 +263,22 @@ class TopologyJudgeTest {
 
     @Test
     void bytesThatAreNoBoltAreNamed() {
-        StormTopology topology = topology(builder -> builder.setBolt("bolt", new CountWords()).shuffleGrouping("words"));
+        StormTopology topology =
+                topology(builder -> builder.setBolt("bolt", new CountWords()).shuffleGrouping("words"));
         topology.get_bolts().get("bolt").set_bolt_object(ComponentObject.serialized_java(new byte[] {1, 2}));
-        assertStays("it cannot be made from the topology's bytes (", judge(topology, Map.of(), false).get("bolt"));
+        assertStays(
+                "it cannot be made from the topology's bytes (",
+                judge(topology, Map.of(), false).get("bolt"));
     }
 
     @Test
     void theDocumentHasWhatToDeclareForItself() {
         JsonText text = new JsonText();
-        new JudgedComponent("c", "bolt", "C", 2, "stays", "has threads; declare nstorm.move: {c: live} if so", true).write(text);
-        assertEquals("{\"component\":\"c\",\"kind\":\"bolt\",\"class\":\"C\",\"executors\":2,\"way\":\"stays\",\"why\":\"has threads\","
-                + "\"declare\":\"nstorm.move: {c: live} if so\",\"guess\":true}", new String(text.bytes(), StandardCharsets.UTF_8));
+        new JudgedComponent("c", "bolt", "C", 2, "stays", "has threads; declare nstorm.move: {c: live} if so", true)
+                .write(text);
+        assertEquals(
+                "{\"component\":\"c\",\"kind\":\"bolt\",\"class\":\"C\",\"executors\":2,\"way\":\"stays\",\"why\":\"has threads\","
+                        + "\"declare\":\"nstorm.move: {c: live} if so\",\"guess\":true}",
+                new String(text.bytes(), StandardCharsets.UTF_8));
     }
 }

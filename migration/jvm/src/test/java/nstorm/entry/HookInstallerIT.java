@@ -33,9 +33,14 @@ class HookInstallerIT {
     }
 
     private List<String> lines(String role, String classPath) throws Exception {
-        Process java = new ProcessBuilder(System.getProperty("java.home") + "/bin/java",
-            "-javaagent:" + System.getProperty("hooks.jar") + "=role=" + role, "-cp", classPath,
-            dir.resolve("Main.java").toString()).redirectErrorStream(true).start();
+        Process java = new ProcessBuilder(
+                        System.getProperty("java.home") + "/bin/java",
+                        "-javaagent:" + System.getProperty("hooks.jar") + "=role=" + role,
+                        "-cp",
+                        classPath,
+                        dir.resolve("Main.java").toString())
+                .redirectErrorStream(true)
+                .start();
         String out = new String(java.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         assertEquals(0, java.waitFor(), out);
         return out.lines().toList();
@@ -43,21 +48,28 @@ class HookInstallerIT {
 
     private static String classPath(String without) {
         return Stream.of(System.getProperty("java.class.path").split(File.pathSeparator))
-            .filter(jar -> without == null || !jar.contains(without)).collect(Collectors.joining(File.pathSeparator));
+                .filter(jar -> without == null || !jar.contains(without))
+                .collect(Collectors.joining(File.pathSeparator));
     }
 
     @Test
     void saysThatItIsActive() throws Exception {
-        assertEquals(List.of("nstorm: hooks " + HookStatus.VERSION + " active in this supervisor, Storm 2.8.3",
-            "refused=null"), lines("supervisor", classPath(null)));
+        assertEquals(
+                List.of(
+                        "nstorm: hooks " + HookStatus.VERSION + " active in this supervisor, Storm 2.8.3",
+                        "refused=null"),
+                lines("supervisor", classPath(null)));
     }
 
     @Test
     void withoutASymbolItRunsStockAndSaysWhichInOneLine() throws Exception {
         List<String> lines = lines("supervisor", classPath("storm-server"));
         assertEquals(2, lines.size(), lines.toString());
-        assertTrue(lines.get(0).startsWith("nstorm: this JVM runs stock Storm: Storm 2.8.3 has no "
-            + "org.apache.storm.daemon.supervisor.Supervisor.launch ()V and "), lines.get(0));
+        assertTrue(
+                lines.get(0)
+                        .startsWith("nstorm: this JVM runs stock Storm: Storm 2.8.3 has no "
+                                + "org.apache.storm.daemon.supervisor.Supervisor.launch ()V and "),
+                lines.get(0));
         assertTrue(lines.get(1).startsWith("refused=Storm 2.8.3 has no org.apache.storm."), lines.get(1));
     }
 

@@ -36,8 +36,13 @@ class HookInstallerTest {
         List<String> looked = new ArrayList<>();
         ClassFileTransformer weaving = new ClassFileTransformer() {
             @Override
-            public byte[] transform(Module module, ClassLoader loader, String name, Class<?> redefined, ProtectionDomain domain,
-                                    byte[] classFile) {
+            public byte[] transform(
+                    Module module,
+                    ClassLoader loader,
+                    String name,
+                    Class<?> redefined,
+                    ProtectionDomain domain,
+                    byte[] classFile) {
                 looked.add(name);
                 return WOVEN;
             }
@@ -50,6 +55,7 @@ class HookInstallerTest {
     }
 
     private static byte[] transformed(ClassFileTransformer weaving, String name) throws IllegalClassFormatException {
-        return HookInstaller.only(HOOKS, weaving).transform(HookInstaller.class.getModule(), null, name, null, null, new byte[0]);
+        return HookInstaller.only(HOOKS, weaving)
+                .transform(HookInstaller.class.getModule(), null, name, null, null, new byte[0]);
     }
 }

@@ -42,8 +42,11 @@ class HooksEntryIT {
 
     @Test
     void theEntryIsOfJava8() throws Exception {
-        try (JarFile jar = new JarFile(JAR.toFile()); InputStream entry = jar.getInputStream(jar.getEntry(ENTRY))) {
-            assertEquals("nstorm.entry.HooksEntry", jar.getManifest().getMainAttributes().getValue("Premain-Class"));
+        try (JarFile jar = new JarFile(JAR.toFile());
+                InputStream entry = jar.getInputStream(jar.getEntry(ENTRY))) {
+            assertEquals(
+                    "nstorm.entry.HooksEntry",
+                    jar.getManifest().getMainAttributes().getValue("Premain-Class"));
             assertEquals(JAVA_8, ByteBuffer.wrap(entry.readNBytes(8)).getShort(6));
         }
     }
@@ -51,14 +54,17 @@ class HooksEntryIT {
     @Test
     void java11RunsStockStormAndSaysSo() throws Exception {
         List<String> lines = version(java11(), JAR);
-        assertEquals("nstorm: Java 11 is too old for the hooks (17 or later is needed): this JVM runs stock Storm", lines.get(0));
+        assertEquals(
+                "nstorm: Java 11 is too old for the hooks (17 or later is needed): this JVM runs stock Storm",
+                lines.get(0));
         assertTrue(lines.get(1).startsWith("openjdk version \"11."), lines.toString());
     }
 
     @Test
     void java11LoadsNoOtherClassOfOurs() throws Exception {
         List<String> loaded = version(java11(), JAR, "-Xlog:class+load").stream()
-            .filter(line -> line.contains(" nstorm.")).toList();
+                .filter(line -> line.contains(" nstorm."))
+                .toList();
         assertEquals(1, loaded.size(), loaded.toString());
         assertTrue(loaded.get(0).contains(" nstorm.entry.HooksEntry "), loaded.get(0));
     }
@@ -66,13 +72,16 @@ class HooksEntryIT {
     @Test
     void aJarWithoutItsHooksStopsNoJvm(@TempDir Path dir) throws Exception {
         Path bare = dir.resolve("bare.jar");
-        try (JarFile jar = new JarFile(JAR.toFile()); OutputStream file = Files.newOutputStream(bare);
+        try (JarFile jar = new JarFile(JAR.toFile());
+                OutputStream file = Files.newOutputStream(bare);
                 JarOutputStream out = new JarOutputStream(file, jar.getManifest())) {
             out.putNextEntry(new JarEntry(ENTRY));
             out.write(jar.getInputStream(jar.getEntry(ENTRY)).readAllBytes());
         }
         List<String> lines = version(Path.of(System.getProperty("java.home"), "bin", "java"), bare);
-        assertEquals("nstorm: this JVM runs stock Storm: the hooks could not be started: "
-            + "java.lang.ClassNotFoundException: nstorm.entry.HookInstaller", lines.get(0));
+        assertEquals(
+                "nstorm: this JVM runs stock Storm: the hooks could not be started: "
+                        + "java.lang.ClassNotFoundException: nstorm.entry.HookInstaller",
+                lines.get(0));
     }
 }

@@ -27,15 +27,17 @@ class PackageCirclesTest {
         for (byte[] classFile : classFiles) {
             ClassReader reader = new ClassReader(classFile);
             Set<String> needed = needs.computeIfAbsent(packageOf(reader.getClassName()), key -> new TreeSet<>());
-            reader.accept(new ClassRemapper(new ClassWriter(0), new Remapper(Opcodes.ASM9) {
-                @Override
-                public String map(String type) {
-                    if (type.startsWith("nstorm/")) {
-                        needed.add(packageOf(type));
-                    }
-                    return type;
-                }
-            }), 0);
+            reader.accept(
+                    new ClassRemapper(new ClassWriter(0), new Remapper(Opcodes.ASM9) {
+                        @Override
+                        public String map(String type) {
+                            if (type.startsWith("nstorm/")) {
+                                needed.add(packageOf(type));
+                            }
+                            return type;
+                        }
+                    }),
+                    0);
         }
         return needs;
     }

@@ -13,7 +13,8 @@ class RoleTest {
     @CsvSource({
         "WORKER, org.apache.storm.daemon.worker.Worker wc-1 s1 6701 6700 id",
         "SUPERVISOR, org.apache.storm.daemon.supervisor.Supervisor",
-        "NIMBUS, org.apache.storm.daemon.nimbus.Nimbus"})
+        "NIMBUS, org.apache.storm.daemon.nimbus.Nimbus"
+    })
     void byMainClass(Role role, String command) {
         assertEquals(role, Role.of(null, command));
         assertEquals(role, Role.of("", command));

@@ -30,7 +30,7 @@ class SymbolCheckTest {
 
     private static Stream<Arguments> rolesAndVersions() {
         return Stream.of("2.6.4", "2.7.1", "2.8.0")
-            .flatMap(version -> Stream.of(Role.values()).map(role -> Arguments.of(role, version)));
+                .flatMap(version -> Stream.of(Role.values()).map(role -> Arguments.of(role, version)));
     }
 
     private static ClassFileLocator jars(String version) throws IOException {
@@ -76,11 +76,16 @@ class SymbolCheckTest {
     void aMethodOfAnotherShapeIsMissing() throws Exception {
         ClassFileLocator system = ClassFileLocator.ForClassLoader.ofSystemLoader();
         TypeDescription type = TypePool.Default.of(system).describe(EQUIVALENCE).resolve();
-        byte[] other = new ByteBuddy().subclass(Object.class).name(type.getName())
-            .defineMethod("areLocalAssignmentsEquivalent", boolean.class, 1).withParameters(Object.class, Object.class)
-            .intercept(FixedValue.value(true)).make().getBytes();
+        byte[] other = new ByteBuddy()
+                .subclass(Object.class)
+                .name(type.getName())
+                .defineMethod("areLocalAssignmentsEquivalent", boolean.class, 1)
+                .withParameters(Object.class, Object.class)
+                .intercept(FixedValue.value(true))
+                .make()
+                .getBytes();
         ClassFileLocator changed =
-            new ClassFileLocator.Compound(ClassFileLocator.Simple.of(EQUIVALENCE, other), system);
+                new ClassFileLocator.Compound(ClassFileLocator.Simple.of(EQUIVALENCE, other), system);
         List<Symbol> missing = missing(Role.SUPERVISOR, changed);
         assertEquals(1, missing.size(), missing.toString());
         assertEquals(EQUIVALENCE, missing.get(0).owner());
@@ -93,21 +98,27 @@ class SymbolCheckTest {
 
         Object calls(org.apache.storm.generated.Assignment assignment) throws Exception {
             java.util.function.Function<org.apache.storm.generated.NodeInfo, String> handle =
-                org.apache.storm.generated.NodeInfo::get_node;
-            return field == null ? org.apache.storm.Constants.SYSTEM_COMPONENT_ID.length() + handle.hashCode()
-                : assignment.get_executor_node_port();
+                    org.apache.storm.generated.NodeInfo::get_node;
+            return field == null
+                    ? org.apache.storm.Constants.SYSTEM_COMPONENT_ID.length() + handle.hashCode()
+                    : assignment.get_executor_node_port();
         }
     }
 
     @Test
     void everyKindOfLinkIsFound() throws Exception {
-        byte[] bytes = ClassFileLocator.ForClassLoader.ofSystemLoader().locate(Linking.class.getName()).resolve();
+        byte[] bytes = ClassFileLocator.ForClassLoader.ofSystemLoader()
+                .locate(Linking.class.getName())
+                .resolve();
         Set<Symbol> found = References.of(List.of(bytes));
         assertTrue(found.contains(new Symbol("org.apache.storm.scheduler.IScheduler", null, null)), "supertype");
         assertTrue(found.contains(new Symbol("org.apache.storm.scheduler.Cluster", null, null)), "type of a field");
-        assertTrue(found.contains(new Symbol("org.apache.storm.generated.Assignment", "get_executor_node_port",
-            "()Ljava/util/Map;")), "call");
-        assertTrue(found.contains(new Symbol("org.apache.storm.generated.NodeInfo", "get_node",
-            "()Ljava/lang/String;")), "method handle");
+        assertTrue(
+                found.contains(new Symbol(
+                        "org.apache.storm.generated.Assignment", "get_executor_node_port", "()Ljava/util/Map;")),
+                "call");
+        assertTrue(
+                found.contains(new Symbol("org.apache.storm.generated.NodeInfo", "get_node", "()Ljava/lang/String;")),
+                "method handle");
     }
 }

@@ -55,12 +55,10 @@ import org.junit.jupiter.api.Test;
 class PinningTest {
     public static final class NoSpout extends BaseRichSpout {
         @Override
-        public void open(Map<String, Object> conf, TopologyContext context, SpoutOutputCollector collector) {
-        }
+        public void open(Map<String, Object> conf, TopologyContext context, SpoutOutputCollector collector) {}
 
         @Override
-        public void nextTuple() {
-        }
+        public void nextTuple() {}
 
         @Override
         public void declareOutputFields(OutputFieldsDeclarer declarer) {
@@ -70,8 +68,7 @@ class PinningTest {
 
     public static class Basic extends BaseBasicBolt {
         @Override
-        public void execute(Tuple tuple, BasicOutputCollector collector) {
-        }
+        public void execute(Tuple tuple, BasicOutputCollector collector) {}
 
         @Override
         public void declareOutputFields(OutputFieldsDeclarer declarer) {
@@ -99,28 +96,23 @@ class PinningTest {
         }
 
         @Override
-        public void declareOutputFields(OutputFieldsDeclarer declarer) {
-        }
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {}
     }
 
     public static final class Windowed extends BaseWindowedBolt {
         @Override
-        public void execute(TupleWindow window) {
-        }
+        public void execute(TupleWindow window) {}
     }
 
     public static final class Stateful extends BaseStatefulBolt<KeyValueState<String, Long>> {
         @Override
-        public void initState(KeyValueState<String, Long> state) {
-        }
+        public void initState(KeyValueState<String, Long> state) {}
 
         @Override
-        public void execute(Tuple tuple) {
-        }
+        public void execute(Tuple tuple) {}
 
         @Override
-        public void declareOutputFields(OutputFieldsDeclarer declarer) {
-        }
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {}
     }
 
     /** Reason by component of what a worker would build of this topology; null as "may move". */
@@ -171,9 +163,12 @@ class PinningTest {
         assertEquals(Way.LIVE, Pinning.way("s", true, new RichSpoutBatchTriggerer(new NoSpout(), "x", "b")));
         TridentTopology trident = new TridentTopology();
         trident.newStream("words", new FixedBatchSpout(new Fields("n"), 3, new Values(1)))
-                .groupBy(new Fields("n")).aggregate(new Count(), new Fields("count"));
-        trident.build().get_spouts().forEach((id, spout) ->
-                assertEquals(Way.LIVE, Pinning.way(id, true, Utils.getSetComponentObject(spout.get_spout_object())), id));
+                .groupBy(new Fields("n"))
+                .aggregate(new Count(), new Fields("count"));
+        trident.build()
+                .get_spouts()
+                .forEach((id, spout) -> assertEquals(
+                        Way.LIVE, Pinning.way(id, true, Utils.getSetComponentObject(spout.get_spout_object())), id));
     }
 
     @Test
@@ -198,10 +193,13 @@ class PinningTest {
         builder.setBolt("windowed", new Windowed().withTumblingWindow(BaseWindowedBolt.Count.of(3)))
                 .shuffleGrouping("spout");
         builder.setBolt("basic", new Basic()).shuffleGrouping("spout");
-        assertEquals(Map.of("windowed", "windowed bolt (WindowedBoltExecutor)", "basic", "may move"),
+        assertEquals(
+                Map.of("windowed", "windowed bolt (WindowedBoltExecutor)", "basic", "may move"),
                 reasons(builder.createTopology()));
         builder.setBolt("stateful", new Stateful()).shuffleGrouping("spout");
-        assertEquals("stateful bolt (BaseStatefulBoltExecutor)", reasons(builder.createTopology()).get("stateful"));
+        assertEquals(
+                "stateful bolt (BaseStatefulBoltExecutor)",
+                reasons(builder.createTopology()).get("stateful"));
     }
 
     @Test
@@ -209,12 +207,17 @@ class PinningTest {
     void allOfTridentStays() {
         TridentTopology trident = new TridentTopology();
         trident.newStream("words", new FixedBatchSpout(new Fields("n"), 3, new Values(1)))
-                .groupBy(new Fields("n")).aggregate(new Count(), new Fields("count")).parallelismHint(2);
+                .groupBy(new Fields("n"))
+                .aggregate(new Count(), new Fields("count"))
+                .parallelismHint(2);
         Map<String, String> reasons = reasons(trident.build());
         assertTrue(reasons.containsKey("$spoutcoord-spout-words"), reasons.toString());
         assertEquals("Trident coordinator (TridentSpoutCoordinator)", reasons.remove("$spoutcoord-spout-words"));
-        assertEquals(List.of("Trident bolt (TridentBoltExecutor)"), reasons.values().stream().distinct().toList());
-        assertEquals("Trident component (BasicBoltExecutor)",
+        assertEquals(
+                List.of("Trident bolt (TridentBoltExecutor)"),
+                reasons.values().stream().distinct().toList());
+        assertEquals(
+                "Trident component (BasicBoltExecutor)",
                 Pinning.reason("$anything", false, new BasicBoltExecutor(new Basic())));
     }
 
@@ -223,44 +226,59 @@ class PinningTest {
         LinearDRPCTopologyBuilder builder = new LinearDRPCTopologyBuilder("f");
         builder.addBolt(new Basic());
         Collection<String> reasons = reasons(builder.createRemoteTopology()).values();
-        assertTrue(reasons.containsAll(List.of("DRPC join (JoinResult)", "DRPC return (ReturnResults)")), reasons.toString());
+        assertTrue(
+                reasons.containsAll(List.of("DRPC join (JoinResult)", "DRPC return (ReturnResults)")),
+                reasons.toString());
     }
 
     @Test
     void aStreamMayMoveWhileItKeepsNothing() {
-        assertEquals(List.of("may move"), List.copyOf(stream(s -> s.map(n -> n + 1).filter(n -> n > 0)
-                .flatMap(List::of).peek(n -> { }).forEach(n -> { }))));
-        assertEquals(List.of("may move"), List.copyOf(stream(s -> pairs(s).mapValues(n -> n)
-                .flatMapValues(List::of).forEach(n -> { }))));
+        assertEquals(
+                List.of("may move"),
+                List.copyOf(stream(s -> s.map(n -> n + 1)
+                        .filter(n -> n > 0)
+                        .flatMap(List::of)
+                        .peek(n -> {})
+                        .forEach(n -> {}))));
+        assertEquals(
+                List.of("may move"),
+                List.copyOf(stream(
+                        s -> pairs(s).mapValues(n -> n).flatMapValues(List::of).forEach(n -> {}))));
     }
 
     @Test
     void aStreamThatKeepsSomethingStays() {
         assertEquals("stream with state (AggregateByKeyProcessor)", kept(s -> pairs(s).countByKey()));
-        assertEquals("stream with state (ReduceByKeyProcessor)",
-                kept(s -> pairs(s).reduceByKey((a, b) -> a + b)));
+        assertEquals("stream with state (ReduceByKeyProcessor)", kept(s -> pairs(s).reduceByKey((a, b) -> a + b)));
         assertEquals("stream with state (ReduceProcessor)", kept(s -> s.reduce((a, b) -> a + b)));
         assertEquals("stream with state (JoinProcessor)", kept(s -> pairs(s).join(pairs(s))));
-        assertEquals("stateful bolt (BaseStatefulBoltExecutor)",
+        assertEquals(
+                "stateful bolt (BaseStatefulBoltExecutor)",
                 kept(s -> pairs(s).updateStateByKey(0L, (sum, n) -> sum + n)));
     }
 
     private static String kept(Consumer<Stream<Integer>> body) {
-        return stream(body).stream().filter(r -> !r.equals("may move")).findFirst().orElse("may move");
+        return stream(body).stream()
+                .filter(r -> !r.equals("may move"))
+                .findFirst()
+                .orElse("may move");
     }
 
     @Test
     void aStreamAfterAWindowCountsWhatItHasHeard() {
         Collection<String> reasons = stream(s -> s.window(TumblingWindows.of(BaseWindowedBolt.Count.of(3)))
-                .map(n -> n).repartition(2).map(n -> n).forEach(n -> { }));
+                .map(n -> n)
+                .repartition(2)
+                .map(n -> n)
+                .forEach(n -> {}));
         // The one that may move stands before the window.
-        assertEquals(List.of("may move", "stream after a window (ProcessorBolt)", "windowed bolt (WindowedBoltExecutor)"),
+        assertEquals(
+                List.of("may move", "stream after a window (ProcessorBolt)", "windowed bolt (WindowedBoltExecutor)"),
                 List.copyOf(reasons));
     }
 
     /** What {@link Unreadable} needs and its loader has not. */
-    public static final class Missing {
-    }
+    public static final class Missing {}
 
     public static final class Unreadable extends Basic {
         Missing missing;
@@ -286,8 +304,13 @@ class PinningTest {
                 }
             }
         };
-        Object bolt = withoutMissing.loadClass(Unreadable.class.getName()).getConstructor().newInstance();
-        assertEquals("cannot be looked into (" + Unreadable.class.getName() + "): java.lang.NoClassDefFoundError: "
-                + "nstorm/load/PinningTest$Missing", reason(bolt));
+        Object bolt = withoutMissing
+                .loadClass(Unreadable.class.getName())
+                .getConstructor()
+                .newInstance();
+        assertEquals(
+                "cannot be looked into (" + Unreadable.class.getName() + "): java.lang.NoClassDefFoundError: "
+                        + "nstorm/load/PinningTest$Missing",
+                reason(bolt));
     }
 }

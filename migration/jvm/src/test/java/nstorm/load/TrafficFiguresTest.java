@@ -66,12 +66,20 @@ class TrafficFiguresTest {
                 }
                 assertEquals(counters(pair) - base.get(pair), all.get(pair), pair);
             }
-            all.forEach((figure, total) -> assertTrue(!last.containsKey(figure) || total >= last.get(figure)
-                || namedNow.contains(figure) && !named.contains(figure), figure + " fell"));
+            all.forEach((figure, total) -> assertTrue(
+                    !last.containsKey(figure)
+                            || total >= last.get(figure)
+                            || namedNow.contains(figure) && !named.contains(figure),
+                    figure + " fell"));
             last.putAll(all);
             named = namedNow;
-            long counted = Arrays.stream(counters).filter(row -> row != null).flatMapToLong(Arrays::stream).sum();
-            assertEquals(counted, lost + all.values().stream().mapToLong(Long::longValue).sum());
+            long counted = Arrays.stream(counters)
+                    .filter(row -> row != null)
+                    .flatMapToLong(Arrays::stream)
+                    .sum();
+            assertEquals(
+                    counted,
+                    lost + all.values().stream().mapToLong(Long::longValue).sum());
             return told;
         }
 
@@ -107,8 +115,9 @@ class TrafficFiguresTest {
         world.count(1, 99, 1);
         Figures told = world.sample();
         assertEquals(100, told.named().size());
-        assertEquals("[FoldedTraffic[source=1, component=left, tuples=14], FoldedTraffic[source=1, component=right, tuples=1]]",
-            told.folded().toString());
+        assertEquals(
+                "[FoldedTraffic[source=1, component=left, tuples=14], FoldedTraffic[source=1, component=right, tuples=1]]",
+                told.folded().toString());
     }
 
     @Test
@@ -125,7 +134,8 @@ class TrafficFiguresTest {
             world.sample();
         }
         Figures told = world.sample();
-        List<String> named = told.named().stream().map(row -> row[0] + ">" + row[1]).toList();
+        List<String> named =
+                told.named().stream().map(row -> row[0] + ">" + row[1]).toList();
         List<String> expected = new ArrayList<>(List.of("1>17"));
         for (int task = 0; task < 10; task++) {
             expected.add("2>" + task);
@@ -179,7 +189,10 @@ class TrafficFiguresTest {
         for (int second = 0; second < 300; second++) {
             int focus = random.nextInt(400);
             for (int i = 0; i < 3_000; i++) {
-                world.count(random.nextInt(20), (focus + (int) Math.abs(random.nextGaussian() * 20)) % 400, random.nextInt(9));
+                world.count(
+                        random.nextInt(20),
+                        (focus + (int) Math.abs(random.nextGaussian() * 20)) % 400,
+                        random.nextInt(9));
             }
             world.sample();
         }
@@ -215,8 +228,14 @@ class TrafficFiguresTest {
             world.counters[1] = new long[201];
             world.count(0, 5, 2);
             Figures back = world.figures.at(TimeUnit.SECONDS.toNanos(14));
-            long named = back.named().stream().filter(row -> row[0] == 0).mapToLong(row -> row[2]).sum();
-            long folded = back.folded().stream().filter(rest -> rest.source() == 0).mapToLong(rest -> rest.tuples()).sum();
+            long named = back.named().stream()
+                    .filter(row -> row[0] == 0)
+                    .mapToLong(row -> row[2])
+                    .sum();
+            long folded = back.folded().stream()
+                    .filter(rest -> rest.source() == 0)
+                    .mapToLong(rest -> rest.tuples())
+                    .sum();
             assertEquals(2, named + folded);
         }
     }
@@ -258,13 +277,20 @@ class TrafficFiguresTest {
             long start = System.nanoTime();
             Figures told = world.figures.at(TimeUnit.SECONDS.toNanos(second));
             nanos += System.nanoTime() - start;
-            load = new WorkerLoad("wc-1-1700000000", new Slot("0e9d9bd5-93a5-4f08-8c3e-7d1c8a6c9a10-127.0.0.2", 6700),
-                "4711-1700000000000", 0, 1L << 50, executors, told.named(), told.folded());
+            load = new WorkerLoad(
+                    "wc-1-1700000000",
+                    new Slot("0e9d9bd5-93a5-4f08-8c3e-7d1c8a6c9a10-127.0.0.2", 6700),
+                    "4711-1700000000000",
+                    0,
+                    1L << 50,
+                    executors,
+                    told.named(),
+                    told.folded());
         }
         assertFalse(load.folded().isEmpty());
         int bytes = load.toJson().length;
-        System.out.println("load of 100 executors x 5,000 destinations: " + bytes + " bytes, "
-            + nanos / samples / 1_000 + " us a sample");
+        System.out.println("load of 100 executors x 5,000 destinations: " + bytes + " bytes, " + nanos / samples / 1_000
+                + " us a sample");
         assertTrue(bytes < 60_000, bytes + " bytes");
     }
 }

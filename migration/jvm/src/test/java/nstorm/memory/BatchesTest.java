@@ -47,12 +47,10 @@ class BatchesTest {
 
         abstract void take(Tuple tuple);
 
-        void write() {
-        }
+        void write() {}
 
         @Override
-        public void declareOutputFields(OutputFieldsDeclarer declarer) {
-        }
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {}
     }
 
     abstract static class ListKeeper extends Keeper {
@@ -160,7 +158,8 @@ class BatchesTest {
     static final class TickByName extends ListKeeper {
         @Override
         public void execute(Tuple tuple) {
-            if (tuple.getSourceComponent().equals("__system") && tuple.getSourceStreamId().equals("__tick")) {
+            if (tuple.getSourceComponent().equals("__system")
+                    && tuple.getSourceStreamId().equals("__tick")) {
                 write();
             } else {
                 x.add(tuple);
@@ -175,7 +174,8 @@ class BatchesTest {
 
     static final class TickByHelper extends ListKeeper {
         private static boolean isTick(Tuple tuple) {
-            return tuple.getSourceComponent().equals("__system") && tuple.getSourceStreamId().equals("__tick");
+            return tuple.getSourceComponent().equals("__system")
+                    && tuple.getSourceStreamId().equals("__tick");
         }
 
         @Override
@@ -274,7 +274,7 @@ class BatchesTest {
     static final class ByIterator extends ListKeeper {
         @Override
         void take(Tuple tuple) {
-            for (Iterator<Tuple> all = x.iterator(); all.hasNext();) {
+            for (Iterator<Tuple> all = x.iterator(); all.hasNext(); ) {
                 Tuple partner = all.next();
                 if (partner.getString(0).equals(tuple.getString(0))) {
                     all.remove();
@@ -413,7 +413,8 @@ class BatchesTest {
 
         @Override
         void take(Tuple tuple) {
-            String key = new StringBuilder().append(tuple.getString(0)).append('|').toString();
+            String key =
+                    new StringBuilder().append(tuple.getString(0)).append('|').toString();
             Tuple partner = x.remove(key);
             if (partner != null) {
                 collector.ack(partner);
@@ -492,8 +493,18 @@ class BatchesTest {
 
     @Test
     void whatASizeOrATickLetsGoIsABatch() {
-        assertAll(Stream.of(Polled.class, RemovedFromTheFront.class, ByIndex.class, Checked.class, BySizeOfTexts.class, Sorted.class,
-                TickByName.class, TickByHelper.class, OfTwoStreams.class, ByTime.class).map(type -> () -> {
+        assertAll(Stream.of(
+                        Polled.class,
+                        RemovedFromTheFront.class,
+                        ByIndex.class,
+                        Checked.class,
+                        BySizeOfTexts.class,
+                        Sorted.class,
+                        TickByName.class,
+                        TickByHelper.class,
+                        OfTwoStreams.class,
+                        ByTime.class)
+                .map(type -> () -> {
                     BoltMemory memory = of(type);
                     assertEquals("null [x]", memory.stays() + " " + memory.tuples(), type.getSimpleName() + memory);
                     assertEquals(Set.of("x"), memory.fields(), type.getSimpleName());
@@ -512,8 +523,21 @@ class BatchesTest {
 
     @Test
     void whatTheInputsContentFindsStays() {
-        assertAll(Stream.of(ByIterator.class, ByEntry.class, ByEntrySet.class, ByHelper.class, ByHelperOfBoth.class, ByNumber.class,
-                ByRemovalIf.class, ByStream.class, ByOwnClass.class, ByJavaEightText.class, ByBucket.class, ByArray.class, InOrder.class,
-                BySizeAndByKey.class).map(type -> () -> assertLooksUp(type)));
+        assertAll(Stream.of(
+                        ByIterator.class,
+                        ByEntry.class,
+                        ByEntrySet.class,
+                        ByHelper.class,
+                        ByHelperOfBoth.class,
+                        ByNumber.class,
+                        ByRemovalIf.class,
+                        ByStream.class,
+                        ByOwnClass.class,
+                        ByJavaEightText.class,
+                        ByBucket.class,
+                        ByArray.class,
+                        InOrder.class,
+                        BySizeAndByKey.class)
+                .map(type -> () -> assertLooksUp(type)));
     }
 }

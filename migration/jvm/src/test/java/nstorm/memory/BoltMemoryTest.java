@@ -51,28 +51,22 @@ class BoltMemoryTest {
         }
 
         @Override
-        public void emitDirect(int task, String stream, Collection<Tuple> anchors, List<Object> values) {
-        }
+        public void emitDirect(int task, String stream, Collection<Tuple> anchors, List<Object> values) {}
 
         @Override
-        public void ack(Tuple tuple) {
-        }
+        public void ack(Tuple tuple) {}
 
         @Override
-        public void fail(Tuple tuple) {
-        }
+        public void fail(Tuple tuple) {}
 
         @Override
-        public void resetTimeout(Tuple tuple) {
-        }
+        public void resetTimeout(Tuple tuple) {}
 
         @Override
-        public void flush() {
-        }
+        public void flush() {}
 
         @Override
-        public void reportError(Throwable error) {
-        }
+        public void reportError(Throwable error) {}
     }
 
     private static void each(List<Class<?>> types, Set<String> fields, String stays) {
@@ -85,38 +79,94 @@ class BoltMemoryTest {
 
     @Test
     void whatOnlySeemsToKeepSomethingKeepsNothing() {
-        each(List.of(Keeping.Splits.class, Keeping.AsksRules.class, Keeping.AppliesLambda.class, Keeping.JoinsTexts.class,
-                Keeping.CountsForTheJvm.class, Keeping.LogsElsewhere.class, Keeping.SwitchesElsewhere.class), Set.of(), null);
+        each(
+                List.of(
+                        Keeping.Splits.class,
+                        Keeping.AsksRules.class,
+                        Keeping.AppliesLambda.class,
+                        Keeping.JoinsTexts.class,
+                        Keeping.CountsForTheJvm.class,
+                        Keeping.LogsElsewhere.class,
+                        Keeping.SwitchesElsewhere.class),
+                Set.of(),
+                null);
     }
 
     @Test
     void whateverChangesAFieldIsFound() {
-        each(List.of(Keeping.Number.class, Keeping.Last.class, Keeping.InMap.class, Keeping.InListOfMap.class,
-                Keeping.InArray.class, Keeping.InArrayOfArrays.class, Keeping.InAtomic.class, Keeping.InAdder.class,
-                Keeping.InReference.class, Keeping.InNumberOfUnknownType.class, Keeping.InText.class, Keeping.InHelper.class,
-                Keeping.InHelpersList.class, Keeping.ByHelper.class, Keeping.InHelperOfCollection.class,
-                Keeping.InOneOfHelpers.class, Keeping.ByNestedClass.class, Keeping.ByAnonymousClass.class,
-                Keeping.ByLambda.class, Keeping.ByLambdaOfTheJdk.class, Keeping.ByMethodReference.class,
-                Keeping.ByCapturedMap.class, Keeping.Inherited.class, Keeping.Overrides.class, Keeping.ByStaticMethod.class,
-                Keeping.ByTernary.class, Keeping.ByEntry.class, Keeping.ByRemoval.class, Keeping.ByIteratorsRemoval.class,
-                Keeping.ByCollections.class, Keeping.ByRecord.class, Keeping.BySwap.class, Keeping.ByException.class,
-                Keeping.InThreadLocal.class, Keeping.InBits.class, Keeping.InRandom.class, Keeping.InCursor.class,
-                Keeping.ByOwnMap.class, Keeping.InLazyField.class, Keeping.ByPreparedObject.class, Keeping.ByView.class,
-                Keeping.Serial.class, Keeping.WritesToPath.class),
-                Set.of("x"), null);
+        each(
+                List.of(
+                        Keeping.Number.class,
+                        Keeping.Last.class,
+                        Keeping.InMap.class,
+                        Keeping.InListOfMap.class,
+                        Keeping.InArray.class,
+                        Keeping.InArrayOfArrays.class,
+                        Keeping.InAtomic.class,
+                        Keeping.InAdder.class,
+                        Keeping.InReference.class,
+                        Keeping.InNumberOfUnknownType.class,
+                        Keeping.InText.class,
+                        Keeping.InHelper.class,
+                        Keeping.InHelpersList.class,
+                        Keeping.ByHelper.class,
+                        Keeping.InHelperOfCollection.class,
+                        Keeping.InOneOfHelpers.class,
+                        Keeping.ByNestedClass.class,
+                        Keeping.ByAnonymousClass.class,
+                        Keeping.ByLambda.class,
+                        Keeping.ByLambdaOfTheJdk.class,
+                        Keeping.ByMethodReference.class,
+                        Keeping.ByCapturedMap.class,
+                        Keeping.Inherited.class,
+                        Keeping.Overrides.class,
+                        Keeping.ByStaticMethod.class,
+                        Keeping.ByTernary.class,
+                        Keeping.ByEntry.class,
+                        Keeping.ByRemoval.class,
+                        Keeping.ByIteratorsRemoval.class,
+                        Keeping.ByCollections.class,
+                        Keeping.ByRecord.class,
+                        Keeping.BySwap.class,
+                        Keeping.ByException.class,
+                        Keeping.InThreadLocal.class,
+                        Keeping.InBits.class,
+                        Keeping.InRandom.class,
+                        Keeping.InCursor.class,
+                        Keeping.ByOwnMap.class,
+                        Keeping.InLazyField.class,
+                        Keeping.ByPreparedObject.class,
+                        Keeping.ByView.class,
+                        Keeping.Serial.class,
+                        Keeping.WritesToPath.class),
+                Set.of("x"),
+                null);
     }
 
     @Test
     void aLambdaInAFieldIsFollowedOrStays() {
         BoltMemory memory = of(Keeping.ByFieldOfLambda.class);
-        assertTrue(memory.stays() != null || memory.unsure() != null || memory.fields().contains("x"), memory.toString());
+        assertTrue(
+                memory.stays() != null
+                        || memory.unsure() != null
+                        || memory.fields().contains("x"),
+                memory.toString());
     }
 
     @Test
     void tuplesAreFoundWhereverTheyAreKept() {
-        each(List.of(Keeping.KeepsTuple.class, Keeping.CollectsTuples.class, Keeping.HoldsTuples.class, Keeping.PutsTuplesOff.class, Keeping.EntersTuples.class),
-                Set.of("x"), null);
-        assertEquals("keeps tuples that it looks up for others in its field x", of(Keeping.MapsTuples.class).stays());
+        each(
+                List.of(
+                        Keeping.KeepsTuple.class,
+                        Keeping.CollectsTuples.class,
+                        Keeping.HoldsTuples.class,
+                        Keeping.PutsTuplesOff.class,
+                        Keeping.EntersTuples.class),
+                Set.of("x"),
+                null);
+        assertEquals(
+                "keeps tuples that it looks up for others in its field x",
+                of(Keeping.MapsTuples.class).stays());
         assertEquals(Set.of(), of(Keeping.InMap.class).tuples());
     }
 
@@ -124,25 +174,39 @@ class BoltMemoryTest {
     void whatElseIsKeptBesideTuplesIsSaid() {
         BoltMemory memory = of(Keeping.CountsItsTuples.class);
         assertEquals(Set.of("x"), memory.tuples());
-        assertEquals("keeps tuples in its field x, and something else; declare nstorm.move: {sink: live} if those may be replayed, "
-                + "or drain if what else it keeps may be forgotten", memory.reason("sink"));
+        assertEquals(
+                "keeps tuples in its field x, and something else; declare nstorm.move: {sink: live} if those may be replayed, "
+                        + "or drain if what else it keeps may be forgotten",
+                memory.reason("sink"));
     }
 
     @Test
     void threadsStay() {
-        assertAll(Stream.of(Keeping.StartsThread.class, Keeping.HasPool.class, Keeping.SharesWithThread.class,
-                Keeping.HasTimer.class, Keeping.GoesAway.class).map(type -> () -> {
+        assertAll(Stream.of(
+                        Keeping.StartsThread.class,
+                        Keeping.HasPool.class,
+                        Keeping.SharesWithThread.class,
+                        Keeping.HasTimer.class,
+                        Keeping.GoesAway.class)
+                .map(type -> () -> {
                     String stays = of(type).stays();
-                    assertTrue(stays != null && stays.startsWith("starts threads ("), type.getSimpleName() + ": " + stays);
+                    assertTrue(
+                            stays != null && stays.startsWith("starts threads ("), type.getSimpleName() + ": " + stays);
                 }));
     }
 
     @Test
     void whatIsKeptForTheWholeJvmStays() {
         String stays = "keeps something for the whole JVM in ";
-        assertEquals(stays + "Keeping$InStaticMap.COUNTS", of(Keeping.InStaticMap.class).stays());
-        assertEquals(stays + "Keeping$InStaticNumber.count", of(Keeping.InStaticNumber.class).stays());
-        assertEquals(stays + "Keeping$InStaticByField.COUNTS", of(Keeping.InStaticByField.class).stays());
+        assertEquals(
+                stays + "Keeping$InStaticMap.COUNTS",
+                of(Keeping.InStaticMap.class).stays());
+        assertEquals(
+                stays + "Keeping$InStaticNumber.count",
+                of(Keeping.InStaticNumber.class).stays());
+        assertEquals(
+                stays + "Keeping$InStaticByField.COUNTS",
+                of(Keeping.InStaticByField.class).stays());
     }
 
     @Test
@@ -156,20 +220,26 @@ class BoltMemoryTest {
     @Test
     void threadsInFieldsStayWhateverTheCodeDoes() {
         BoltMemory memory = prepared(Keeping.HasPool.class);
-        assertEquals("has threads in its field pool; declare nstorm.move: {sink: live} if those may live on, "
-                + "or renew if its cleanup ends them", memory.reason("sink"));
+        assertEquals(
+                "has threads in its field pool; declare nstorm.move: {sink: live} if those may live on, "
+                        + "or renew if its cleanup ends them",
+                memory.reason("sink"));
     }
 
     @Test
     void aBasicBoltIsReadThroughStormsWrapper() {
-        assertEquals(Set.of("counts"), BoltMemory.of(new BasicBoltExecutor(new Keeping.Basic())).fields());
+        assertEquals(
+                Set.of("counts"),
+                BoltMemory.of(new BasicBoltExecutor(new Keeping.Basic())).fields());
     }
 
     @Test
     void theReasonSaysWhatToDeclare() {
-        assertEquals("keeps something in its field x; declare nstorm.move: {count: live} if it may forget that",
+        assertEquals(
+                "keeps something in its field x; declare nstorm.move: {count: live} if it may forget that",
                 of(Keeping.InMap.class).reason("count"));
-        assertEquals("keeps tuples in its field x; declare nstorm.move: {sink: live} if those may be replayed",
+        assertEquals(
+                "keeps tuples in its field x; declare nstorm.move: {sink: live} if those may be replayed",
                 of(Keeping.CollectsTuples.class).reason("sink"));
         assertNull(of(Keeping.Splits.class).reason("split"));
     }
@@ -181,14 +251,22 @@ class BoltMemoryTest {
 
     @Test
     void aLibraryIsNotRead() {
-        assertEquals("calls ByteBuddy.<init> of a library, whose code is not read", of(Keeping.CallsVeryMuch.class).unsure());
+        assertEquals(
+                "calls ByteBuddy.<init> of a library, whose code is not read",
+                of(Keeping.CallsVeryMuch.class).unsure());
     }
 
     @Test
     void whatCannotBeLookedIntoStays() {
-        assertAll(Stream.of(Keeping.Reflects.class, Keeping.HasVarHandle.class, Keeping.Native.class,
-                Keeping.HandsItselfOut.class, Keeping.CallsUnknownCode.class, Keeping.SortsByUnknownCode.class)
-                .map(type -> () -> assertNotNull(of(type).stays() == null ? of(type).unsure() : of(type).stays(), type.getSimpleName())));
+        assertAll(Stream.of(
+                        Keeping.Reflects.class,
+                        Keeping.HasVarHandle.class,
+                        Keeping.Native.class,
+                        Keeping.HandsItselfOut.class,
+                        Keeping.CallsUnknownCode.class,
+                        Keeping.SortsByUnknownCode.class)
+                .map(type -> () -> assertNotNull(
+                        of(type).stays() == null ? of(type).unsure() : of(type).stays(), type.getSimpleName())));
     }
 
     /** Changes more in one method than is done between two looks at the clock. */
@@ -197,9 +275,15 @@ class BoltMemoryTest {
         String bolt = LiveTypes.nameOf(Keeping.ChangesMuch.class);
         Findings findings = new Findings();
         findings.prepared();
-        Walk walk = new Walk(new Bytecode(Keeping.ChangesMuch.class.getClassLoader(), new CodeBase(Keeping.class)), new Origins(), bolt, Map.of(), findings);
-        assertThrows(Undecided.class, () -> walk.follow("execute", "(Lorg/apache/storm/tuple/Tuple;)V",
-                List.of(Walk.of(Origins.TUPLE)), 0));
+        Walk walk = new Walk(
+                new Bytecode(Keeping.ChangesMuch.class.getClassLoader(), new CodeBase(Keeping.class)),
+                new Origins(),
+                bolt,
+                Map.of(),
+                findings);
+        assertThrows(
+                Undecided.class,
+                () -> walk.follow("execute", "(Lorg/apache/storm/tuple/Tuple;)V", List.of(Walk.of(Origins.TUPLE)), 0));
         assertTrue(findings.fields.size() < 20, findings.fields.toString());
     }
 

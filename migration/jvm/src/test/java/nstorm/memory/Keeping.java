@@ -46,8 +46,7 @@ import org.slf4j.LoggerFactory;
 
 /** Bolts that keep something from one tuple to the next, each in another way, and bolts that only seem to. */
 final class Keeping {
-    private Keeping() {
-    }
+    private Keeping() {}
 
     /** Logs by a static field of another class, which is not final: a logger is nobody's memory. */
     static final class LogsElsewhere extends Bolt {
@@ -98,8 +97,7 @@ final class Keeping {
         }
 
         @Override
-        public void declareOutputFields(OutputFieldsDeclarer declarer) {
-        }
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {}
     }
 
     static final class Holder implements Serializable {
@@ -142,8 +140,7 @@ final class Keeping {
         }
     }
 
-    record Pair(String word, Object other) {
-    }
+    record Pair(String word, Object other) {}
 
     // What keeps nothing.
 
@@ -184,8 +181,11 @@ final class Keeping {
             List<String> sorted = new ArrayList<>(seen.keySet());
             Collections.sort(sorted);
             try {
-                sorted.stream().map(word -> word + weights.get(word)).filter(word -> word.length() > length)
-                        .collect(Collectors.toList()).forEach(word -> collector.emit(tuple, new Values(word, holder.size())));
+                sorted.stream()
+                        .map(word -> word + weights.get(word))
+                        .filter(word -> word.length() > length)
+                        .collect(Collectors.toList())
+                        .forEach(word -> collector.emit(tuple, new Values(word, holder.size())));
             } catch (IllegalStateException e) {
                 LOG.warn("cannot emit {}", text, e);
                 collector.fail(tuple);
@@ -210,8 +210,7 @@ final class Keeping {
         }
     }
 
-    interface Mapping extends Function<String, String>, Serializable {
-    }
+    interface Mapping extends Function<String, String>, Serializable {}
 
     static final class AppliesLambda extends Bolt {
         private final Mapping mapping = word -> word + "!";
@@ -229,7 +228,13 @@ final class Keeping {
 
         @Override
         public void execute(Tuple tuple) {
-            collector.emit(new Values(new StringBuilder().append(names).append(" of ").append(tuple).append(separator).append('.').toString()));
+            collector.emit(new Values(new StringBuilder()
+                    .append(names)
+                    .append(" of ")
+                    .append(tuple)
+                    .append(separator)
+                    .append('.')
+                    .toString()));
         }
     }
 
@@ -749,8 +754,7 @@ final class Keeping {
         }
 
         @Override
-        public void declareOutputFields(OutputFieldsDeclarer declarer) {
-        }
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {}
     }
 
     static final class ChangesMuch extends Bolt {
@@ -758,7 +762,8 @@ final class Keeping {
 
         @Override
         public void execute(Tuple tuple) {
-            x0 = x1 = x2 = x3 = x4 = x5 = x6 = x7 = x8 = x9 = x10 = x11 = x12 = x13 = x14 = x15 = x16 = x17 = x18 = x19 = 1;
+            x0 = x1 = x2 =
+                    x3 = x4 = x5 = x6 = x7 = x8 = x9 = x10 = x11 = x12 = x13 = x14 = x15 = x16 = x17 = x18 = x19 = 1;
         }
     }
 
@@ -867,8 +872,7 @@ final class Keeping {
         }
 
         @Override
-        public void execute(Tuple tuple) {
-        }
+        public void execute(Tuple tuple) {}
     }
 
     static final class HasPool extends Bolt {
@@ -880,8 +884,7 @@ final class Keeping {
         }
 
         @Override
-        public void execute(Tuple tuple) {
-        }
+        public void execute(Tuple tuple) {}
     }
 
     static final class SharesWithThread extends Bolt {
@@ -895,8 +898,7 @@ final class Keeping {
         }
 
         @Override
-        public void execute(Tuple tuple) {
-        }
+        public void execute(Tuple tuple) {}
     }
 
     static final class HasTimer extends Bolt {
@@ -908,8 +910,7 @@ final class Keeping {
         }
 
         @Override
-        public void execute(Tuple tuple) {
-        }
+        public void execute(Tuple tuple) {}
     }
 
     static final class GoesAway extends Bolt {
@@ -1013,8 +1014,7 @@ final class Keeping {
         }
 
         @Override
-        public void execute(Tuple tuple) {
-        }
+        public void execute(Tuple tuple) {}
     }
 
     static final class CallsUnknownCode extends Bolt {

@@ -53,7 +53,8 @@ class KeptTuplesTest {
         BatchHelper batch = new BatchHelper(10, null);
         assertTrue(none(batch));
         Class<?>[] types = {Tuple.class};
-        batch.addBatch((Tuple) Proxy.newProxyInstance(getClass().getClassLoader(), types, (self, method, given) -> null));
+        batch.addBatch(
+                (Tuple) Proxy.newProxyInstance(getClass().getClassLoader(), types, (self, method, given) -> null));
         assertFalse(none(batch));
     }
 

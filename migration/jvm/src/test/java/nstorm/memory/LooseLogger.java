@@ -7,8 +7,7 @@ import org.slf4j.LoggerFactory;
 final class LooseLogger {
     static Logger log = LoggerFactory.getLogger(LooseLogger.class);
 
-    private LooseLogger() {
-    }
+    private LooseLogger() {}
 
     static void log(String text) {
         log.info(text);

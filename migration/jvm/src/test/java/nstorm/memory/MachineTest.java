@@ -36,6 +36,7 @@ class MachineTest {
         node.visitInsn(Opcodes.POP);
         node.visitInsn(Opcodes.RETURN);
         node.visitMaxs(1, 0);
-        assertThrows(NullPointerException.class, new Machine(new Bytecode.Method("Made", node), new Origins(), null)::run);
+        assertThrows(
+                NullPointerException.class, new Machine(new Bytecode.Method("Made", node), new Origins(), null)::run);
     }
 }

@@ -76,7 +76,8 @@ class MoveWayTest {
 
     @Test
     void plainStateTravels() {
-        assertEquals(new MoveWay("keeps something in its field x, which travels with it", Set.of("x"), null),
+        assertEquals(
+                new MoveWay("keeps something in its field x, which travels with it", Set.of("x"), null),
                 of(new Keeping.InMap(), NOTHING));
         assertEquals(Set.of("x"), of(new Keeping.InAtomic(), NOTHING).state());
         assertEquals(Set.of("x"), of(new Keeping.InHelper(), NOTHING).state());
@@ -89,7 +90,9 @@ class MoveWayTest {
         for (Object bolt : List.of(new Keeping.InThreadLocal(), new Keeping.InCursor(), new Loses(), new Inner())) {
             MoveWay way = of(bolt, NOTHING);
             assertNull(way.state(), bolt.toString());
-            assertTrue(way.pinned().startsWith("its field x holds ") && way.pinned().contains(", which cannot travel; keeps"),
+            assertTrue(
+                    way.pinned().startsWith("its field x holds ")
+                            && way.pinned().contains(", which cannot travel; keeps"),
                     way.pinned());
         }
     }
@@ -101,7 +104,8 @@ class MoveWayTest {
 
     @Test
     void whatKeepsTuplesAloneIsDrainedOfThem() {
-        assertEquals(new MoveWay("keeps tuples in its field x, which it has to ack first", null, Set.of("x")),
+        assertEquals(
+                new MoveWay("keeps tuples in its field x, which it has to ack first", null, Set.of("x")),
                 of(new Keeping.CollectsTuples(), NOTHING));
         MoveWay more = of(new Keeping.CountsItsTuples(), NOTHING);
         assertNull(more.tuples());
@@ -113,12 +117,14 @@ class MoveWayTest {
         Map<String, Object> move = Map.of("nstorm.move", Map.of("count", "renew"));
         String begin = "nstorm.move is renew: its source ";
         String end = "is cleaned up before its target is prepared";
-        assertEquals(new MoveWay(begin + "acks what it keeps in its field x and " + end, null, Set.of("x"), true),
+        assertEquals(
+                new MoveWay(begin + "acks what it keeps in its field x and " + end, null, Set.of("x"), true),
                 of(new Keeping.CountsItsTuples(), Declared.of(move)));
         assertEquals(new MoveWay(begin + end, null, Set.of(), true), of(new Keeping.StartsThread(), Declared.of(move)));
         Map<String, Object> named = new HashMap<>(move);
         named.put("nstorm.state", Map.of("count", List.of("x")));
-        assertEquals(Set.of("x"), of(new Keeping.HoldsTuples(), Declared.of(named)).tuples());
+        assertEquals(
+                Set.of("x"), of(new Keeping.HoldsTuples(), Declared.of(named)).tuples());
         named.put("nstorm.state", Map.of("count", List.of("y")));
         assertEquals(new MoveWay("has no field y"), of(new Keeping.HoldsTuples(), Declared.of(named)));
     }
@@ -126,10 +132,13 @@ class MoveWayTest {
     @Test
     void whatIsDeclaredToDrainIsDrained() {
         Map<String, Object> move = Map.of("nstorm.move", Map.of("count", "drain"));
-        assertEquals(Set.of("x"), of(new Keeping.CountsItsTuples(), Declared.of(move)).tuples());
+        assertEquals(
+                Set.of("x"),
+                of(new Keeping.CountsItsTuples(), Declared.of(move)).tuples());
         Map<String, Object> named = new HashMap<>(move);
         named.put("nstorm.state", Map.of("count", List.of("x")));
-        assertEquals(Set.of("x"), of(new Keeping.HoldsTuples(), Declared.of(named)).tuples());
+        assertEquals(
+                Set.of("x"), of(new Keeping.HoldsTuples(), Declared.of(named)).tuples());
         named.put("nstorm.state", Map.of("count", List.of("y")));
         assertEquals(new MoveWay("has no field y"), of(new Keeping.HoldsTuples(), Declared.of(named)));
         MoveWay none = of(new Keeping.InMap(), Declared.of(move));
@@ -147,7 +156,8 @@ class MoveWayTest {
 
     @Test
     void whatIsDeclaredCounts() {
-        Declared both = Declared.of(Map.of("nstorm.move", Map.of("count", "carry"), "nstorm.state", Map.of("count", List.of("x"))));
+        Declared both = Declared.of(
+                Map.of("nstorm.move", Map.of("count", "carry"), "nstorm.state", Map.of("count", List.of("x"))));
         assertEquals(Set.of("x"), of(new Keeping.Reflects(), both).state());
         Declared state = Declared.of(Map.of("nstorm.state", Map.of("count", List.of("x"))));
         assertEquals(Set.of("x"), of(new Keeping.InMap(), state).state());

@@ -47,7 +47,10 @@ class ReviewedTest {
     }
 
     private static ReviewedClass entry(String simpleName) throws IOException {
-        return ReviewedClass.all().values().stream().filter(one -> one.name().endsWith("." + simpleName)).findFirst().orElseThrow();
+        return ReviewedClass.all().values().stream()
+                .filter(one -> one.name().endsWith("." + simpleName))
+                .findFirst()
+                .orElseThrow();
     }
 
     private static String artifact(ReviewedClass entry) {
@@ -72,13 +75,16 @@ class ReviewedTest {
     private static Set<String> fields(ClassReader type) {
         Set<String> fields = new HashSet<>();
         String simpleName = type.getClassName().substring(type.getClassName().lastIndexOf('/') + 1);
-        type.accept(new ClassVisitor(Opcodes.ASM9) {
-            @Override
-            public FieldVisitor visitField(int access, String name, String descriptor, String signature, Object value) {
-                fields.add((access & Opcodes.ACC_STATIC) == 0 ? name : simpleName + "." + name);
-                return null;
-            }
-        }, ClassReader.SKIP_CODE);
+        type.accept(
+                new ClassVisitor(Opcodes.ASM9) {
+                    @Override
+                    public FieldVisitor visitField(
+                            int access, String name, String descriptor, String signature, Object value) {
+                        fields.add((access & Opcodes.ACC_STATIC) == 0 ? name : simpleName + "." + name);
+                        return null;
+                    }
+                },
+                ClassReader.SKIP_CODE);
         return fields;
     }
 
@@ -98,8 +104,12 @@ class ReviewedTest {
                 }
             }
             try (Stream<Path> there = Files.list(JARS)) {
-                assertEquals(there.filter(one -> one.getFileName().toString().matches(artifact(entry) + "-[0-9.]+jar")).sorted().toList(),
-                        jars.stream().sorted().toList(), "every version is read of " + entry.name());
+                assertEquals(
+                        there.filter(one -> one.getFileName().toString().matches(artifact(entry) + "-[0-9.]+jar"))
+                                .sorted()
+                                .toList(),
+                        jars.stream().sorted().toList(),
+                        "every version is read of " + entry.name());
             }
         }
     }
@@ -111,9 +121,14 @@ class ReviewedTest {
             for (List<String> versions : entry.versionsByHash().values()) {
                 try (URLClassLoader loader = loader(JARS.resolve(artifact(entry) + "-" + versions.get(0) + ".jar"))) {
                     Set<String> fields = new TreeSet<>();
-                    for (ClassReader at = read(loader, entry.name()); at != null; at = read(loader, at.getSuperName())) {
+                    for (ClassReader at = read(loader, entry.name());
+                            at != null;
+                            at = read(loader, at.getSuperName())) {
                         String name = at.getClassName().replace('/', '.');
-                        assertTrue(entry.one("way").equals("stays") || name.equals(entry.name()) || entry.names("with").contains(name),
+                        assertTrue(
+                                entry.one("way").equals("stays")
+                                        || name.equals(entry.name())
+                                        || entry.names("with").contains(name),
                                 entry.name() + " was read without " + name);
                         fields.addAll(fields(at));
                     }
@@ -134,16 +149,20 @@ class ReviewedTest {
             Set<String> versions = new TreeSet<>();
             entry.versionsByHash().values().forEach(versions::addAll);
             String name = entry.name().substring(entry.name().lastIndexOf('.') + 1);
-            rows.add("| " + artifact(entry) + " " + String.join(", ", versions) + " | `" + name + "` | `" + entry.one("way") + "` | "
-                    + entry.one("why") + " |");
+            rows.add("| " + artifact(entry) + " " + String.join(", ", versions) + " | `" + name + "` | `"
+                    + entry.one("way") + "` | " + entry.one("why") + " |");
         }
         List<String> page = Files.readAllLines(PAGE);
-        List<String> shown = page.subList(page.indexOf("| library and versions | class | way | why |") + 2, page.size());
-        assertEquals(rows, shown.stream().takeWhile(line -> line.startsWith("|")).toList());
+        List<String> shown =
+                page.subList(page.indexOf("| library and versions | class | way | why |") + 2, page.size());
+        assertEquals(
+                rows, shown.stream().takeWhile(line -> line.startsWith("|")).toList());
     }
 
     private Object fileSpout(ClassLoader loader) throws Exception {
-        return loader.loadClass(entry("FileSpout").name()).getConstructor(String[].class).newInstance((Object) new String[] {"seeds"});
+        return loader.loadClass(entry("FileSpout").name())
+                .getConstructor(String[].class)
+                .newInstance((Object) new String[] {"seeds"});
     }
 
     @Test
@@ -152,7 +171,9 @@ class ReviewedTest {
         Object spout = fileSpout(new URLClassLoader(crawler, getClass().getClassLoader()));
         Reviewed.Verdict verdict = Reviewed.of(spout);
         assertEquals(new Reviewed.Verdict(How.STAYS, Set.of(), entry.one("why"), "renew"), verdict);
-        assertEquals(entry.one("why") + "; declare nstorm.move: {in: renew} if it may move all the same", verdict.reason("in"));
+        assertEquals(
+                entry.one("why") + "; declare nstorm.move: {in: renew} if it may move all the same",
+                verdict.reason("in"));
     }
 
     /** The name alone says nothing, nor does what a class extends. */
@@ -165,8 +186,7 @@ class ReviewedTest {
             }
         })));
         SimpleJdbcMapper mapper = new SimpleJdbcMapper(List.of(new Column<Long>("n", 1)));
-        assertNull(Reviewed.of(new JdbcInsertBolt(JdbcRows.hikari("jdbc:h2:mem:x"), mapper) {
-        }));
+        assertNull(Reviewed.of(new JdbcInsertBolt(JdbcRows.hikari("jdbc:h2:mem:x"), mapper) {}));
     }
 
     /** Stubs stand for HBase: cleanup() closes the table, and not the connection that was made for it alone. */
@@ -204,14 +224,17 @@ class ReviewedTest {
         assertEquals(How.RENEW, known.how());
         Reviewed.Verdict other = Reviewed.of(JdbcRows.insertBolt(new JdbcRows.SharedConnections()));
         assertEquals(How.STAYS, other.how());
-        assertEquals("its connectionProvider is nstorm.JdbcRows$SharedConnections, and "
-                + "org.apache.storm.jdbc.common.HikariCPConnectionProvider alone was reviewed", other.why());
+        assertEquals(
+                "its connectionProvider is nstorm.JdbcRows$SharedConnections, and "
+                        + "org.apache.storm.jdbc.common.HikariCPConnectionProvider alone was reviewed",
+                other.why());
     }
 
     @Test
     void aVerdictOfALibraryIsTheWayUnlessOneIsDeclared() throws Exception {
         Object bolt = JdbcRows.insertBolt(JdbcRows.hikari("jdbc:h2:mem:x"));
-        assertNotEquals(MoveWay.of("sink", bolt, Declared.of(Map.of())),
+        assertNotEquals(
+                MoveWay.of("sink", bolt, Declared.of(Map.of())),
                 MoveWay.of("sink", bolt, Declared.of(Map.of("nstorm.move", Map.of("sink", "carry")))));
     }
 }

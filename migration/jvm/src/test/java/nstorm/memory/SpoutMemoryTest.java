@@ -42,8 +42,7 @@ class SpoutMemoryTest {
             open();
         }
 
-        void open() {
-        }
+        void open() {}
 
         @Override
         public void declareOutputFields(OutputFieldsDeclarer declarer) {
@@ -230,31 +229,39 @@ class SpoutMemoryTest {
 
     @Test
     void whatNothingThatIsAckedGivesBackStays() {
-        for (Spout spout : List.of(new Counts(), new CountsInAnObject(), new CountsAcks(), new GoesThrough(), new ReadsOn())) {
-            assertEquals("keeps something in its field x", BoltMemory.whySpoutStays(opened(spout)), spout.getClass().getSimpleName());
+        for (Spout spout :
+                List.of(new Counts(), new CountsInAnObject(), new CountsAcks(), new GoesThrough(), new ReadsOn())) {
+            assertEquals(
+                    "keeps something in its field x",
+                    BoltMemory.whySpoutStays(opened(spout)),
+                    spout.getClass().getSimpleName());
         }
     }
 
     @Test
     void whatMayBeAsItWasALookAtItsObjectsDecides() {
-        for (BaseRichSpout spout : List.of(new Draws(), new WillDraw(), new Bounded(), new Buffers(), new TestWordSpout())) {
+        for (BaseRichSpout spout :
+                List.of(new Draws(), new WillDraw(), new Bounded(), new Buffers(), new TestWordSpout())) {
             assertNull(BoltMemory.whySpoutStays(spout), spout.getClass().getSimpleName());
         }
     }
 
     @Test
     void whatNoFieldShowsIsAReasonToStay() {
-        assertEquals("keeps something for the whole JVM in SpoutMemoryTest$PollsStatic.WORDS",
+        assertEquals(
+                "keeps something for the whole JVM in SpoutMemoryTest$PollsStatic.WORDS",
                 BoltMemory.whySpoutStays(new PollsStatic()));
-        assertEquals("uses files or settings of its host (Files.readAllLines)", BoltMemory.whySpoutStays(new ReadsAgain()));
+        assertEquals(
+                "uses files or settings of its host (Files.readAllLines)", BoltMemory.whySpoutStays(new ReadsAgain()));
         String threads = BoltMemory.whySpoutStays(new Pumps());
         assertTrue(threads.startsWith("starts threads (Thread."), threads);
     }
 
     @Test
     void aSpoutThatStaysSaysWhatToDeclare() {
-        assertEquals("keeps something in its field x; declare nstorm.move: {lines: renew} if its source gives again what it holds "
-                + "in memory",
+        assertEquals(
+                "keeps something in its field x; declare nstorm.move: {lines: renew} if its source gives again what it holds "
+                        + "in memory",
                 MoveWay.ofSpout("lines", new Counts(), null).pinned());
         assertNull(MoveWay.ofSpout("lines", new Draws(), null).pinned());
     }

@@ -29,9 +29,11 @@ import org.junit.jupiter.api.Test;
 /** Nimbus' own classes, woven by the packaged jar. */
 class NimbusHooksIT {
 
-    private final SmallCluster small = new SmallCluster().topology("t", 4, 2)
-        .place("t", "s1:6700", 1, 2).place("t", "s2:6700", 3, 4)
-        .plan("t", move(1, "s1:6700", "s2:6700", Phase.STOP));
+    private final SmallCluster small = new SmallCluster()
+            .topology("t", 4, 2)
+            .place("t", "s1:6700", 1, 2)
+            .place("t", "s2:6700", 3, 4)
+            .plan("t", move(1, "s1:6700", "s2:6700", Phase.STOP));
     private final Map<String, Assignment> existing = small.existing();
 
     @BeforeEach
@@ -53,15 +55,17 @@ class NimbusHooksIT {
     /** What Nimbus makes of a cluster's answer: slot by executor. */
     private static Map<List<Long>, List<Object>> nodePorts(Cluster cluster) {
         Map<List<Long>, List<Object>> ports = new HashMap<>();
-        cluster.getAssignmentById("t").getExecutorToSlot().forEach((executor, slot) ->
-            ports.put(List.of((long) executor.getStartTask(), (long) executor.getEndTask()),
-                List.of(slot.getNodeId(), (long) slot.getPort())));
+        cluster.getAssignmentById("t")
+                .getExecutorToSlot()
+                .forEach((executor, slot) -> ports.put(
+                        List.of((long) executor.getStartTask(), (long) executor.getEndTask()),
+                        List.of(slot.getNodeId(), (long) slot.getPort())));
         return ports;
     }
 
     @SuppressWarnings("unchecked")
-    private static List<List<Long>> changedExecutors(Map<List<Long>, NodeInfo> before,
-                                                     Map<List<Long>, List<Object>> after) throws Exception {
+    private static List<List<Long>> changedExecutors(
+            Map<List<Long>, NodeInfo> before, Map<List<Long>, List<Object>> after) throws Exception {
         Method method = Nimbus.class.getDeclaredMethod("changedExecutors", Map.class, Map.class);
         method.setAccessible(true);
         return new ArrayList<>((List<List<Long>>) method.invoke(null, before, after));
@@ -101,6 +105,9 @@ class NimbusHooksIT {
         assertEquals("s1:6700=1,2 s2:6700=3,4", shown(cluster, "t"));
         Map<List<Long>, List<Object>> ports = nodePorts(cluster);
         ports.put(List.of(1L, 1L), List.of("s2", 6700L));
-        assertEquals(4, changedExecutors(existing.get("t").get_executor_node_port(), ports).size());
+        assertEquals(
+                4,
+                changedExecutors(existing.get("t").get_executor_node_port(), ports)
+                        .size());
     }
 }

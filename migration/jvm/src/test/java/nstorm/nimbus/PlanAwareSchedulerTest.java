@@ -32,8 +32,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 class PlanAwareSchedulerTest {
 
-    private static final String PACKED =
-        "s1:6700=1,2,3,4,5,6,7,8,9 s1:6701=10,11,12,13,14 s2:6700=15,16,17 s2:6701=18";
+    private static final String PACKED = "s1:6700=1,2,3,4,5,6,7,8,9 s1:6701=10,11,12,13,14 s2:6700=15,16,17 s2:6701=18";
 
     /** Storm's own scheduler, which also writes down what it was shown. */
     private static final class Watched implements IScheduler {
@@ -62,9 +61,12 @@ class PlanAwareSchedulerTest {
     }
 
     private static SmallCluster packed() {
-        return new SmallCluster().topology("t", 18, 4)
-            .place("t", "s1:6700", 1, 9).place("t", "s1:6701", 10, 14)
-            .place("t", "s2:6700", 15, 17).place("t", "s2:6701", 18, 18);
+        return new SmallCluster()
+                .topology("t", 18, 4)
+                .place("t", "s1:6700", 1, 9)
+                .place("t", "s1:6701", 10, 14)
+                .place("t", "s2:6700", 15, 17)
+                .place("t", "s2:6701", 18, 18);
     }
 
     private static Cluster scheduled(SmallCluster small, IScheduler stock) {
@@ -81,9 +83,11 @@ class PlanAwareSchedulerTest {
     @ParameterizedTest
     @CsvSource({"s1:6700, s1:6702", "s1:6701, s1:6702", "s2:6700, s2:6702", "s2:6701, s2:6702"})
     void onlyTheDeadWorkerOfAPackedTopologyMoves(String dead, String free) {
-        assertEquals(PACKED.replace(dead, free).replaceAll("s2:6702=15,16,17 s2:6701=18", "s2:6701=18 s2:6702=15,16,17")
-            .replaceAll("s1:6702=(\\S+) s1:6701=(\\S+)", "s1:6701=$2 s1:6702=$1"),
-            shown(scheduled(packed().plan("t").kill("t", dead)), "t"));
+        assertEquals(
+                PACKED.replace(dead, free)
+                        .replaceAll("s2:6702=15,16,17 s2:6701=18", "s2:6701=18 s2:6702=15,16,17")
+                        .replaceAll("s1:6702=(\\S+) s1:6701=(\\S+)", "s1:6701=$2 s1:6702=$1"),
+                shown(scheduled(packed().plan("t").kill("t", dead)), "t"));
     }
 
     @Test
@@ -108,9 +112,13 @@ class PlanAwareSchedulerTest {
     void stockRunsOnceAndChangesNothingWhileAllLive() {
         Watched stock = new Watched(new DefaultScheduler());
         // It asks for six workers and uses four: stock alone would spread it.
-        SmallCluster small = new SmallCluster().topology("t", 18, 6)
-            .place("t", "s1:6700", 1, 9).place("t", "s1:6701", 10, 14)
-            .place("t", "s2:6700", 15, 17).place("t", "s2:6701", 18, 18).plan("t");
+        SmallCluster small = new SmallCluster()
+                .topology("t", 18, 6)
+                .place("t", "s1:6700", 1, 9)
+                .place("t", "s1:6701", 10, 14)
+                .place("t", "s2:6700", 15, 17)
+                .place("t", "s2:6701", 18, 18)
+                .plan("t");
         assertEquals(PACKED, shown(scheduled(small, stock), "t"));
         assertEquals(1, stock.shown.size());
     }
@@ -118,8 +126,12 @@ class PlanAwareSchedulerTest {
     /** A host has come back: Storm uses it for what was never moved, though another topology was. */
     @Test
     void whatWasNeverMovedIsSpreadByStorm() {
-        SmallCluster small = new SmallCluster().topology("t", 2, 2).place("t", "s1:6700", 1, 2).plan("t")
-            .topology("u", 2, 2).place("u", "s1:6701", 1, 2);
+        SmallCluster small = new SmallCluster()
+                .topology("t", 2, 2)
+                .place("t", "s1:6700", 1, 2)
+                .plan("t")
+                .topology("u", 2, 2)
+                .place("u", "s1:6701", 1, 2);
         Cluster cluster = scheduled(small);
         assertEquals("s1:6700=1,2", shown(cluster, "t"));
         assertEquals("s1:6701=2 s2:6700=1", shown(cluster, "u"));
@@ -137,8 +149,9 @@ class PlanAwareSchedulerTest {
 
     @Test
     void aSlotThatIsAnotherTopologysByNowIsNotOpened() {
-        SmallCluster small = packed().topology("u", 1, 1).place("u", "s2:6702", 1, 1)
-            .plan("t", opening(1, "s1:6700", "s2:6702", Phase.STOP));
+        SmallCluster small = packed().topology("u", 1, 1)
+                .place("u", "s2:6702", 1, 1)
+                .plan("t", opening(1, "s1:6700", "s2:6702", Phase.STOP));
         assertEquals(PACKED, shown(scheduled(small), "t"));
         SmallCluster gone = packed().plan("t", opening(1, "s1:6700", "s3:6700", Phase.STOP));
         assertEquals(PACKED, shown(scheduled(gone), "t"));
@@ -147,8 +160,9 @@ class PlanAwareSchedulerTest {
     @Test
     void theDeadDoNotGetTheSlotThatTheSameRoundOpens() {
         SmallCluster small = packed().kill("t", "s2:6701").plan("t", opening(1, "s1:6700", "s2:6702", Phase.STOP));
-        assertEquals("s1:6700=2,3,4,5,6,7,8,9 s1:6701=10,11,12,13,14 s1:6702=18 s2:6700=15,16,17 s2:6702=1",
-            shown(scheduled(small), "t"));
+        assertEquals(
+                "s1:6700=2,3,4,5,6,7,8,9 s1:6701=10,11,12,13,14 s1:6702=18 s2:6700=15,16,17 s2:6702=1",
+                shown(scheduled(small), "t"));
     }
 
     @Test
@@ -159,17 +173,28 @@ class PlanAwareSchedulerTest {
 
     @Test
     void anotherHostIfItsOwnIsFull() {
-        SmallCluster small = new SmallCluster().topology("t", 4, 4).place("t", "s1:6700", 1, 1)
-            .place("t", "s1:6701", 2, 2).place("t", "s1:6702", 3, 3).place("t", "s2:6700", 4, 4)
-            .plan("t").kill("t", "s1:6701");
+        SmallCluster small = new SmallCluster()
+                .topology("t", 4, 4)
+                .place("t", "s1:6700", 1, 1)
+                .place("t", "s1:6701", 2, 2)
+                .place("t", "s1:6702", 3, 3)
+                .place("t", "s2:6700", 4, 4)
+                .plan("t")
+                .kill("t", "s1:6701");
         assertEquals("s1:6700=1 s1:6702=3 s2:6700=4 s2:6701=2", shown(scheduled(small), "t"));
     }
 
     @Test
     void notTheHostThatAnotherTopologyHasForItself() {
-        SmallCluster small = new SmallCluster().topology("t", 2, 2).topology("u", 1, 1).isolated("u")
-            .place("t", "s1:6700", 1, 1).place("t", "s2:6701", 2, 2).place("u", "s2:6700", 1, 1)
-            .plan("t").kill("t", "s2:6701");
+        SmallCluster small = new SmallCluster()
+                .topology("t", 2, 2)
+                .topology("u", 1, 1)
+                .isolated("u")
+                .place("t", "s1:6700", 1, 1)
+                .place("t", "s2:6701", 2, 2)
+                .place("u", "s2:6700", 1, 1)
+                .plan("t")
+                .kill("t", "s2:6701");
         assertEquals("s1:6700=1 s1:6701=2", shown(scheduled(small), "t"));
     }
 
@@ -177,7 +202,8 @@ class PlanAwareSchedulerTest {
     void aRoundEndsByTheCpuThatItUses() {
         SmallCluster small = packed().plan("t").topology("u", 1, 1);
         AtomicLong cpuNanos = new AtomicLong();
-        SchedulingRound round = new SchedulingRound(small.existing(), small.plans(), () -> cpuNanos.getAndAdd(2_000_000_001L));
+        SchedulingRound round =
+                new SchedulingRound(small.existing(), small.plans(), () -> cpuNanos.getAndAdd(2_000_000_001L));
         assertThrows(IllegalStateException.class, () -> round.prepare(small.topologies(), small.cluster()));
         SchedulingRound still = new SchedulingRound(small.existing(), small.plans(), () -> 0);
         assertNotNull(still.prepare(small.topologies(), small.cluster()));
@@ -185,19 +211,35 @@ class PlanAwareSchedulerTest {
 
     @Test
     void withoutAFreeSlotStormsAnswerStands() {
-        SmallCluster small = new SmallCluster().topology("t", 6, 6).plan("t").place("t", "s1:6700", 1, 1)
-            .place("t", "s1:6701", 2, 2).place("t", "s1:6702", 3, 3).place("t", "s2:6700", 4, 4)
-            .place("t", "s2:6701", 5, 5).place("t", "s2:6702", 6, 6).kill("t", "s1:6701");
-        SmallCluster stock = new SmallCluster().topology("t", 6, 6).place("t", "s1:6700", 1, 1)
-            .place("t", "s1:6701", 2, 2).place("t", "s1:6702", 3, 3).place("t", "s2:6700", 4, 4)
-            .place("t", "s2:6701", 5, 5).place("t", "s2:6702", 6, 6).kill("t", "s1:6701");
+        SmallCluster small = new SmallCluster()
+                .topology("t", 6, 6)
+                .plan("t")
+                .place("t", "s1:6700", 1, 1)
+                .place("t", "s1:6701", 2, 2)
+                .place("t", "s1:6702", 3, 3)
+                .place("t", "s2:6700", 4, 4)
+                .place("t", "s2:6701", 5, 5)
+                .place("t", "s2:6702", 6, 6)
+                .kill("t", "s1:6701");
+        SmallCluster stock = new SmallCluster()
+                .topology("t", 6, 6)
+                .place("t", "s1:6700", 1, 1)
+                .place("t", "s1:6701", 2, 2)
+                .place("t", "s1:6702", 3, 3)
+                .place("t", "s2:6700", 4, 4)
+                .place("t", "s2:6701", 5, 5)
+                .place("t", "s2:6702", 6, 6)
+                .kill("t", "s1:6701");
         assertEquals(shown(scheduled(stock), "t"), shown(scheduled(small), "t"));
     }
 
     @Test
     void allWorkersDeadComeBackAsTheyWere() {
-        SmallCluster small = new SmallCluster().topology("t", 4, 4).plan("t")
-            .place("t", "s1:6700", 1, 4).kill("t", "s1:6700");
+        SmallCluster small = new SmallCluster()
+                .topology("t", 4, 4)
+                .plan("t")
+                .place("t", "s1:6700", 1, 4)
+                .kill("t", "s1:6700");
         assertEquals("s1:6701=1,2,3,4", shown(scheduled(small), "t"));
     }
 
@@ -225,23 +267,30 @@ class PlanAwareSchedulerTest {
 
     @Test
     void whatStormMovedItselfIsNotTheirs() {
-        Entry stale = new Entry("m", new nstorm.wire.ExecutorId(1, 1), nstorm.wire.Slot.parse("s1:6700"),
-            nstorm.wire.Slot.parse("s2:6701"), Phase.STOP, nstorm.wire.Slot.parse("s1:6700"), 99, null);
+        Entry stale = new Entry(
+                "m",
+                new nstorm.wire.ExecutorId(1, 1),
+                nstorm.wire.Slot.parse("s1:6700"),
+                nstorm.wire.Slot.parse("s2:6701"),
+                Phase.STOP,
+                nstorm.wire.Slot.parse("s1:6700"),
+                99,
+                null);
         assertEquals(PACKED, shown(scheduled(packed().plan("t", stale)), "t"));
     }
 
     @Test
     void aDeadTargetAbsorbsNothing() {
-        String shown = shown(scheduled(packed().kill("t", "s2:6701")
-            .plan("t", move(1, "s1:6700", "s2:6701", Phase.STOP))), "t");
+        String shown = shown(
+                scheduled(packed().kill("t", "s2:6701").plan("t", move(1, "s1:6700", "s2:6701", Phase.STOP))), "t");
         assertEquals(PACKED.replace("s2:6701", "s2:6702"), shown);
     }
 
     @Test
     void aDeadSourceStillGivesWhatMoved() {
         // Its other executors go to a free slot together; the moved one runs at the target.
-        String shown = shown(scheduled(packed().kill("t", "s2:6700")
-            .plan("t", move(15, "s2:6700", "s1:6701", Phase.STOP))), "t");
+        String shown = shown(
+                scheduled(packed().kill("t", "s2:6700").plan("t", move(15, "s2:6700", "s1:6701", Phase.STOP))), "t");
         assertEquals("s1:6700=1,2,3,4,5,6,7,8,9 s1:6701=10,11,12,13,14,15 s2:6701=18 s2:6702=16,17", shown);
     }
 
@@ -250,10 +299,12 @@ class PlanAwareSchedulerTest {
         Entry[] all = {move(16, "s2:6700", "s1:6701", Phase.STOP), move(17, "s2:6700", "s1:6700", Phase.STOP)};
         Entry last = move(18, "s2:6701", "s2:6700", Phase.STOP);
         assertEquals(PACKED, shown(scheduled(packed().plan("t", last)), "t"));
-        assertEquals(PACKED.replace(" s2:6701=18", ",18"), shown(scheduled(packed()
-            .plan("t", move(18, "s2:6701", "s2:6700", Phase.SETTLE))), "t"));
+        assertEquals(
+                PACKED.replace(" s2:6701=18", ",18"),
+                shown(scheduled(packed().plan("t", move(18, "s2:6701", "s2:6700", Phase.SETTLE))), "t"));
         // Where something comes at the same time, the slot is not empty.
-        String exchanged = shown(scheduled(packed().plan("t", last, all[0], move(15, "s2:6700", "s2:6701", Phase.STOP))), "t");
+        String exchanged =
+                shown(scheduled(packed().plan("t", last, all[0], move(15, "s2:6700", "s2:6701", Phase.STOP))), "t");
         assertEquals("s1:6700=1,2,3,4,5,6,7,8,9 s1:6701=10,11,12,13,14,16 s2:6700=17,18 s2:6701=15", exchanged);
         // What stays may have been all that came elsewhere.
         SmallCluster chain = packed().plan("t", last, all[0], all[1], move(15, "s2:6700", "s1:6701", Phase.STOP));
@@ -269,8 +320,18 @@ class PlanAwareSchedulerTest {
         String there = PACKED.replace("=1,2,", "=2,").replace("=18", "=1,18");
         for (Phase phase : List.of(Phase.STOP, Phase.SETTLE)) {
             Entry live = move(1, "s1:6700", "s2:6701", phase);
-            Entry entry = new Entry(live.id(), live.executor(), live.from(), live.to(), phase, live.baseSlot(), live.baseStartSecs(), null,
-                way, null, true);
+            Entry entry = new Entry(
+                    live.id(),
+                    live.executor(),
+                    live.from(),
+                    live.to(),
+                    phase,
+                    live.baseSlot(),
+                    live.baseStartSecs(),
+                    null,
+                    way,
+                    null,
+                    true);
             boolean stays = late && phase == Phase.STOP || way == Way.UNKNOWN;
             assertEquals(stays ? PACKED : there, shown(scheduled(packed().plan("t", entry)), "t"), way + " " + phase);
         }

@@ -56,24 +56,34 @@ class PlanExchangeIT {
         assertEquals("wc", seen.get("name").getAsString());
         assertEquals("ACTIVE", seen.get("status").getAsString());
         assertEquals("approve", seen.get("mode").getAsString());
-        assertEquals("[{\"id\":\"__acker\",\"kind\":\"system\",\"parallelism\":1},"
-            + "{\"id\":\"counts\",\"kind\":\"bolt\",\"parallelism\":1},"
-            + "{\"id\":\"words\",\"kind\":\"spout\",\"parallelism\":1}]", seen.get("components").toString());
-        assertEquals("[{\"from\":\"words\",\"to\":\"counts\",\"stream\":\"default\",\"grouping\":\"fields\"}]",
-            seen.get("edges").toString());
+        assertEquals(
+                "[{\"id\":\"__acker\",\"kind\":\"system\",\"parallelism\":1},"
+                        + "{\"id\":\"counts\",\"kind\":\"bolt\",\"parallelism\":1},"
+                        + "{\"id\":\"words\",\"kind\":\"spout\",\"parallelism\":1}]",
+                seen.get("components").toString());
+        assertEquals(
+                "[{\"from\":\"words\",\"to\":\"counts\",\"stream\":\"default\",\"grouping\":\"fields\"}]",
+                seen.get("edges").toString());
         eventually("the nodes, too", () -> storm.json("/nstorm/nodes").has("nodes"));
-        assertEquals("[{\"id\":\"s1\",\"host\":\"host1\",\"cpu_capacity\":150.0,\"slots\":[6700,6701],"
-            + "\"slots_in_use\":1}]", storm.json("/nstorm/nodes").get("nodes").toString());
-        assertEquals("[{\"executor\":[2,2],\"component\":\"words\",\"slot\":null,\"start_secs\":null},"
-            + "{\"executor\":[3,3],\"component\":\"__acker\",\"slot\":null,\"start_secs\":null},"
-            + "{\"executor\":[1,1],\"component\":\"counts\",\"slot\":\"s1:6700\",\"start_secs\":1700000000}]",
-            seen.get("executors").toString());
+        assertEquals(
+                "[{\"id\":\"s1\",\"host\":\"host1\",\"cpu_capacity\":150.0,\"slots\":[6700,6701],"
+                        + "\"slots_in_use\":1}]",
+                storm.json("/nstorm/nodes").get("nodes").toString());
+        assertEquals(
+                "[{\"executor\":[2,2],\"component\":\"words\",\"slot\":null,\"start_secs\":null},"
+                        + "{\"executor\":[3,3],\"component\":\"__acker\",\"slot\":null,\"start_secs\":null},"
+                        + "{\"executor\":[1,1],\"component\":\"counts\",\"slot\":\"s1:6700\",\"start_secs\":1700000000}]",
+                seen.get("executors").toString());
         eventually("a sign of life", () -> storm.told("t") != null);
         JsonObject alive = storm.json("/nstorm/nimbus");
         assertEquals("the.Scheduler", alive.get("scheduler").getAsString());
-        assertEquals("[{\"topology\":\"t\",\"plan\":null,\"problem\":null}]", alive.get("topologies").toString());
+        assertEquals(
+                "[{\"topology\":\"t\",\"plan\":null,\"problem\":null}]",
+                alive.get("topologies").toString());
         long first = alive.get("time_ms").getAsLong();
-        eventually("again though nothing changed", () -> storm.json("/nstorm/nimbus").get("time_ms").getAsLong() > first);
+        eventually(
+                "again though nothing changed",
+                () -> storm.json("/nstorm/nimbus").get("time_ms").getAsLong() > first);
         assertEquals(0, storm.znodes.version(PUBLISHED), "what has not changed is not written");
         assertEquals(0, storm.znodes.version("/nstorm/nodes"));
     }
@@ -131,13 +141,17 @@ class PlanExchangeIT {
             eventually("made again", () -> storm.znodes.version(path) >= 0);
         }
         long mended = storm.json("/nstorm/nimbus").get("time_ms").getAsLong();
-        eventually("a later sign of life", () -> storm.json("/nstorm/nimbus").get("time_ms").getAsLong() > mended);
+        eventually(
+                "a later sign of life",
+                () -> storm.json("/nstorm/nimbus").get("time_ms").getAsLong() > mended);
     }
 
     @Test
     void keepsTheLastGoodPlan() throws Exception {
         storm.plan("t", 5, "DRAIN");
-        eventually("read", () -> storm.exchange.of("t") != null && storm.exchange.of("t").version() == 5);
+        eventually(
+                "read",
+                () -> storm.exchange.of("t") != null && storm.exchange.of("t").version() == 5);
         storm.znodes.write(PLAN, "garbage".getBytes(StandardCharsets.UTF_8));
         storm.znodes.write("/nstorm/plans/other", "{}".getBytes(StandardCharsets.UTF_8));
         Thread.sleep(1000);
@@ -190,8 +204,9 @@ class PlanExchangeIT {
         storm.plan("t", 1, "DRAIN");
         eventually("published", () -> storm.published("t").has("topology"));
         storm.state.removeStorm("t");
-        eventually("both nodes gone",
-            () -> storm.znodes.read(PLAN, null) == null && storm.znodes.read(PUBLISHED, null) == null);
+        eventually(
+                "both nodes gone",
+                () -> storm.znodes.read(PLAN, null) == null && storm.znodes.read(PUBLISHED, null) == null);
     }
 
     @Test
@@ -212,8 +227,14 @@ class PlanExchangeIT {
 
     private CuratorFramework client(String root) {
         Map<String, Object> conf = Utils.readDefaultConfig();
-        return ClientZookeeper.mkClient(conf, List.of("127.0.0.1"), (int) zookeeper.getPort(), root,
-            (state, type, changed) -> { }, conf, DaemonType.NIMBUS);
+        return ClientZookeeper.mkClient(
+                conf,
+                List.of("127.0.0.1"),
+                (int) zookeeper.getPort(),
+                root,
+                (state, type, changed) -> {},
+                conf,
+                DaemonType.NIMBUS);
     }
 
     /** The names below a node, from the root of the ensemble. */
@@ -226,14 +247,17 @@ class PlanExchangeIT {
     @Test
     void keepsBelowItsOwnRoot() throws Exception {
         try (StormInZookeeper other = new StormInZookeeper(zookeeper.getPort(), "/other/storm").with(3, "u", "v");
-             StormInZookeeper rootless = new StormInZookeeper(zookeeper.getPort(), "/").with(3, "w")) {
+                StormInZookeeper rootless = new StormInZookeeper(zookeeper.getPort(), "/").with(3, "w")) {
             storm.plan("t", 1, "DRAIN");
             other.plan("u", 1, "DRAIN");
             other.plan("v", 1, "DRAIN");
             rootless.plan("w", 1, "DRAIN");
-            eventually("all published", () -> storm.published("t").has("topology")
-                && other.published("u").has("topology") && other.published("v").has("topology")
-                && rootless.published("w").has("topology"));
+            eventually(
+                    "all published",
+                    () -> storm.published("t").has("topology")
+                            && other.published("u").has("topology")
+                            && other.published("v").has("topology")
+                            && rootless.published("w").has("topology"));
             other.state.removeStorm("v");
             eventually("what is gone is removed", () -> other.znodes.read("/nstorm/plans/v", null) == null);
             for (String what : List.of("topologies", "plans")) {
@@ -249,8 +273,9 @@ class PlanExchangeIT {
     /** Ids as Storm makes them: hardly anything of them is said twice, so hardly anything can be compressed. */
     private static String[] supervisors(int count) {
         Random random = new Random(1);
-        return IntStream.range(0, count).mapToObj(i -> new UUID(random.nextLong(), random.nextLong())
-            + "-192.168." + i / 250 + "." + i % 250).toArray(String[]::new);
+        return IntStream.range(0, count)
+                .mapToObj(i -> new UUID(random.nextLong(), random.nextLong()) + "-192.168." + i / 250 + "." + i % 250)
+                .toArray(String[]::new);
     }
 
     @Test
@@ -260,10 +285,14 @@ class PlanExchangeIT {
             storm.supervisor(id, id.substring(37));
         }
         storm.with(10_000, "t");
-        storm.assign("t", 10_000, task -> new NodeInfo(supervisors[(int) (task % 1_000)], Set.of(6700L + task / 1_000 % 2)));
+        storm.assign(
+                "t", 10_000, task -> new NodeInfo(supervisors[(int) (task % 1_000)], Set.of(6700L + task / 1_000 % 2)));
         eventually("assigned", () -> storm.published("t").toString().contains(supervisors[7]));
-        assertEquals(10_000, storm.published("t").get("executors").getAsJsonArray().size());
-        eventually("all nodes", () -> storm.json("/nstorm/nodes").get("nodes").getAsJsonArray().size() == 1_001);
+        assertEquals(
+                10_000, storm.published("t").get("executors").getAsJsonArray().size());
+        eventually(
+                "all nodes",
+                () -> storm.json("/nstorm/nodes").get("nodes").getAsJsonArray().size() == 1_001);
         for (String path : List.of(PUBLISHED, "/nstorm/nodes")) {
             int bytes = storm.znodes.read(path, null).length;
             System.out.println(path + " has " + bytes + " bytes");
@@ -291,8 +320,14 @@ class PlanExchangeIT {
         assertNull(storm.znodes.read(PUBLISHED, null), "an old word of it is no word");
         assertNull(storm.znodes.read("/nstorm/topologies/large", null));
         storm.with(4, "t");
-        eventually("published as soon as it fits", () -> storm.published("t").has("executors")
-            && storm.published("t").get("executors").getAsJsonArray().size() == 4);
+        eventually(
+                "published as soon as it fits",
+                () -> storm.published("t").has("executors")
+                        && storm.published("t")
+                                        .get("executors")
+                                        .getAsJsonArray()
+                                        .size()
+                                == 4);
         eventually("said too", () -> storm.told("t").get("problem").isJsonNull());
     }
 

@@ -92,15 +92,32 @@ final class SmallCluster {
     }
 
     static Entry move(int task, String from, String to, Phase phase) {
-        return new Entry("m" + task, new ExecutorId(task, task), Slot.parse(from), Slot.parse(to), phase,
-            Slot.parse(from), START, null);
+        return new Entry(
+                "m" + task,
+                new ExecutorId(task, task),
+                Slot.parse(from),
+                Slot.parse(to),
+                phase,
+                Slot.parse(from),
+                START,
+                null);
     }
 
     /** A move to a slot where the topology has no worker in Storm's assignment. */
     static Entry opening(int task, String from, String to, Phase phase) {
         Entry move = move(task, from, to, phase);
-        return new Entry(move.id(), move.executor(), move.from(), move.to(), phase, move.baseSlot(), START, null,
-            move.way(), "host2", true);
+        return new Entry(
+                move.id(),
+                move.executor(),
+                move.from(),
+                move.to(),
+                phase,
+                move.baseSlot(),
+                START,
+                null,
+                move.way(),
+                "host2",
+                true);
     }
 
     KnownPlans plans() {
@@ -131,8 +148,9 @@ final class SmallCluster {
             assignment.set_executor_start_time_secs(new HashMap<>());
             tasks.forEach((task, slot) -> {
                 List<Long> executor = List.of((long) task, (long) task);
-                assignment.get_executor_node_port().put(executor,
-                    new NodeInfo(slot.supervisor(), new HashSet<>(Set.of((long) slot.port()))));
+                assignment
+                        .get_executor_node_port()
+                        .put(executor, new NodeInfo(slot.supervisor(), new HashSet<>(Set.of((long) slot.port()))));
                 assignment.get_executor_start_time_secs().put(executor, START);
             });
             existing.put(id, assignment);
@@ -155,28 +173,50 @@ final class SmallCluster {
             });
             assignments.put(id, new SchedulerAssignmentImpl(id, alive, null, null));
         });
-        return new Cluster(new Nimbus.StandaloneINimbus(), new ResourceMetrics(new StormMetricsRegistry()),
-            Map.of("s1", supervisor("s1", "host1", hidden), "s2", supervisor("s2", "host2", hidden)),
-            assignments, topologies(), conf("t"));
+        return new Cluster(
+                new Nimbus.StandaloneINimbus(),
+                new ResourceMetrics(new StormMetricsRegistry()),
+                Map.of("s1", supervisor("s1", "host1", hidden), "s2", supervisor("s2", "host2", hidden)),
+                assignments,
+                topologies(),
+                conf("t"));
     }
 
     private static SupervisorDetails supervisor(String id, String host, Set<Slot> hidden) {
         Collection<Integer> ports = new ArrayList<>(List.of(6700, 6701, 6702));
         ports.removeIf(port -> hidden.contains(new Slot(id, port)));
-        return new SupervisorDetails(id, host, null, ports,
-            new HashMap<>(Map.of("cpu.pcore.percent", 400.0, "onheap.memory.mb", 1e6, "offheap.memory.mb", 1e6,
-                "memory.mb", 1e6)));
+        return new SupervisorDetails(
+                id,
+                host,
+                null,
+                ports,
+                new HashMap<>(Map.of(
+                        "cpu.pcore.percent",
+                        400.0,
+                        "onheap.memory.mb",
+                        1e6,
+                        "offheap.memory.mb",
+                        1e6,
+                        "memory.mb",
+                        1e6)));
     }
 
     /** A cluster's answer as text: {@code s1:6700=1,2,3 s2:6700=4}. */
     static String shown(Cluster cluster, String id) {
         Map<String, List<Integer>> bySlot = new TreeMap<>();
         if (cluster.getAssignmentById(id) != null) {
-            cluster.getAssignmentById(id).getExecutorToSlot().forEach((executor, slot) ->
-                bySlot.computeIfAbsent(slot.getNodeId() + ":" + slot.getPort(), key -> new ArrayList<>())
-                    .add(executor.getStartTask()));
+            cluster.getAssignmentById(id)
+                    .getExecutorToSlot()
+                    .forEach((executor, slot) -> bySlot.computeIfAbsent(
+                                    slot.getNodeId() + ":" + slot.getPort(), key -> new ArrayList<>())
+                            .add(executor.getStartTask()));
         }
-        return bySlot.entrySet().stream().map(entry -> entry.getKey() + "=" + entry.getValue().stream().sorted()
-            .map(String::valueOf).collect(Collectors.joining(","))).collect(Collectors.joining(" "));
+        return bySlot.entrySet().stream()
+                .map(entry -> entry.getKey() + "="
+                        + entry.getValue().stream()
+                                .sorted()
+                                .map(String::valueOf)
+                                .collect(Collectors.joining(",")))
+                .collect(Collectors.joining(" "));
     }
 }

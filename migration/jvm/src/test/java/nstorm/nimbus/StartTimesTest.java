@@ -34,7 +34,8 @@ class StartTimesTest {
 
     @Test
     void aSwapIsTwoMoves() {
-        assertEquals(Set.of(E1, E2, E3), StartTimes.kept(BEFORE, Map.of(E1, B, E2, A, E3, A),
-            List.of(new Move(E1, A, B), new Move(E3, B, A))));
+        assertEquals(
+                Set.of(E1, E2, E3),
+                StartTimes.kept(BEFORE, Map.of(E1, B, E2, A, E3, A), List.of(new Move(E1, A, B), new Move(E3, B, A))));
     }
 }

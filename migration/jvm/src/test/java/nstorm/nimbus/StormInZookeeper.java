@@ -61,8 +61,10 @@ final class StormInZookeeper implements AutoCloseable {
         znodes = new Znodes(conf);
         lead();
         supervisor("s1", "host1");
-        ILeaderElector elector = (ILeaderElector) Proxy.newProxyInstance(getClass().getClassLoader(),
-            new Class<?>[] {ILeaderElector.class}, (proxy, method, args) -> leader.get());
+        ILeaderElector elector = (ILeaderElector) Proxy.newProxyInstance(
+                getClass().getClassLoader(),
+                new Class<?>[] {ILeaderElector.class},
+                (proxy, method, args) -> leader.get());
         exchange = new PlanExchange(conf, state, elector, rounds::incrementAndGet);
         thread = new Thread(exchange);
     }
@@ -100,9 +102,13 @@ final class StormInZookeeper implements AutoCloseable {
 
     void assign(String topology, long executors, LongFunction<NodeInfo> slots) {
         Assignment assignment = new Assignment("dir");
-        List<List<Long>> first = LongStream.rangeClosed(1, executors).mapToObj(task -> List.of(task, task)).toList();
-        assignment.set_executor_node_port(first.stream().collect(Collectors.toMap(task -> task, task -> slots.apply(task.get(0)))));
-        assignment.set_executor_start_time_secs(first.stream().collect(Collectors.toMap(task -> task, task -> 1_700_000_000L)));
+        List<List<Long>> first = LongStream.rangeClosed(1, executors)
+                .mapToObj(task -> List.of(task, task))
+                .toList();
+        assignment.set_executor_node_port(
+                first.stream().collect(Collectors.toMap(task -> task, task -> slots.apply(task.get(0)))));
+        assignment.set_executor_start_time_secs(
+                first.stream().collect(Collectors.toMap(task -> task, task -> 1_700_000_000L)));
         state.setAssignment(topology, assignment, conf);
     }
 
@@ -136,8 +142,10 @@ final class StormInZookeeper implements AutoCloseable {
     /** A znode's content, compressed or not; empty if it is absent. */
     JsonObject json(String path) throws Exception {
         byte[] bytes = znodes.read(path, null);
-        return bytes == null ? new JsonObject()
-            : JsonParser.parseString(new String(Packing.unpack(bytes), StandardCharsets.UTF_8)).getAsJsonObject();
+        return bytes == null
+                ? new JsonObject()
+                : JsonParser.parseString(new String(Packing.unpack(bytes), StandardCharsets.UTF_8))
+                        .getAsJsonObject();
     }
 
     /** A controller takes the next epoch; the first one is 1. */
@@ -152,10 +160,14 @@ final class StormInZookeeper implements AutoCloseable {
     }
 
     void plan(String topology, long epoch, long version, String phase) throws Exception {
-        znodes.write("/nstorm/plans/" + topology, ("{\"cluster\":\"c\",\"epoch\":" + epoch + ",\"version\":" + version
-            + ",\"topology\":\"" + topology + "\",\"entries\":[{\"id\":\"m\",\"executor\":[1,1],\"from\":\"s1:6700\","
-            + "\"to\":\"s1:6701\",\"phase\":\"" + phase + "\",\"base\":[\"s1:6700\",1700000000],\"void\":null}]}")
-            .getBytes(StandardCharsets.UTF_8));
+        znodes.write(
+                "/nstorm/plans/" + topology,
+                ("{\"cluster\":\"c\",\"epoch\":" + epoch + ",\"version\":" + version
+                                + ",\"topology\":\"" + topology
+                                + "\",\"entries\":[{\"id\":\"m\",\"executor\":[1,1],\"from\":\"s1:6700\","
+                                + "\"to\":\"s1:6701\",\"phase\":\"" + phase
+                                + "\",\"base\":[\"s1:6700\",1700000000],\"void\":null}]}")
+                        .getBytes(StandardCharsets.UTF_8));
     }
 
     static void eventually(String what, Callable<Boolean> holds) throws Exception {

@@ -62,7 +62,8 @@ class JdbcMoveTest {
     }
 
     private long ask(String question) throws SQLException {
-        try (Statement statement = look.createStatement(); ResultSet answer = statement.executeQuery(question)) {
+        try (Statement statement = look.createStatement();
+                ResultSet answer = statement.executeQuery(question)) {
             answer.next();
             return answer.getLong(1);
         }
@@ -71,8 +72,8 @@ class JdbcMoveTest {
     /** As Storm makes one: from the topology's bytes. */
     private JdbcInsertBolt prepared(JdbcInsertBolt bolt) {
         JdbcInsertBolt copy = Utils.javaDeserialize(Utils.javaSerialize(bolt), JdbcInsertBolt.class);
-        OutputCollector collector = new OutputCollector((IOutputCollector) Proxy.newProxyInstance(getClass().getClassLoader(),
-                new Class<?>[] {IOutputCollector.class}, (self, method, arguments) -> {
+        OutputCollector collector = new OutputCollector((IOutputCollector) Proxy.newProxyInstance(
+                getClass().getClassLoader(), new Class<?>[] {IOutputCollector.class}, (self, method, arguments) -> {
                     acked += method.getName().equals("ack") ? 1 : 0;
                     return null;
                 }));
@@ -87,8 +88,11 @@ class JdbcMoveTest {
     }
 
     private static void write(JdbcInsertBolt bolt, long from, long to) {
-        LongStream.range(from, to).forEach(n -> bolt.execute((Tuple) Proxy.newProxyInstance(JdbcMoveTest.class.getClassLoader(),
-                new Class<?>[] {Tuple.class}, (self, method, arguments) -> method.getName().equals("getLongByField") ? n : "split")));
+        LongStream.range(from, to)
+                .forEach(n -> bolt.execute((Tuple) Proxy.newProxyInstance(
+                        JdbcMoveTest.class.getClassLoader(),
+                        new Class<?>[] {Tuple.class},
+                        (self, method, arguments) -> method.getName().equals("getLongByField") ? n : "split")));
     }
 
     @Test

@@ -50,16 +50,13 @@ class MemoryTest {
         static Object shared;
 
         @Override
-        public void prepare(Map<String, Object> conf, TopologyContext context, OutputCollector collector) {
-        }
+        public void prepare(Map<String, Object> conf, TopologyContext context, OutputCollector collector) {}
 
         @Override
-        public void execute(Tuple tuple) {
-        }
+        public void execute(Tuple tuple) {}
 
         @Override
-        public void declareOutputFields(OutputFieldsDeclarer declarer) {
-        }
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {}
     }
 
     /** Its code cannot be followed. */
@@ -74,12 +71,14 @@ class MemoryTest {
         }
     }
 
-    enum State { CLOSED, OPEN }
+    enum State {
+        CLOSED,
+        OPEN
+    }
 
     enum Kind {
         PLAIN,
-        OWN {
-        }
+        OWN {}
     }
 
     enum Counting {
@@ -139,7 +138,11 @@ class MemoryTest {
     }
 
     private static Memory prepared(Holder holder) {
-        Memory memory = new Memory("count", List.of(holder), List.of(), Declared.of(Map.of("nstorm.state.classes", List.of("nstorm.proof.*"))));
+        Memory memory = new Memory(
+                "count",
+                List.of(holder),
+                List.of(),
+                Declared.of(Map.of("nstorm.state.classes", List.of("nstorm.proof.*"))));
         memory.prepared();
         memory.read();
         return memory;
@@ -170,18 +173,20 @@ class MemoryTest {
     }
 
     private static String refused(Holder holder, Consumer<Holder> work, Holder target) {
-        return assertThrows(IOException.class, () -> moved(holder, work, target)).getMessage();
+        return assertThrows(IOException.class, () -> moved(holder, work, target))
+                .getMessage();
     }
 
     @Test
     void whatIsAsItWasIsNoMemory() {
-        assertNull(changed(with(new ArrayList<>(List.of("a")), new HashMap<>(Map.of("a", new Pair(1, "x")))), holder -> {
-            @SuppressWarnings("unchecked")
-            List<Object> list = (List<Object>) holder.one;
-            list.add("b");
-            list.remove("b");
-            ((Map<?, ?>) holder.two).keySet();
-        }));
+        assertNull(changed(
+                with(new ArrayList<>(List.of("a")), new HashMap<>(Map.of("a", new Pair(1, "x")))), holder -> {
+                    @SuppressWarnings("unchecked")
+                    List<Object> list = (List<Object>) holder.one;
+                    list.add("b");
+                    list.remove("b");
+                    ((Map<?, ?>) holder.two).keySet();
+                }));
     }
 
     @Test
@@ -189,11 +194,13 @@ class MemoryTest {
         assertEquals("count.number: 0 → 1", changed(with(null, null), holder -> holder.number++));
         assertEquals("count.one: CLOSED → OPEN", changed(with(State.CLOSED, null), holder -> holder.one = State.OPEN));
         Map<String, Long> counts = new HashMap<>();
-        assertEquals("count.one[1].left: HashMap of 0 → of 4,711", changed(with(new Object[] {null, new Pair(counts, 1)}, null), holder -> {
-            for (long i = 0; i < 4711; i++) {
-                counts.put("w" + i, i);
-            }
-        }));
+        assertEquals(
+                "count.one[1].left: HashMap of 0 → of 4,711",
+                changed(with(new Object[] {null, new Pair(counts, 1)}, null), holder -> {
+                    for (long i = 0; i < 4711; i++) {
+                        counts.put("w" + i, i);
+                    }
+                }));
     }
 
     @Test
@@ -237,11 +244,13 @@ class MemoryTest {
     /** As a client or a ledger of which each JVM has one. */
     @Test
     void whatTheJvmSharesIsNoMemoryOfAField() {
-        assertNull(changed(with(Registry.ONLY, new Pair(Registry.ONLY, 1)), holder -> Registry.ONLY.all.put("by another", 1)));
+        assertNull(changed(
+                with(Registry.ONLY, new Pair(Registry.ONLY, 1)), holder -> Registry.ONLY.all.put("by another", 1)));
         Unsure unsure = new Unsure();
         unsure.one = Registry.ONLY;
         String what = changed(unsure, holder -> Registry.ONLY.all.put("by somebody", 1));
-        assertEquals("remembers something that is not in its fields: count.Registry.ONLY.all: HashMap of 1 → of 2", what);
+        assertEquals(
+                "remembers something that is not in its fields: count.Registry.ONLY.all: HashMap of 1 → of 2", what);
         what = changed(with(Registry.ONLY, null), holder -> holder.one = new Registry());
         assertTrue(what.startsWith("count.one: a shared Registry → Registry"), what);
     }
@@ -281,12 +290,17 @@ class MemoryTest {
     @Test
     void whatTravelsIsComparedWithWhatCame() throws IOException {
         Map<Object, Object> map = new HashMap<>();
-        Holder target = moved(with(map, Collections.unmodifiableMap(map)), holder -> {
-            for (int i = 0; i < 100; i++) {
-                map.put("k" + i, new Pair(List.of(i), new HashSet<>(Set.of("a", "b", i))));
-            }
-            map.put(new ArrayList<>(List.of(1, 2)), new LinkedHashMap<>(Map.of(1, new ConcurrentHashMap<>(Map.of(2, 3)))));
-        }, with(null, null));
+        Holder target = moved(
+                with(map, Collections.unmodifiableMap(map)),
+                holder -> {
+                    for (int i = 0; i < 100; i++) {
+                        map.put("k" + i, new Pair(List.of(i), new HashSet<>(Set.of("a", "b", i))));
+                    }
+                    map.put(
+                            new ArrayList<>(List.of(1, 2)),
+                            new LinkedHashMap<>(Map.of(1, new ConcurrentHashMap<>(Map.of(2, 3)))));
+                },
+                with(null, null));
         assertEquals(101, ((Map<?, ?>) target.one).size());
         assertEquals(target.one, target.two, "what two fields share goes together");
     }
@@ -294,12 +308,19 @@ class MemoryTest {
     @Test
     void whatDoesNotComeAsItWasStays() {
         Caching pair = new Caching();
-        assertEquals("its nstorm.proof.MemoryTest$Caching has something in the transient field cache",
-                refused(with(null, null), holder -> {
-                    pair.cache = new int[] {3};
-                    holder.one = new ArrayList<>(List.of(pair));
-                }, with(null, null)));
-        String what = refused(with(null, null), holder -> holder.one = new ArrayList<>(List.of(new File("/tmp/x"))), with(null, null));
+        assertEquals(
+                "its nstorm.proof.MemoryTest$Caching has something in the transient field cache",
+                refused(
+                        with(null, null),
+                        holder -> {
+                            pair.cache = new int[] {3};
+                            holder.one = new ArrayList<>(List.of(pair));
+                        },
+                        with(null, null)));
+        String what = refused(
+                with(null, null),
+                holder -> holder.one = new ArrayList<>(List.of(new File("/tmp/x"))),
+                with(null, null));
         assertTrue(what.contains("one[0] is a path of this host"), what);
         what = refused(with(null, null), holder -> holder.one = new Object[] {holder}, with(null, null));
         assertTrue(what.contains("MemoryTest$Holder"), what);
@@ -315,14 +336,18 @@ class MemoryTest {
         Departure departure = source.depart(null);
         Counting.ONLY.count += 5; // in another JVM it is another object
         Memory target = prepared(with(null, null));
-        String what = assertThrows(IOException.class, () -> target.arrive(bytes(departure.state()), null, departure.proof())).getMessage();
+        String what = assertThrows(
+                        IOException.class, () -> target.arrive(bytes(departure.state()), null, departure.proof()))
+                .getMessage();
         assertTrue(what.matches("came as another one than it left: count.one\\[0].count: \\d+ → \\d+"), what);
     }
 
     @Test
     void aBoltThatHasThreadsStays() {
-        Memory memory = prepared(with(new Pair(null, new Object[] {new Thread(() -> { })}), null));
-        assertTrue(memory.way().pinned().startsWith("one.right[0] is a thread (java.lang.Thread)"), memory.way().pinned());
+        Memory memory = prepared(with(new Pair(null, new Object[] {new Thread(() -> {})}), null));
+        assertTrue(
+                memory.way().pinned().startsWith("one.right[0] is a thread (java.lang.Thread)"),
+                memory.way().pinned());
     }
 
     /** Its queue is in no field of it. */
@@ -342,15 +367,16 @@ class MemoryTest {
         }
 
         @Override
-        public void declareOutputFields(OutputFieldsDeclarer declarer) {
-        }
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {}
     }
 
     @Test
     void aSpoutThatTakesFromAStaticQueueStaysUnlessDeclared() {
         Memory memory = spout(Map.of());
-        assertEquals("keeps something for the whole JVM in MemoryTest$PollsStatic.WORDS; declare nstorm.move: {source: renew} if its source gives again "
-                + "what it holds in memory", memory.way().pinned());
+        assertEquals(
+                "keeps something for the whole JVM in MemoryTest$PollsStatic.WORDS; declare nstorm.move: {source: renew} if its source gives again "
+                        + "what it holds in memory",
+                memory.way().pinned());
         assertNull(spout(Map.of("nstorm.move", Map.of("source", "renew"))).way().pinned());
     }
 
@@ -370,11 +396,25 @@ class MemoryTest {
 
     @Test
     void aCopyOfACopyLooksAlike() throws Exception {
-        List<Object> all = new ArrayList<>(List.of(new HashMap<>(Map.of("a", 1)), new java.util.BitSet(), new java.util.PriorityQueue<>(List.of(3, 1)),
-                java.util.EnumSet.of(State.OPEN), new java.util.EnumMap<>(Map.of(State.OPEN, 1)), Set.of(1, 2, 3), Map.of(1, 2, 3, 4),
-                new java.util.Date(5), new StringBuilder("x"), new java.util.concurrent.atomic.AtomicLong(3), java.time.Instant.now(),
-                new java.util.ArrayDeque<>(List.of(1)), java.util.Arrays.asList(1, 2), Collections.synchronizedMap(new HashMap<>()),
-                new java.math.BigDecimal("1.50"), new java.util.Random(3), new java.util.concurrent.locks.ReentrantLock(), new int[][] {{1}, {2}}));
+        List<Object> all = new ArrayList<>(List.of(
+                new HashMap<>(Map.of("a", 1)),
+                new java.util.BitSet(),
+                new java.util.PriorityQueue<>(List.of(3, 1)),
+                java.util.EnumSet.of(State.OPEN),
+                new java.util.EnumMap<>(Map.of(State.OPEN, 1)),
+                Set.of(1, 2, 3),
+                Map.of(1, 2, 3, 4),
+                new java.util.Date(5),
+                new StringBuilder("x"),
+                new java.util.concurrent.atomic.AtomicLong(3),
+                java.time.Instant.now(),
+                new java.util.ArrayDeque<>(List.of(1)),
+                java.util.Arrays.asList(1, 2),
+                Collections.synchronizedMap(new HashMap<>()),
+                new java.math.BigDecimal("1.50"),
+                new java.util.Random(3),
+                new java.util.concurrent.locks.ReentrantLock(),
+                new int[][] {{1}, {2}}));
         ((java.util.BitSet) all.get(1)).set(700);
         Holder target = moved(with(null, null), holder -> holder.one = all, with(null, null));
         assertEquals(all.size(), ((List<?>) target.one).size());

@@ -55,7 +55,8 @@ class PlainSumTest {
 
     @Test
     void onlyItsOwnCpuTimeIsLimited() {
-        assertEquals(PlainSum.of(numbers(), false, Long.MAX_VALUE >> 10), PlainSum.of(new Waiting(), false, LIMIT_NANOS));
+        assertEquals(
+                PlainSum.of(numbers(), false, Long.MAX_VALUE >> 10), PlainSum.of(new Waiting(), false, LIMIT_NANOS));
         assertEquals(PlainSum.LATE, PlainSum.of(numbers(), false, 1));
     }
 }

@@ -16,8 +16,7 @@ final class ProofTimes {
     private static final long PRIME = 2_654_435_761L;
     private static final int TIMES = 6;
 
-    private ProofTimes() {
-    }
+    private ProofTimes() {}
 
     public static void main(String[] arguments) throws IOException {
         Map<String, Object> conf = new HashMap<>();
@@ -54,7 +53,8 @@ final class ProofTimes {
             long looked = cpuNanos();
             TravelProof proof = TravelProof.of(Subject.of(List.of(holder), List.of()), Set.of("one"), null);
             long proved = cpuNanos();
-            times.append(String.format(" %.2f/%.2f/%.2f", (prepared - begun) / 1e6, (looked - prepared) / 1e6, (proved - looked) / 1e6));
+            times.append(String.format(
+                    " %.2f/%.2f/%.2f", (prepared - begun) / 1e6, (looked - prepared) / 1e6, (proved - looked) / 1e6));
             if (changed != null || proof.obstacle() != null) {
                 times.append(changed == null ? " (" + proof.obstacle() + ")" : " (" + changed + ")");
             }

@@ -40,8 +40,7 @@ class BoltStateTest {
         }
 
         @Override
-        public void declareOutputFields(OutputFieldsDeclarer declarer) {
-        }
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {}
     }
 
     private static final Set<String> FIELDS = Set.of("total", "counts", "last");
@@ -78,7 +77,10 @@ class BoltStateTest {
         BasicBoltExecutor full = new BasicBoltExecutor(new Basic());
         Basic empty = new Basic();
         ((Basic) BoltMemory.user(full)).counts.put("a", 3L);
-        Whole.load(Whole.of(Whole.save(List.of(full), Set.of("counts"), null)), List.of(new BasicBoltExecutor(empty)), null);
+        Whole.load(
+                Whole.of(Whole.save(List.of(full), Set.of("counts"), null)),
+                List.of(new BasicBoltExecutor(empty)),
+                null);
         assertEquals(Map.of("a", 3L), empty.counts);
     }
 
@@ -86,18 +88,24 @@ class BoltStateTest {
     void whatCannotTravelIsSaid() {
         Counter counter = counter(1);
         counter.lock = new Object();
-        assertEquals("java.lang.Object", assertThrows(IOException.class,
-                () -> Whole.save(List.of(counter), Set.of("lock"), null)).getMessage());
-        assertEquals("has no field cuonts", assertThrows(IOException.class,
-                () -> Whole.save(List.of(counter), Set.of("cuonts"), null)).getMessage());
+        assertEquals(
+                "java.lang.Object",
+                assertThrows(IOException.class, () -> Whole.save(List.of(counter), Set.of("lock"), null))
+                        .getMessage());
+        assertEquals(
+                "has no field cuonts",
+                assertThrows(IOException.class, () -> Whole.save(List.of(counter), Set.of("cuonts"), null))
+                        .getMessage());
     }
 
     @Test
     void whatIsTooMuchIsRefused() {
         Counter counter = counter(1);
         counter.last.add(new byte[BoltState.SIZE_MAX_BYTES]);
-        assertEquals("its state is larger than 100 MB", assertThrows(IOException.class,
-                () -> Whole.save(List.of(counter), FIELDS, null)).getMessage());
+        assertEquals(
+                "its state is larger than 100 MB",
+                assertThrows(IOException.class, () -> Whole.save(List.of(counter), FIELDS, null))
+                        .getMessage());
     }
 
     /** A few bytes that say they were a long array would take all of the heap. */
@@ -107,7 +115,8 @@ class BoltStateTest {
         counter.last.add(new long[] {5});
         byte[] state = Whole.of(Whole.save(List.of(counter), FIELDS, null));
         int length = state.length - 12;
-        while (ByteBuffer.wrap(state).getInt(length) != 1 || ByteBuffer.wrap(state).getLong(length + 4) != 5) {
+        while (ByteBuffer.wrap(state).getInt(length) != 1
+                || ByteBuffer.wrap(state).getLong(length + 4) != 5) {
             length--;
         }
         ByteBuffer.wrap(state).putInt(length, 1 << 30);

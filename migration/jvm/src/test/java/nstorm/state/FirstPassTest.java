@@ -133,7 +133,8 @@ class FirstPassTest {
     /** Its entries stand in another order then, which a bolt must not wait for. */
     @Test
     void aMapThatHasGrownIsNotSentAgain() throws IOException {
-        for (Map<Object, Object> map : List.of(new HashMap<Object, Object>(), new ConcurrentHashMap<Object, Object>())) {
+        for (Map<Object, Object> map :
+                List.of(new HashMap<Object, Object>(), new ConcurrentHashMap<Object, Object>())) {
             Random random = new Random(4);
             Keeper keeper = new Keeper();
             keeper.counts = map;
@@ -236,7 +237,10 @@ class FirstPassTest {
         Whole.load(Whole.of(Whole.save(List.of(keeper), FIELDS, first)), List.of(loaded), null);
         assertSameState(keeper, loaded);
         first.write();
-        Whole.load(Whole.of(Whole.save(List.of(keeper), FIELDS, null)), List.of(loaded), FirstMaps.orNull(Whole.of(first.write())));
+        Whole.load(
+                Whole.of(Whole.save(List.of(keeper), FIELDS, null)),
+                List.of(loaded),
+                FirstMaps.orNull(Whole.of(first.write())));
         assertSameState(keeper, loaded);
     }
 
@@ -245,13 +249,15 @@ class FirstPassTest {
         Keeper keeper = keeper();
         FirstPass first = FirstPass.of(List.of(keeper), FIELDS);
         FirstMaps maps = FirstMaps.orNull(Whole.of(first.write()));
-        FirstMaps ofAnother = FirstMaps.orNull(Whole.of(FirstPass.of(List.of(keeper), FIELDS).write()));
+        FirstMaps ofAnother =
+                FirstMaps.orNull(Whole.of(FirstPass.of(List.of(keeper), FIELDS).write()));
         byte[] state = Whole.of(Whole.save(List.of(keeper), FIELDS, first));
         Keeper loaded = new Keeper();
         Object before = loaded.counts;
         assertThrows(IOException.class, () -> Whole.load(state, List.of(loaded), null));
         assertThrows(IOException.class, () -> Whole.load(state, List.of(loaded), ofAnother));
-        assertThrows(IOException.class, () -> Whole.load(Arrays.copyOf(state, state.length - 3), List.of(loaded), maps));
+        assertThrows(
+                IOException.class, () -> Whole.load(Arrays.copyOf(state, state.length - 3), List.of(loaded), maps));
         // That has taken its maps.
         assertThrows(IOException.class, () -> Whole.load(state, List.of(loaded), maps));
         assertSame(before, loaded.counts);
@@ -291,9 +297,13 @@ class FirstPassTest {
         byte[] state = Whole.of(Whole.save(List.of(keeper), FIELDS, null));
         lie(first);
         lie(state);
-        assertEquals("fewer bytes than entries", assertThrows(IOException.class, () -> FirstMaps.orNull(first)).getMessage());
-        assertEquals("fewer bytes than entries", assertThrows(IOException.class,
-                () -> Whole.load(state, List.of(new Keeper()), null)).getMessage());
+        assertEquals(
+                "fewer bytes than entries",
+                assertThrows(IOException.class, () -> FirstMaps.orNull(first)).getMessage());
+        assertEquals(
+                "fewer bytes than entries",
+                assertThrows(IOException.class, () -> Whole.load(state, List.of(new Keeper()), null))
+                        .getMessage());
     }
 
     /** 20,000 entries become 2,000,000. */
@@ -310,8 +320,12 @@ class FirstPassTest {
     void whatIsTooMuchIsRefused() {
         Keeper keeper = keeper();
         keeper.counts.put("much", "a".repeat(BoltState.SIZE_MAX_BYTES));
-        assertEquals("its state is larger than 100 MB", assertThrows(IOException.class,
-                () -> FirstPass.of(List.of(keeper), FIELDS).write()).getMessage());
+        assertEquals(
+                "its state is larger than 100 MB",
+                assertThrows(
+                                IOException.class,
+                                () -> FirstPass.of(List.of(keeper), FIELDS).write())
+                        .getMessage());
     }
 
     /** Whatever bolts do between the passes. */
@@ -366,8 +380,7 @@ class FirstPassTest {
                 keeper.counts.clear();
                 keeper.counts.putAll(all);
             }
-            default -> {
-            }
+            default -> {}
         }
         change(keeper.counts, random, random.nextInt(100));
     }
@@ -392,7 +405,11 @@ class FirstPassTest {
             case 0 -> number;
             case 1 -> random.nextInt(10) == 0 && map instanceof HashMap ? null : (double) number;
             // All with one hash: such keys make trees.
-            case 2 -> Integer.toBinaryString(number % 512 + 512).substring(1).replace("0", "Aa").replace("1", "BB");
+            case 2 ->
+                Integer.toBinaryString(number % 512 + 512)
+                        .substring(1)
+                        .replace("0", "Aa")
+                        .replace("1", "BB");
             default -> "word-" + number;
         };
     }

@@ -43,10 +43,40 @@ class PlainTest {
 
     @Test
     void eachValueComesBack() throws IOException {
-        List<Object> values = Arrays.asList(null, true, false, "", "a", "\u00ff\u0000", "\u20ac", "\ud83d alone", Long.MIN_VALUE,
-                Long.MAX_VALUE, -1L, 0L, 63L, 64L, -64L, -65L, Integer.MIN_VALUE, Integer.MAX_VALUE, 7, Short.MIN_VALUE, (short) 300,
-                Byte.MIN_VALUE, (byte) 5, Character.MAX_VALUE, 'x', 0.1, -0.0, Double.NaN, Double.longBitsToDouble(0x7ff8000000000001L),
-                Float.MIN_VALUE, -0.0f, Float.NaN, new UUID(-1, 2));
+        List<Object> values = Arrays.asList(
+                null,
+                true,
+                false,
+                "",
+                "a",
+                "\u00ff\u0000",
+                "\u20ac",
+                "\ud83d alone",
+                Long.MIN_VALUE,
+                Long.MAX_VALUE,
+                -1L,
+                0L,
+                63L,
+                64L,
+                -64L,
+                -65L,
+                Integer.MIN_VALUE,
+                Integer.MAX_VALUE,
+                7,
+                Short.MIN_VALUE,
+                (short) 300,
+                Byte.MIN_VALUE,
+                (byte) 5,
+                Character.MAX_VALUE,
+                'x',
+                0.1,
+                -0.0,
+                Double.NaN,
+                Double.longBitsToDouble(0x7ff8000000000001L),
+                Float.MIN_VALUE,
+                -0.0f,
+                Float.NaN,
+                new UUID(-1, 2));
         List<Object> back = back(values);
         assertEquals(values, back);
         assertEquals(0x7ff8000000000001L, Double.doubleToRawLongBits((Double) back.get(28)));
@@ -55,7 +85,8 @@ class PlainTest {
     /** Also where they cross the end of a buffer, at each place in them. */
     @Test
     void textsOfAnyLengthComeBack() throws IOException {
-        List<Object> values = new ArrayList<>(List.of("a".repeat(1 << 20), "\u20ac".repeat(70_000), "\u00e9".repeat(65_536)));
+        List<Object> values =
+                new ArrayList<>(List.of("a".repeat(1 << 20), "\u20ac".repeat(70_000), "\u00e9".repeat(65_536)));
         for (int i = 0; i < 20_000; i++) {
             values.add((i % 3 == 0 ? "w\u00f6rd-" : "\u8bcd-") + i);
             values.add((long) i * i * i * i);
@@ -86,8 +117,14 @@ class PlainTest {
         Arrays.fill(endless, (byte) 0xff);
         assertThrows(IOException.class, () -> input(endless).number());
         assertThrows(IOException.class, () -> input(endless).value());
-        assertThrows(IOException.class, () -> input(new byte[] {(byte) 0xff, (byte) 0xff, (byte) 0xff, (byte) 0xff, 0x0f}).number());
-        assertThrows(IOException.class, () -> input(new byte[] {Plain.LATIN, (byte) 0xff, (byte) 0xff, (byte) 0xff, 0x7, 'a'}).value());
+        assertThrows(
+                IOException.class,
+                () -> input(new byte[] {(byte) 0xff, (byte) 0xff, (byte) 0xff, (byte) 0xff, 0x0f})
+                        .number());
+        assertThrows(
+                IOException.class,
+                () -> input(new byte[] {Plain.LATIN, (byte) 0xff, (byte) 0xff, (byte) 0xff, 0x7, 'a'})
+                        .value());
         assertThrows(IOException.class, () -> input(new byte[] {3, 1, 1}).entries());
     }
 }

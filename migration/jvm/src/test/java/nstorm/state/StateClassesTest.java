@@ -68,23 +68,18 @@ class StateClassesTest {
         }
     }
 
-    interface Animal {
-    }
+    interface Animal {}
 
-    record Dog(String name, Map<String, Bone> bones) implements Animal, Serializable {
-    }
+    record Dog(String name, Map<String, Bone> bones) implements Animal, Serializable {}
 
-    record Bone(int length) implements Serializable {
-    }
+    record Bone(int length) implements Serializable {}
 
     /** No type of a field leads to it. */
-    record Loose(int number) implements Serializable {
-    }
+    record Loose(int number) implements Serializable {}
 
     enum Kind {
         PLAIN,
-        OWN {
-        }
+        OWN {}
     }
 
     static class Base<T> {
@@ -146,9 +141,13 @@ class StateClassesTest {
     @Test
     void theSourceNamesTheFieldTheClassAndWhatToDeclare() {
         for (Object value : List.of(new Loose(1), List.of(new Loose(1)), new Loose[0], Map.of(1, new Loose(1)))) {
-            assertEquals("its field any holds nstorm.state.StateClassesTest$Loose, to which the type of no field leads; declare "
+            assertEquals(
+                    "its field any holds nstorm.state.StateClassesTest$Loose, to which the type of no field leads; declare "
                             + "nstorm.state.classes: [nstorm.state.StateClassesTest$Loose] if it is part of the state",
-                    assertThrows(IOException.class, () -> saved(holding(value), Set.of("any", "bags"), Whole.undeclared())).getMessage());
+                    assertThrows(
+                                    IOException.class,
+                                    () -> saved(holding(value), Set.of("any", "bags"), Whole.undeclared()))
+                            .getMessage());
         }
     }
 
@@ -156,9 +155,11 @@ class StateClassesTest {
     void theTargetMakesNoObjectOfAnotherClass() throws IOException {
         byte[] state = saved(holding(List.of(new Gadget())), ANY, ALL);
         Bolt target = new Bolt();
-        assertEquals("it holds nstorm.state.StateClassesTest$Gadget, to which the type of no field leads; declare "
+        assertEquals(
+                "it holds nstorm.state.StateClassesTest$Gadget, to which the type of no field leads; declare "
                         + "nstorm.state.classes: [nstorm.state.StateClassesTest$Gadget] if it is part of the state",
-                assertThrows(IOException.class, () -> Whole.load(state, List.of(target), null)).getMessage());
+                assertThrows(IOException.class, () -> Whole.load(state, List.of(target), null))
+                        .getMessage());
         assertFalse(Gadget.ran);
         assertEquals(Map.of(), target.any);
     }
@@ -166,14 +167,18 @@ class StateClassesTest {
     @Test
     void whatIsDeclaredAndWhatThePreparedBoltHeldTravels() throws IOException {
         byte[] state = saved(holding(new Loose(1)), ANY, ALL);
-        for (StateClasses classes : List.of(with(Set.of(Loose.class)), with(Set.of(), "nstorm.state.StateClassesTest$Loose"),
+        for (StateClasses classes : List.of(
+                with(Set.of(Loose.class)),
+                with(Set.of(), "nstorm.state.StateClassesTest$Loose"),
                 with(Set.of(), "nstorm.*"))) {
             Bolt target = new Bolt();
             BoltState.load(state, List.of(target), classes, null);
             assertEquals(Map.of("k", new Loose(1)), target.any);
         }
-        for (String another : List.of("nstorm.state.StateClassesTest", "nstorm.st.*", "nstorm.state.StateClassesTest$Loose.*")) {
-            assertThrows(IOException.class, () -> BoltState.load(state, List.of(new Bolt()), with(Set.of(), another), null));
+        for (String another :
+                List.of("nstorm.state.StateClassesTest", "nstorm.st.*", "nstorm.state.StateClassesTest$Loose.*")) {
+            assertThrows(
+                    IOException.class, () -> BoltState.load(state, List.of(new Bolt()), with(Set.of(), another), null));
         }
     }
 
@@ -181,18 +186,68 @@ class StateClassesTest {
         List<Integer> list = new ArrayList<>(List.of(1, 2));
         TreeMap<String, Integer> sorted = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
         sorted.put("a", 1);
-        TreeSet<Integer> reversed = new TreeSet<>(Comparator.<Integer>naturalOrder().reversed());
+        TreeSet<Integer> reversed =
+                new TreeSet<>(Comparator.<Integer>naturalOrder().reversed());
         reversed.add(1);
-        return List.of("a", 1, 2L, (short) 3, (byte) 4, 5f, 6.0, 'c', true, new BigDecimal("1.50"), Instant.EPOCH, Duration.ofSeconds(3), ZonedDateTime.now(),
-                DayOfWeek.MONDAY, UUID.randomUUID(), new Date(1), new java.sql.Timestamp(1), Locale.ROOT, new Random(1), Pattern.compile("a"), new BitSet(),
-                new StringBuilder("x"), list, new LinkedList<>(list), new ArrayDeque<>(list), new PriorityQueue<>(list), sorted, reversed,
-                Arrays.asList(1, 2), List.of(), List.of(1, 2, 3), Set.of(1, 2), Map.of(1, 2), new LinkedHashMap<>(Map.of(1, 2)), new LinkedHashSet<>(list),
-                new Hashtable<>(Map.of(1, 2)), new IdentityHashMap<>(Map.of(1, 2)), EnumSet.of(TimeUnit.DAYS), new EnumMap<>(Map.of(TimeUnit.DAYS, 1)),
-                Collections.synchronizedMap(new TreeMap<>(Map.of(1, 2))), Collections.unmodifiableList(list), Collections.unmodifiableMap(sorted),
-                Collections.emptyList(), Collections.singletonMap(1, 2), Collections.newSetFromMap(new ConcurrentHashMap<>()),
-                ConcurrentHashMap.newKeySet(), new ConcurrentSkipListMap<>(Map.of(1, 2)), new ConcurrentLinkedDeque<>(list), new CopyOnWriteArrayList<>(list),
-                new LinkedBlockingQueue<>(list), new LinkedBlockingDeque<>(list), new ArrayBlockingQueue<>(2, true, list), new PriorityBlockingQueue<>(list),
-                new AtomicLongArray(2), new AtomicReference<>(list), new LongAdder(), new ReentrantLock(), new Object[] {1, new int[] {2}, new String[0]},
+        return List.of(
+                "a",
+                1,
+                2L,
+                (short) 3,
+                (byte) 4,
+                5f,
+                6.0,
+                'c',
+                true,
+                new BigDecimal("1.50"),
+                Instant.EPOCH,
+                Duration.ofSeconds(3),
+                ZonedDateTime.now(),
+                DayOfWeek.MONDAY,
+                UUID.randomUUID(),
+                new Date(1),
+                new java.sql.Timestamp(1),
+                Locale.ROOT,
+                new Random(1),
+                Pattern.compile("a"),
+                new BitSet(),
+                new StringBuilder("x"),
+                list,
+                new LinkedList<>(list),
+                new ArrayDeque<>(list),
+                new PriorityQueue<>(list),
+                sorted,
+                reversed,
+                Arrays.asList(1, 2),
+                List.of(),
+                List.of(1, 2, 3),
+                Set.of(1, 2),
+                Map.of(1, 2),
+                new LinkedHashMap<>(Map.of(1, 2)),
+                new LinkedHashSet<>(list),
+                new Hashtable<>(Map.of(1, 2)),
+                new IdentityHashMap<>(Map.of(1, 2)),
+                EnumSet.of(TimeUnit.DAYS),
+                new EnumMap<>(Map.of(TimeUnit.DAYS, 1)),
+                Collections.synchronizedMap(new TreeMap<>(Map.of(1, 2))),
+                Collections.unmodifiableList(list),
+                Collections.unmodifiableMap(sorted),
+                Collections.emptyList(),
+                Collections.singletonMap(1, 2),
+                Collections.newSetFromMap(new ConcurrentHashMap<>()),
+                ConcurrentHashMap.newKeySet(),
+                new ConcurrentSkipListMap<>(Map.of(1, 2)),
+                new ConcurrentLinkedDeque<>(list),
+                new CopyOnWriteArrayList<>(list),
+                new LinkedBlockingQueue<>(list),
+                new LinkedBlockingDeque<>(list),
+                new ArrayBlockingQueue<>(2, true, list),
+                new PriorityBlockingQueue<>(list),
+                new AtomicLongArray(2),
+                new AtomicReference<>(list),
+                new LongAdder(),
+                new ReentrantLock(),
+                new Object[] {1, new int[] {2}, new String[0]},
                 new AbstractMap.SimpleEntry<>(1, 2));
     }
 
@@ -204,11 +259,20 @@ class StateClassesTest {
 
     @Test
     void otherClassesOfTheJdkDoNot() throws IOException {
-        for (Object value : List.of(new URL("http://host"), new IllegalStateException("x"), (Comparator<String> & Serializable) (a, b) -> 0,
+        for (Object value : List.of(
+                new URL("http://host"),
+                new IllegalStateException("x"),
+                (Comparator<String> & Serializable) (a, b) -> 0,
                 new javax.management.BadAttributeValueExpException("x"))) {
-            assertThrows(IOException.class, () -> saved(holding(value), ANY, Whole.undeclared()), value.getClass().getName());
+            assertThrows(
+                    IOException.class,
+                    () -> saved(holding(value), ANY, Whole.undeclared()),
+                    value.getClass().getName());
             byte[] state = saved(holding(value), ANY, ALL);
-            assertThrows(IOException.class, () -> Whole.load(state, List.of(new Bolt()), null), value.getClass().getName());
+            assertThrows(
+                    IOException.class,
+                    () -> Whole.load(state, List.of(new Bolt()), null),
+                    value.getClass().getName());
         }
     }
 }

@@ -24,8 +24,7 @@ class StateInputTest {
         Place place;
     }
 
-    record Node(Node left, Node right) implements Serializable {
-    }
+    record Node(Node left, Node right) implements Serializable {}
 
     /** Its hash code is its identity. */
     static final class Place implements Serializable {
@@ -70,7 +69,8 @@ class StateInputTest {
             two = nextTwo;
         }
         // A map of identities writes it as it is, for no hash code is asked for.
-        assertEquals(0, refused(saved(new Object[] {root}, "kept")).indexOf("its hash code would go through more than 10"));
+        assertEquals(
+                0, refused(saved(new Object[] {root}, "kept")).indexOf("its hash code would go through more than 10"));
     }
 
     private static Object nested(int deep) {
@@ -109,16 +109,20 @@ class StateInputTest {
     @Test
     void whatIsNestedTooDeepIsRefused() throws Exception {
         List<String> said = new ArrayList<>();
-        Thread deep = new Thread(null, () -> {
-            for (int depth : new int[] {1900, 2100}) {
-                try {
-                    Whole.load(saved(nested(depth), "kept"), List.of(new Bolt()), null);
-                    said.add("read");
-                } catch (IOException e) {
-                    said.add(e.getMessage());
-                }
-            }
-        }, "deep", 256 << 20);
+        Thread deep = new Thread(
+                null,
+                () -> {
+                    for (int depth : new int[] {1900, 2100}) {
+                        try {
+                            Whole.load(saved(nested(depth), "kept"), List.of(new Bolt()), null);
+                            said.add("read");
+                        } catch (IOException e) {
+                            said.add(e.getMessage());
+                        }
+                    }
+                },
+                "deep",
+                256 << 20);
         deep.start();
         deep.join();
         assertEquals(List.of("read", "it is nested more than 2000 deep"), said);
@@ -128,8 +132,10 @@ class StateInputTest {
     void whatTakesTooLongIsRefused() throws IOException {
         byte[] state = saved(new ArrayList<>(List.of(new HashMap<>(Map.of(1, 2)))), "kept");
         Bolt bolt = new Bolt();
-        assertEquals("to read it takes more than 0 s",
-                assertThrows(IOException.class, () -> BoltState.load(state, List.of(bolt), Whole.undeclared(), null, 1)).getMessage());
+        assertEquals(
+                "to read it takes more than 0 s",
+                assertThrows(IOException.class, () -> BoltState.load(state, List.of(bolt), Whole.undeclared(), null, 1))
+                        .getMessage());
         assertNull(bolt.kept);
     }
 }

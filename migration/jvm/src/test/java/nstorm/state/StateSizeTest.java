@@ -27,7 +27,8 @@ class StateSizeTest {
     }
 
     private static void isAbout(Object kept) throws IOException {
-        double written = Whole.save(List.of(new Keeper(kept)), Set.of("kept"), null).size();
+        double written =
+                Whole.save(List.of(new Keeper(kept)), Set.of("kept"), null).size();
         assertEquals(1, about(kept) / written, 0.25, kept.getClass() + " of " + written);
     }
 

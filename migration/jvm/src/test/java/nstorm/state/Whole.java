@@ -9,8 +9,7 @@ import nstorm.memory.Declared;
 
 /** A state as it stands at its target, in one array, of bolts for which nothing is declared and which held nothing when they had been prepared. */
 public final class Whole {
-    private Whole() {
-    }
+    private Whole() {}
 
     public static byte[] of(StateBytes state) {
         ByteBuffer all = ByteBuffer.allocate(state.size());

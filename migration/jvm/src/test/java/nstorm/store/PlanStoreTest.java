@@ -36,6 +36,7 @@ class PlanStoreTest {
 
     @TempDir
     Path dir;
+
     private PlanStore store;
 
     @BeforeEach
@@ -45,13 +46,15 @@ class PlanStoreTest {
 
     private static String entry(int i, long start) {
         return "{\"id\":\"m" + i + "\",\"executor\":[" + i + "," + i + "],\"from\":\"a:6700\",\"to\":\"b:6701\","
-            + "\"phase\":\"SWITCH\",\"base\":[\"a:6700\"," + start + "],\"void\":null}";
+                + "\"phase\":\"SWITCH\",\"base\":[\"a:6700\"," + start + "],\"void\":null}";
     }
 
     private static String plan(String topology, long epoch, long version, int entries) {
         return "{\"cluster\":\"c\",\"epoch\":" + epoch + ",\"version\":" + version + ",\"topology\":\"" + topology
-            + "\",\"entries\":[" + IntStream.rangeClosed(1, entries).mapToObj(i -> entry(i, version))
-            .collect(Collectors.joining(",")) + "]}";
+                + "\",\"entries\":["
+                + IntStream.rangeClosed(1, entries)
+                        .mapToObj(i -> entry(i, version))
+                        .collect(Collectors.joining(",")) + "]}";
     }
 
     private static String local(String... plans) {
@@ -128,9 +131,17 @@ class PlanStoreTest {
         Python.writePlan(dir, local(plan("t", 1, 1, 1)));
         assertEquals(1, version());
         int bytes = plans.length() - "\"plans\":[]}".length();
-        for (String index : List.of("[[\"t\"," + (bytes - 1) + "]]", "[[\"t\",2147483647],[\"u\",2147483647]]",
-                "[[\"t\"," + bytes + "],[\"u\",0]]", "[[\"t\",-1]]", "[[\"\",1]]", "[7]", "{}", "[[\"u\"," + bytes + "]]")) {
-            Python.writePlan(dir, "{\"cluster\":\"c\",\"index\":" + index + "," + plans.replace("version\":1", "version\":2"));
+        for (String index : List.of(
+                "[[\"t\"," + (bytes - 1) + "]]",
+                "[[\"t\",2147483647],[\"u\",2147483647]]",
+                "[[\"t\"," + bytes + "],[\"u\",0]]",
+                "[[\"t\",-1]]",
+                "[[\"\",1]]",
+                "[7]",
+                "{}",
+                "[[\"u\"," + bytes + "]]")) {
+            Python.writePlan(
+                    dir, "{\"cluster\":\"c\",\"index\":" + index + "," + plans.replace("version\":1", "version\":2"));
             assertEquals(1, version(), index);
             assertNotNull(store.lastError(), index);
         }
@@ -138,7 +149,10 @@ class PlanStoreTest {
         Python.writePlan(dir, "{\"index\":" + sound + ",\"later\":1," + plans.replace("version\":1", "version\":2"));
         assertEquals(1, version());
         assertEquals("cluster is missing", store.lastError());
-        Python.writePlan(dir, "{\"index\":" + sound + ",\"later\":1,\"cluster\":\"c\"," + plans.replace("version\":1", "version\":2"));
+        Python.writePlan(
+                dir,
+                "{\"index\":" + sound + ",\"later\":1,\"cluster\":\"c\","
+                        + plans.replace("version\":1", "version\":2"));
         assertEquals(2, version());
         assertNull(store.lastError());
     }
@@ -228,9 +242,12 @@ class PlanStoreTest {
         Python.writePlan(dir, local(plan("t", 1, 2, 3).replace("SWITCH", "LEAP")));
         Plan followed = store.poll().of("t");
         assertEquals(2, followed.version());
-        assertEquals(List.of(1L, 1L), followed.entries().stream().map(Entry::baseStartSecs).toList());
+        assertEquals(
+                List.of(1L, 1L),
+                followed.entries().stream().map(Entry::baseStartSecs).toList());
         assertEquals(3, followed.notUnderstood().size());
-        assertEquals(0, new PlanStore(dir, topology -> true).poll().of("t").entries().size(), "after a restart: none");
+        assertEquals(
+                0, new PlanStore(dir, topology -> true).poll().of("t").entries().size(), "after a restart: none");
     }
 
     @Test
@@ -314,7 +331,8 @@ class PlanStoreTest {
 
     private void truncateAndPutBack(Path next, byte[] whole, int round) {
         try {
-            try (RandomAccessFile file = new RandomAccessFile(dir.resolve("data.mdb").toFile(), "rw")) {
+            try (RandomAccessFile file =
+                    new RandomAccessFile(dir.resolve("data.mdb").toFile(), "rw")) {
                 file.setLength(whole.length * (round % 4) / 4);
             }
             Thread.sleep(1);

@@ -69,17 +69,28 @@ class SampleStoreIT {
     /** In a JVM of its own: without the guard it ends by SIGBUS. */
     @Test
     void aTruncatedEnvironmentEndsNoJvm(@TempDir Path dir) throws Exception {
-        Path tests = Path.of(getClass().getProtectionDomain().getCodeSource().getLocation().toURI());
+        Path tests = Path.of(
+                getClass().getProtectionDomain().getCodeSource().getLocation().toURI());
         Path said = dir.resolve("said");
-        Process child = new ProcessBuilder(ProcessHandle.current().info().command().orElseThrow(), "-Xmx64m",
-            "-XX:-CreateCoredumpOnCrash", "-XX:ErrorFile=" + dir.resolve("crash.log"),
-            "-cp", System.getProperty("hooks.jar") + File.pathSeparator + tests, TruncatedStores.class.getName(),
-            dir.toString()).redirectErrorStream(true).redirectOutput(said.toFile()).start();
+        Process child = new ProcessBuilder(
+                        ProcessHandle.current().info().command().orElseThrow(),
+                        "-Xmx64m",
+                        "-XX:-CreateCoredumpOnCrash",
+                        "-XX:ErrorFile=" + dir.resolve("crash.log"),
+                        "-cp",
+                        System.getProperty("hooks.jar") + File.pathSeparator + tests,
+                        TruncatedStores.class.getName(),
+                        dir.toString())
+                .redirectErrorStream(true)
+                .redirectOutput(said.toFile())
+                .start();
         int exit = child.waitFor();
         String printed = Files.readString(said);
         assertEquals(0, exit, printed);
-        assertEquals(TruncatedStores.ROUNDS, printed.lines().filter(line -> line.contains("is shorter than")).count(),
-            "each store says it once");
+        assertEquals(
+                TruncatedStores.ROUNDS,
+                printed.lines().filter(line -> line.contains("is shorter than")).count(),
+                "each store says it once");
         for (int round = 0; round < TruncatedStores.ROUNDS; round++) {
             byte[] last = Files.readAllBytes(dir.resolve(round + "/ack.bin"));
             assertEquals("after " + round, new String(Envelope.parse(last).payload(), StandardCharsets.UTF_8));
@@ -88,7 +99,10 @@ class SampleStoreIT {
 
     @Test
     void userCodeSeesNothingOfIt() throws Exception {
-        assertTrue(ManagementFactory.getRuntimeMXBean().getInputArguments().toString().contains("nstorm-hooks.jar"));
+        assertTrue(ManagementFactory.getRuntimeMXBean()
+                .getInputArguments()
+                .toString()
+                .contains("nstorm-hooks.jar"));
         for (String inside : List.of("com/kenai/jffi/Library.class", "org/lmdbjava/Env.class")) {
             for (URL seen : Collections.list(getClass().getClassLoader().getResources(inside))) {
                 assertFalse(seen.toString().contains("nstorm-hooks"), seen.toString());

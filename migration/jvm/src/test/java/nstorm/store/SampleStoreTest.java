@@ -50,6 +50,7 @@ class SampleStoreTest {
         Files.delete(folder.resolve("ack.bin"));
         Files.delete(folder);
         store.put("ack", new byte[2]);
-        assertEquals(2, Envelope.parse(Files.readAllBytes(folder.resolve("ack.bin"))).payload().length);
+        assertEquals(
+                2, Envelope.parse(Files.readAllBytes(folder.resolve("ack.bin"))).payload().length);
     }
 }

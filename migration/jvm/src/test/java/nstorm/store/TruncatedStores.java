@@ -10,8 +10,7 @@ final class TruncatedStores {
 
     static final int ROUNDS = 60;
 
-    private TruncatedStores() {
-    }
+    private TruncatedStores() {}
 
     public static void main(String[] args) throws Exception {
         for (int round = 0; round < ROUNDS; round++) {

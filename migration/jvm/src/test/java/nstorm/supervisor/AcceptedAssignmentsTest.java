@@ -31,8 +31,15 @@ class AcceptedAssignmentsTest {
     @BeforeEach
     void movingSeven() {
         Slot from = new Slot("s1", 6700);
-        plans.put("t", new Plan("c", 1, 1, "t", List.of(new Entry("m1", new ExecutorId(7, 7), from,
-            new Slot("s2", 6700), Phase.STOP, from, 100, null))));
+        plans.put(
+                "t",
+                new Plan(
+                        "c",
+                        1,
+                        1,
+                        "t",
+                        List.of(new Entry(
+                                "m1", new ExecutorId(7, 7), from, new Slot("s2", 6700), Phase.STOP, from, 100, null))));
     }
 
     @Test
@@ -56,8 +63,15 @@ class AcceptedAssignmentsTest {
     }
 
     private static Entry inPhase(Entry entry, Phase phase, String voidReason) {
-        return new Entry(entry.id(), entry.executor(), entry.from(), entry.to(), phase, entry.baseSlot(),
-            entry.baseStartSecs(), voidReason);
+        return new Entry(
+                entry.id(),
+                entry.executor(),
+                entry.from(),
+                entry.to(),
+                phase,
+                entry.baseSlot(),
+                entry.baseStartSecs(),
+                voidReason);
     }
 
     @Test
@@ -83,9 +97,10 @@ class AcceptedAssignmentsTest {
 
     private static String local(String cluster, long epoch, long version, int task) {
         return "{'cluster':'%1$s','plans':[{'cluster':'%1$s','epoch':%2$d,'version':%3$d,'topology':'t','entries':["
-            .concat("{'id':'m1','executor':[%4$d,%4$d],'from':'s1:6700','to':'s2:6701','phase':'STOP',")
-            .concat("'base':['s1:6700',100],'void':null}]}]}").replace('\'', '"')
-            .formatted(cluster, epoch, version, task);
+                .concat("{'id':'m1','executor':[%4$d,%4$d],'from':'s1:6700','to':'s2:6701','phase':'STOP',")
+                .concat("'base':['s1:6700',100],'void':null}]}]}")
+                .replace('\'', '"')
+                .formatted(cluster, epoch, version, task);
     }
 
     @Test

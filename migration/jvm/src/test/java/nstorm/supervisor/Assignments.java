@@ -9,8 +9,7 @@ import org.apache.storm.generated.WorkerResources;
 /** Storm's local assignments as its supervisors make them. */
 final class Assignments {
 
-    private Assignments() {
-    }
+    private Assignments() {}
 
     static LocalAssignment of(String topology, String owner, int... tasks) {
         List<ExecutorInfo> executors = new ArrayList<>();

@@ -34,7 +34,7 @@ class OpenedSlotsTest {
     private final AtomicInteger reads = new AtomicInteger();
     private boolean isAway;
     private final OpenedSlots opened =
-        new OpenedSlots("s2", plans::get, this::inZooKeeper, this.running::get, reads::incrementAndGet);
+            new OpenedSlots("s2", plans::get, this::inZooKeeper, this.running::get, reads::incrementAndGet);
 
     private Assignment inZooKeeper(String topology) {
         if (isAway) {
@@ -57,8 +57,18 @@ class OpenedSlotsTest {
 
     private static Entry entry(int task, String to, Phase phase, String voidReason, String opens) {
         Slot from = new Slot("s1", 6700);
-        return new Entry("m" + task, new ExecutorId(task, task), from, Slot.parse(to), phase, from, 100, voidReason, Way.LIVE,
-            opens, true);
+        return new Entry(
+                "m" + task,
+                new ExecutorId(task, task),
+                from,
+                Slot.parse(to),
+                phase,
+                from,
+                100,
+                voidReason,
+                Way.LIVE,
+                opens,
+                true);
     }
 
     private void plan(String topology, Entry... entries) {
@@ -88,8 +98,11 @@ class OpenedSlotsTest {
 
     @Test
     void onlyThisNodesSlotsOfEntriesThatOpenAndAreNotVoid() {
-        plan("t", entry(7, "s1:6701", Phase.OPEN, null, "host1"), entry(8, "s2:6702", Phase.OPEN, "Storm wins", "host2"),
-            entry(9, "s2:6703", Phase.PREPARE, null, null));
+        plan(
+                "t",
+                entry(7, "s1:6701", Phase.OPEN, null, "host1"),
+                entry(8, "s2:6702", Phase.OPEN, "Storm wins", "host2"),
+                entry(9, "s2:6703", Phase.PREPARE, null, null));
         assertEquals(Map.of(), ports());
         plan("killed", entry(7, "s2:6701", Phase.OPEN, null, "host2"));
         assertEquals(Map.of(), ports(), "Storm has no assignment of it any more");
@@ -106,8 +119,11 @@ class OpenedSlotsTest {
 
     @Test
     void whatRunsOutlivesAnAbsenceOfZooKeeper() {
-        plan("t", entry(7, "s2:6701", Phase.DRAIN, null, "host2"), entry(8, "s2:6702", Phase.OPEN, null, "host2"),
-            entry(9, "s2:6703", Phase.OPEN, null, "host2"));
+        plan(
+                "t",
+                entry(7, "s2:6701", Phase.DRAIN, null, "host2"),
+                entry(8, "s2:6702", Phase.OPEN, null, "host2"),
+                entry(9, "s2:6703", Phase.OPEN, null, "host2"));
         LocalAssignment runs = ports().get(6701);
         running.put(6701, runs);
         running.put(6703, Assignments.of("other", "user", 1));
@@ -127,7 +143,10 @@ class OpenedSlotsTest {
     void stormLooksAtOnceOnlyAfterItHasLookedByItself() {
         plan("t", entry(7, "s2:6701", Phase.OPEN, null, "host2"));
         opened.look();
-        assertEquals(0, reads.get(), "a supervisor that has just started may not know its assignments yet: it would end all workers");
+        assertEquals(
+                0,
+                reads.get(),
+                "a supervisor that has just started may not know its assignments yet: it would end all workers");
         plan("t");
         ports();
         plan("t", entry(7, "s2:6701", Phase.OPEN, null, "host2"));

@@ -3,6 +3,7 @@ package nstorm.supervisor;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.Path;
 import nstorm.hook.HookStatus;
 import nstorm.store.PlanStore;
 import nstorm.store.PlanWriting;
@@ -12,8 +13,6 @@ import org.apache.storm.utils.EquivalenceUtils;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-
-import java.nio.file.Path;
 
 /** Storm's own classes, woven by the packaged jar, and a plan that Python wrote. */
 class SupervisorHooksIT {
@@ -43,12 +42,14 @@ class SupervisorHooksIT {
     }
 
     private void plan(long version, String entries) throws Exception {
-        PlanWriting.write(dir, "{\"cluster\":\"c\",\"plans\":[{\"cluster\":\"c\",\"epoch\":1,\"version\":" + version
-            + ",\"topology\":\"t\",\"entries\":[" + entries + "]}]}");
+        PlanWriting.write(
+                dir,
+                "{\"cluster\":\"c\",\"plans\":[{\"cluster\":\"c\",\"epoch\":1,\"version\":" + version
+                        + ",\"topology\":\"t\",\"entries\":[" + entries + "]}]}");
     }
 
     private static final String SEVEN = "{\"id\":\"m1\",\"executor\":[7,7],\"from\":\"s1:6700\",\"to\":\"s2:6701\","
-        + "\"phase\":\"STOP\",\"base\":[\"s1:6700\",100],\"void\":null}";
+            + "\"phase\":\"STOP\",\"base\":[\"s1:6700\",100],\"void\":null}";
 
     @Test
     void equivalentOnlyWhileThePlanSaysSo() throws Exception {

@@ -28,14 +28,14 @@ class SupervisorReportTest {
         Map<Long, LocalAssignment> persisted = new HashMap<>();
         persisted.put(6701L, Assignments.of("t", "user", 9, 8));
         persisted.put(6700L, Assignments.of("t", "user", -1, 7));
-        SupervisorReport report =
-            new SupervisorReport("s1", plans::get, () -> persisted, Path.of("unused"), () -> { });
+        SupervisorReport report = new SupervisorReport("s1", plans::get, () -> persisted, Path.of("unused"), () -> {});
         assertTrue(new String(report.due(), StandardCharsets.UTF_8).contains("\"cluster\":\"\",\"plans\":[],"));
         plans.set(local(17));
         long lastNanos = System.nanoTime();
         String first = new String(report.due(), StandardCharsets.UTF_8);
-        String tail = "\"cluster\":\"c\",\"plans\":[[\"t\",3,17]],\"slots\":[{\"port\":6700,\"topology\":\"t\",\"executors\":[[7,7]]},"
-            + "{\"port\":6701,\"topology\":\"t\",\"executors\":[[8,8],[9,9]]}]}";
+        String tail =
+                "\"cluster\":\"c\",\"plans\":[[\"t\",3,17]],\"slots\":[{\"port\":6700,\"topology\":\"t\",\"executors\":[[7,7]]},"
+                        + "{\"port\":6701,\"topology\":\"t\",\"executors\":[[8,8],[9,9]]}]}";
         assertEquals(tail, first.substring(first.indexOf("\"cluster\"")));
         assertQuiet(report, lastNanos, "nothing new");
         persisted.remove(6700L);

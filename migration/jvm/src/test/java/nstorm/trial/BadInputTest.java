@@ -15,7 +15,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.zip.Deflater;
@@ -38,6 +37,7 @@ import org.junit.jupiter.api.Timeout;
 class BadInputTest {
     /** Of CPU: what a look may take, and four times of it for a busy machine's garbage collection. */
     private static final long LOOK_MAX_NANOS = TimeUnit.MILLISECONDS.toNanos(4 * 100);
+
     private static final int MANY = 10_000_000;
 
     static final class Holder extends BaseRichBolt {
@@ -45,20 +45,21 @@ class BadInputTest {
         int number;
 
         @Override
-        public void prepare(Map<String, Object> conf, TopologyContext context, OutputCollector collector) {
-        }
+        public void prepare(Map<String, Object> conf, TopologyContext context, OutputCollector collector) {}
 
         @Override
-        public void execute(Tuple tuple) {
-        }
+        public void execute(Tuple tuple) {}
 
         @Override
-        public void declareOutputFields(OutputFieldsDeclarer declarer) {
-        }
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {}
     }
 
     private static Memory prepared(Holder holder) {
-        Memory memory = new Memory("holder", List.of(holder), List.of(), Declared.of(Map.of("nstorm.state.classes", List.of("nstorm.trial.*"))));
+        Memory memory = new Memory(
+                "holder",
+                List.of(holder),
+                List.of(),
+                Declared.of(Map.of("nstorm.state.classes", List.of("nstorm.trial.*"))));
         memory.prepared();
         memory.read();
         return memory;
@@ -133,7 +134,8 @@ class BadInputTest {
             Memory memory = prepared(holder);
             ((Node) holder.one).number++;
             assertNotNull(memory.changedSincePrepared());
-            assertNotNull(assertThrows(IOException.class, () -> memory.depart(null)).getMessage());
+            assertNotNull(
+                    assertThrows(IOException.class, () -> memory.depart(null)).getMessage());
         }
     }
 
@@ -168,14 +170,19 @@ class BadInputTest {
         String why = memory.changedSincePrepared();
         long tookNanos = cpuNanos() - lookedNanos;
         assertNotNull(why, "all of them in time?");
-        assertTrue(lookedNanos - begunNanos < 5 * LOOK_MAX_NANOS, () -> (lookedNanos - begunNanos) + " ns when prepared");
+        assertTrue(
+                lookedNanos - begunNanos < 5 * LOOK_MAX_NANOS, () -> (lookedNanos - begunNanos) + " ns when prepared");
         assertTrue(tookNanos < LOOK_MAX_NANOS, () -> tookNanos + " ns");
         assertThrows(IOException.class, () -> memory.depart(null));
     }
 
     private static Object hidden(Class<?> template) {
         try (var in = BadInputTest.class.getResourceAsStream(template.getName().replaceFirst(".*\\.", "") + ".class")) {
-            return MethodHandles.lookup().defineHiddenClass(in.readAllBytes(), true).lookupClass().getDeclaredConstructor().newInstance();
+            return MethodHandles.lookup()
+                    .defineHiddenClass(in.readAllBytes(), true)
+                    .lookupClass()
+                    .getDeclaredConstructor()
+                    .newInstance();
         } catch (IOException | ReflectiveOperationException e) {
             throw new IllegalStateException(e);
         }
@@ -200,10 +207,14 @@ class BadInputTest {
 
     @Test
     void whatStandsForSomethingNativeStays() {
-        List<Object> handles = List.of(ByteBuffer.allocateDirect(8), new Deflater(), Thread.currentThread(), MethodHandles.lookup(),
+        List<Object> handles = List.of(
+                ByteBuffer.allocateDirect(8),
+                new Deflater(),
+                Thread.currentThread(),
+                MethodHandles.lookup(),
                 new Node() {
-            private final transient ByteBuffer inside = ByteBuffer.allocateDirect(4);
-        });
+                    private final transient ByteBuffer inside = ByteBuffer.allocateDirect(4);
+                });
         for (Object handle : handles) {
             stays(holding(null), holder -> holder.one = new Object[] {handle});
         }
@@ -234,7 +245,10 @@ class BadInputTest {
         {"class Part implements Serializable", "class Part"},
         {"Mode { OFF, ON }", "Mode { OFF, ON; int more = 5; }"},
         {"OFF, ON", "OFF, IDLE"},
-        {"(int left, int right) implements Serializable { }", "(int left, int right) implements Serializable { Pair { right = left; } }"},
+        {
+            "(int left, int right) implements Serializable { }",
+            "(int left, int right) implements Serializable { Pair { right = left; } }"
+        },
         {"held", "kept"},
         {"Part", "Share"},
     };
@@ -262,12 +276,15 @@ class BadInputTest {
 
     @Test
     void aClassThatIsAnotherOneElsewhereIsRefused() {
-        List<Made> versions = new ArrayList<>(List.of(new Made("made.bolts.Versions", Keeps.PLAIN, as("Versions", VERSION))));
+        List<Made> versions =
+                new ArrayList<>(List.of(new Made("made.bolts.Versions", Keeps.PLAIN, as("Versions", VERSION))));
         for (int i = 0; i < OTHERS.length; i++) {
             String other = VERSION.replace(OTHERS[i][0], OTHERS[i][1]).replace("part.number", "part.count");
             String name = "Versions" + i;
-            versions.add(new Made("made.bolts." + name, Keeps.PLAIN, as(name,
-                    OTHERS[i][0].equals("int count;") ? other.replace("part.count = 7;", "") : other)));
+            versions.add(new Made(
+                    "made.bolts." + name,
+                    Keeps.PLAIN,
+                    as(name, OTHERS[i][0].equals("int count;") ? other.replace("part.count = 7;", "") : other)));
         }
         Map<String, byte[]> code = Compiler.compile(versions);
         String name = "made.bolts.Versions";

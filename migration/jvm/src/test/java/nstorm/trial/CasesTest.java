@@ -22,7 +22,8 @@ class CasesTest {
         Path folder = Path.of("target/test-classes/nstorm/trial/bolts");
         try (Stream<Path> files = Files.list(folder)) {
             for (Path file : files.sorted().toList()) {
-                String name = "nstorm.trial.bolts." + file.getFileName().toString().replaceFirst("\\.class$", "");
+                String name =
+                        "nstorm.trial.bolts." + file.getFileName().toString().replaceFirst("\\.class$", "");
                 try {
                     Class<?> type = Class.forName(name, false, CasesTest.class.getClassLoader());
                     if (type.isAnnotationPresent(Right.class)) {
@@ -40,17 +41,21 @@ class CasesTest {
 
     @TestFactory
     Stream<DynamicTest> eachMovesRightOrStays() throws IOException {
-        return cases().stream().map(type -> DynamicTest.dynamicTest(type.getName().replaceFirst(".*\\.", ""), () -> check(type)));
+        return cases().stream()
+                .map(type -> DynamicTest.dynamicTest(type.getName().replaceFirst(".*\\.", ""), () -> check(type)));
     }
 
     private static void check(Class<?> type) {
         List<Way> right = List.of(type.getAnnotation(Right.class).value());
         Outcome worked = Trial.of(type.getName(), Map.of(), Trial.BEFORE);
         assertNull(worked.difference(), () -> type.getSimpleName() + " " + worked);
-        assertTrue(worked.way() == Way.STAYS || right.contains(worked.way()), () -> type.getSimpleName() + ", right is " + right + ": "
-                + worked);
+        assertTrue(
+                worked.way() == Way.STAYS || right.contains(worked.way()),
+                () -> type.getSimpleName() + ", right is " + right + ": " + worked);
         Outcome fresh = Trial.of(type.getName(), Map.of(), 0);
         assertNull(fresh.difference(), () -> type.getSimpleName() + " before its first tuple: " + fresh);
-        assertTrue(fresh.way() != Way.LIVE || right.contains(Way.LIVE), () -> type.getSimpleName() + " before its first tuple: " + fresh);
+        assertTrue(
+                fresh.way() != Way.LIVE || right.contains(Way.LIVE),
+                () -> type.getSimpleName() + " before its first tuple: " + fresh);
     }
 }

@@ -20,8 +20,7 @@ import nstorm.trial.Maker.Made;
 
 /** Compiles made bolts, all in one call and in memory. */
 final class Compiler {
-    private Compiler() {
-    }
+    private Compiler() {}
 
     /** The classes' code, by name. */
     static Map<String, byte[]> compile(List<Made> bolts) {
@@ -29,11 +28,20 @@ final class Compiler {
         DiagnosticCollector<JavaFileObject> found = new DiagnosticCollector<>();
         Map<String, ByteArrayOutputStream> written = new TreeMap<>();
         try (Output output = new Output(javac.getStandardFileManager(found, null, null), written)) {
-            List<JavaFileObject> sources = bolts.stream().<JavaFileObject>map(Source::new).toList();
-            if (!javac.getTask(null, output, found, List.of("-proc:none", "-nowarn", "-classpath", System.getProperty("java.class.path")),
-                    null, sources).call()) {
+            List<JavaFileObject> sources =
+                    bolts.stream().<JavaFileObject>map(Source::new).toList();
+            if (!javac.getTask(
+                            null,
+                            output,
+                            found,
+                            List.of("-proc:none", "-nowarn", "-classpath", System.getProperty("java.class.path")),
+                            null,
+                            sources)
+                    .call()) {
                 throw new IllegalStateException(found.getDiagnostics().stream()
-                        .map(Object::toString).limit(5).collect(Collectors.joining("\n")));
+                        .map(Object::toString)
+                        .limit(5)
+                        .collect(Collectors.joining("\n")));
             }
         } catch (IOException e) {
             throw new IllegalStateException(e);
@@ -66,7 +74,8 @@ final class Compiler {
         }
 
         @Override
-        public JavaFileObject getJavaFileForOutput(Location location, String name, JavaFileObject.Kind kind, FileObject sibling) {
+        public JavaFileObject getJavaFileForOutput(
+                Location location, String name, JavaFileObject.Kind kind, FileObject sibling) {
             return new SimpleJavaFileObject(URI.create("memory:///" + name.replace('.', '/') + ".class"), kind) {
                 @Override
                 public OutputStream openOutputStream() {

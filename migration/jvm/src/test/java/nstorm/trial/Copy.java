@@ -52,13 +52,30 @@ final class Copy implements IOutputCollector {
 
     private static TopologyContext context() {
         Map<String, Map<String, Fields>> fields = Map.of(
-                "words", Map.of("default", new Fields("word", "number", "key")),
-                "bolt", Map.of("default", new Fields("out")),
-                Constants.SYSTEM_COMPONENT_ID, Map.of(Constants.SYSTEM_TICK_STREAM_ID, new Fields("rate")));
-        TopologyContext context = new TopologyContext(new StormTopology(Map.of(), Map.of(), Map.of()), Map.of(),
+                "words",
+                Map.of("default", new Fields("word", "number", "key")),
+                "bolt",
+                Map.of("default", new Fields("out")),
+                Constants.SYSTEM_COMPONENT_ID,
+                Map.of(Constants.SYSTEM_TICK_STREAM_ID, new Fields("rate")));
+        TopologyContext context = new TopologyContext(
+                new StormTopology(Map.of(), Map.of(), Map.of()),
+                Map.of(),
                 Map.of(SOURCE_TASK, "words", TASK, "bolt", -1, Constants.SYSTEM_COMPONENT_ID),
-                Map.of("words", List.of(SOURCE_TASK), "bolt", List.of(TASK)), fields, Map.of(), "trial-1", "code", "pid", TASK, 6700,
-                List.of(SOURCE_TASK, TASK), new HashMap<>(), new HashMap<>(), new HashMap<>(), new HashMap<>(), new AtomicBoolean(),
+                Map.of("words", List.of(SOURCE_TASK), "bolt", List.of(TASK)),
+                fields,
+                Map.of(),
+                "trial-1",
+                "code",
+                "pid",
+                TASK,
+                6700,
+                List.of(SOURCE_TASK, TASK),
+                new HashMap<>(),
+                new HashMap<>(),
+                new HashMap<>(),
+                new HashMap<>(),
+                new AtomicBoolean(),
                 new StormMetricRegistry());
         return context;
     }
@@ -66,14 +83,17 @@ final class Copy implements IOutputCollector {
     /** Takes the tuples of these numbers, the first and not the last. */
     void take(int from, int to) {
         for (int i = from; i < to; i++) {
-            List<Object> values = ownOrNull != null ? ownOrNull.values(i)
+            List<Object> values = ownOrNull != null
+                    ? ownOrNull.values(i)
                     : List.of(new String(WORDS[(i * i + i / 4) % WORDS.length]), (long) i, "k" + i % 4);
             take(new TupleImpl(context, values, "words", SOURCE_TASK, "default"), i);
         }
     }
 
     void tick() {
-        take(new TupleImpl(context, List.of(1L), Constants.SYSTEM_COMPONENT_ID, -1, Constants.SYSTEM_TICK_STREAM_ID), -1);
+        take(
+                new TupleImpl(context, List.of(1L), Constants.SYSTEM_COMPONENT_ID, -1, Constants.SYSTEM_TICK_STREAM_ID),
+                -1);
     }
 
     private final Map<Tuple, Integer> numbers = new java.util.IdentityHashMap<>();
@@ -128,12 +148,10 @@ final class Copy implements IOutputCollector {
     }
 
     @Override
-    public void resetTimeout(Tuple tuple) {
-    }
+    public void resetTimeout(Tuple tuple) {}
 
     @Override
-    public void flush() {
-    }
+    public void flush() {}
 
     @Override
     public void reportError(Throwable error) {

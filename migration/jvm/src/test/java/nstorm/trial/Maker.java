@@ -6,20 +6,24 @@ import java.util.Random;
 /** Makes bolts from a seed, as Java text: random fields of random sorts, changed and shown in random ways. */
 final class Maker {
     private static final String PACKAGE = "made.bolts";
-    private static final String IMPORTS = "import java.io.*;\nimport java.lang.ref.*;\nimport java.math.*;\nimport java.time.*;\n"
-            + "import java.util.*;\n"
-            + "import java.util.concurrent.*;\nimport java.util.concurrent.atomic.*;\nimport java.util.function.*;\n"
-            + "import java.util.regex.*;\n"
-            + "import java.util.stream.*;\nimport org.apache.storm.metric.api.CountMetric;\nimport org.apache.storm.task.*;\n"
-            + "import org.apache.storm.topology.*;\nimport org.apache.storm.topology.base.*;\nimport org.apache.storm.tuple.*;\n"
-            + "import org.apache.storm.tuple.Fields;\nimport org.apache.storm.utils.TupleUtils;\nimport org.slf4j.*;\n";
+    private static final String IMPORTS =
+            "import java.io.*;\nimport java.lang.ref.*;\nimport java.math.*;\nimport java.time.*;\n"
+                    + "import java.util.*;\n"
+                    + "import java.util.concurrent.*;\nimport java.util.concurrent.atomic.*;\nimport java.util.function.*;\n"
+                    + "import java.util.regex.*;\n"
+                    + "import java.util.stream.*;\nimport org.apache.storm.metric.api.CountMetric;\nimport org.apache.storm.task.*;\n"
+                    + "import org.apache.storm.topology.*;\nimport org.apache.storm.topology.base.*;\nimport org.apache.storm.tuple.*;\n"
+                    + "import org.apache.storm.tuple.Fields;\nimport org.apache.storm.utils.TupleUtils;\nimport org.slf4j.*;\n";
 
     /** How much of what it has it keeps from one tuple to the next. */
-    enum Keeps { NOTHING, PLAIN, HARD }
+    enum Keeps {
+        NOTHING,
+        PLAIN,
+        HARD
+    }
 
     /** A bolt, and its text. */
-    record Made(String type, Keeps keeps, String text) {
-    }
+    record Made(String type, Keeps keeps, String text) {}
 
     private final Random random;
     private final Sorts sorts;
@@ -58,20 +62,24 @@ final class Maker {
         String base = basic ? "BaseBasicBolt" : "BaseRichBolt";
         String above = inherited.isEmpty() ? base : "Above" + name;
         String own = PACKAGE + "." + name + ".*;\n";
-        return "package " + PACKAGE + ";\n\n" + IMPORTS + (inherited.isEmpty() ? "" : "import " + own + "import static " + own)
+        return "package " + PACKAGE + ";\n\n" + IMPORTS
+                + (inherited.isEmpty() ? "" : "import " + own + "import static " + own)
                 + "\npublic class " + name + " extends " + above + " {\n" + sorts.types
                 + fields
                 + (basic ? "" : "private transient OutputCollector collector;\n")
                 + "@Override public void prepare(Map<String, Object> conf, TopologyContext context"
                 + (basic ? "" : ", OutputCollector collector") + ") {\n"
                 + (basic ? "" : "this.collector = collector;\n") + prepare + "}\n"
-                + "@Override public void execute(Tuple tuple" + (basic ? ", BasicOutputCollector collector" : "") + ") {\n"
+                + "@Override public void execute(Tuple tuple" + (basic ? ", BasicOutputCollector collector" : "")
+                + ") {\n"
                 + "if (TupleUtils.isTick(tuple)) { return; }\nString word = tuple.getString(0);\nlong number = tuple.getLong(1);\n"
                 + "StringBuilder out = new StringBuilder();\n" + body + "collector.emit("
                 + (basic ? "" : "tuple, ") + "new Values(out + \"\"));\n"
                 + (basic ? "" : "collector.ack(tuple);\n") + "}\n" + methods
                 + "@Override public void declareOutputFields(OutputFieldsDeclarer declarer) { declarer.declare(new Fields(\"out\")); }\n}\n"
-                + (inherited.isEmpty() ? "" : "\nabstract class " + above + " extends " + base + " {\n" + inherited + "}\n");
+                + (inherited.isEmpty()
+                        ? ""
+                        : "\nabstract class " + above + " extends " + base + " {\n" + inherited + "}\n");
     }
 
     private String say(String expression) {
@@ -90,8 +98,9 @@ final class Maker {
                 to.append((random.nextBoolean() ? "transient " : "") + declared + ";\n");
                 prepare.append(name + " = " + sort.fresh() + ";\n");
             }
-            case 1 -> to.append((own && sort.inPlace() ? "private final " : own ? "private " : "") + declared + " = " + sort.fresh()
-                    + ";\n");
+            case 1 ->
+                to.append((own && sort.inPlace() ? "private final " : own ? "private " : "") + declared + " = "
+                        + sort.fresh() + ";\n");
             case 2 -> to.append(declared + " = " + sort.fresh() + ";\n");
             default -> {
                 to.append(declared + ";\n");
@@ -155,9 +164,12 @@ final class Maker {
             case 3, 4 -> { // a variable of one call
                 Sort sort = sorts.plain();
                 String name = sorts.name("local");
-                body.append(sort.type() + " " + name + " = " + sort.fresh() + ";\n" + sort.step(name) + "\n" + say(sort.show(name)));
+                body.append(sort.type() + " " + name + " = " + sort.fresh() + ";\n" + sort.step(name) + "\n"
+                        + say(sort.show(name)));
             }
-            case 5 -> body.append(say("word.chars().mapToObj(c -> \"\" + (char) c).sorted().collect(Collectors.joining(\"-\"))"));
+            case 5 ->
+                body.append(
+                        say("word.chars().mapToObj(c -> \"\" + (char) c).sorted().collect(Collectors.joining(\"-\"))"));
             case 6 -> {
                 String name = sorts.name("PATTERN");
                 fields.append("private static final Pattern " + name + " = Pattern.compile(\"(.)\\\\1*\");\n");
@@ -179,18 +191,22 @@ final class Maker {
                 String name = sorts.name("pure");
                 String type = sorts.one("Function<String, String>", "UnaryOperator<String>");
                 fields.append("private transient " + type + " " + name + ";\n");
-                prepare.append(name + " = " + sorts.one("one -> one + \"!\"", "String::trim",
-                        "one -> one.isEmpty() ? one : one.substring(1)") + ";\n");
+                prepare.append(name + " = "
+                        + sorts.one(
+                                "one -> one + \"!\"", "String::trim", "one -> one.isEmpty() ? one : one.substring(1)")
+                        + ";\n");
                 body.append(say(name + ".apply(word)"));
             }
             case 10 -> {
                 String name = sorts.name("LOG");
-                fields.append("private static final Logger " + name + " = LoggerFactory.getLogger(\"" + name + "\");\n");
+                fields.append(
+                        "private static final Logger " + name + " = LoggerFactory.getLogger(\"" + name + "\");\n");
                 body.append(name + ".debug(\"{} {}\", word, number);\n");
             }
             case 11 -> {
                 String name = sorts.name("TABLE");
-                fields.append("private static final Map<String, Integer> " + name + " = Map.of(\"a\", 1, \"bb\", 2);\n");
+                fields.append(
+                        "private static final Map<String, Integer> " + name + " = Map.of(\"a\", 1, \"bb\", 2);\n");
                 body.append(say(name + ".getOrDefault(word, (int) number)"));
             }
             case 12 -> body.append(say("String.format(\"%05d-%s\", number, word)"));
@@ -231,14 +247,15 @@ final class Maker {
                 String name = sorts.name("f");
                 String alias = sorts.name("alias");
                 String with = sorts.one("", "transient ");
-                fields.append(with + sort.type() + " " + name + ";\n" + with + sorts.one(sort.type(), "Object") + " " + alias + ";\n");
+                fields.append(with + sort.type() + " " + name + ";\n" + with + sorts.one(sort.type(), "Object") + " "
+                        + alias + ";\n");
                 prepare.append(name + " = " + sort.fresh() + ";\n" + alias + " = " + name + ";\n");
                 body.append(around(sort.step(name)) + say(sort.show("((" + sort.type() + ") " + alias + ")")));
             }
             case 2 -> { // a view
                 String name = sorts.name("f");
-                fields.append("final Map<String, Integer> " + name + " = new " + sorts.one("HashMap", "TreeMap", "LinkedHashMap")
-                        + "<>();\n");
+                fields.append("final Map<String, Integer> " + name + " = new "
+                        + sorts.one("HashMap", "TreeMap", "LinkedHashMap") + "<>();\n");
                 String view = sorts.name("view");
                 fields.append("transient Collection<?> " + view + ";\n");
                 prepare.append(view + " = " + name + sorts.one(".keySet()", ".values()", ".entrySet()") + ";\n");
@@ -247,7 +264,8 @@ final class Maker {
             case 3 -> { // what it reads changes
                 String name = sorts.name("f");
                 fields.append("final Map<String, String> " + name + " = new LinkedHashMap<>(16, 0.75f, true);\n");
-                prepare.append("for (String one : List.of(\"a\", \"bb\", \"ccc\", \"dd\", \"e\")) { " + name + ".put(one, one); }\n");
+                prepare.append("for (String one : List.of(\"a\", \"bb\", \"ccc\", \"dd\", \"e\")) { " + name
+                        + ".put(one, one); }\n");
                 body.append(around(name + ".get(word);") + say(name + ".keySet().iterator().next()"));
             }
             default -> {
@@ -262,6 +280,9 @@ final class Maker {
     }
 
     static List<Made> many(long seed, Keeps keeps, int count) {
-        return new Random(seed).longs(count, 0, 1L << 40).mapToObj(one -> of(one, keeps)).toList();
+        return new Random(seed)
+                .longs(count, 0, 1L << 40)
+                .mapToObj(one -> of(one, keeps))
+                .toList();
     }
 }

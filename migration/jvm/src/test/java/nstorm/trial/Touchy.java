@@ -193,11 +193,24 @@ final class Touchy {
         Map<Object, Object> values = new LinkedHashMap<>();
         values.put("a", new Any());
         values.put("b", new OwnText());
-        return new ArrayList<>(Arrays.asList(new Any(), new Any[] {new Any()}, byIdentity, values, new HashMap<>(values), new OwnNumber(),
-                new OwnText(), new OwnList(), new OwnMap(), new OwnDate(), new OwnHashMap(), new OwnLocal(), new OwnComparator(),
-                OwnEnum.ONE, new TreeMap<>(new OwnComparator()), new PriorityQueue<>(List.of(new Any()))));
+        return new ArrayList<>(Arrays.asList(
+                new Any(),
+                new Any[] {new Any()},
+                byIdentity,
+                values,
+                new HashMap<>(values),
+                new OwnNumber(),
+                new OwnText(),
+                new OwnList(),
+                new OwnMap(),
+                new OwnDate(),
+                new OwnHashMap(),
+                new OwnLocal(),
+                new OwnComparator(),
+                OwnEnum.ONE,
+                new TreeMap<>(new OwnComparator()),
+                new PriorityQueue<>(List.of(new Any()))));
     }
 
-    private Touchy() {
-    }
+    private Touchy() {}
 }

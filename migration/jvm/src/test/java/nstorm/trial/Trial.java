@@ -30,8 +30,7 @@ final class Trial {
      * @param why why it stays, or moves as it does
      * @param difference what comes out otherwise than of the copy that nobody touched; null if nothing
      */
-    record Outcome(Way way, String why, String difference) {
-    }
+    record Outcome(Way way, String why, String difference) {}
 
     private final Copy source;
     private final Copy target;
@@ -80,7 +79,11 @@ final class Trial {
         try {
             Departure departure = source.memory.depart(null);
             target.memory.arrive(Whole.of(departure.state()), null, departure.proof());
-            return compared(departure.fields().isEmpty() ? Way.STOPPED : Way.CARRY, why + " " + departure.fields(), target, before);
+            return compared(
+                    departure.fields().isEmpty() ? Way.STOPPED : Way.CARRY,
+                    why + " " + departure.fields(),
+                    target,
+                    before);
         } catch (IOException e) {
             return compared(Way.STAYS, e.getMessage(), source, before);
         }
@@ -105,7 +108,8 @@ final class Trial {
         for (int i = 0; i < TICKS && !KeptTuples.none(List.of(source.bolt), way.tuples()); i++) {
             source.tick();
         }
-        boolean moves = KeptTuples.none(List.of(source.bolt), way.tuples()) && source.memory.changedSincePrepared() == null;
+        boolean moves =
+                KeptTuples.none(List.of(source.bolt), way.tuples()) && source.memory.changedSincePrepared() == null;
         Copy working = moves ? target : source;
         working.take(before, before + AFTER);
         untouched.take(0, before + AFTER);
@@ -113,14 +117,20 @@ final class Trial {
         untouched.tick();
         List<String> found = each(moves ? List.of(source, target) : List.of(source));
         List<String> right = each(List.of(untouched));
-        return new Outcome(moves ? Way.DRAIN : Way.STAYS, Objects.toString(way.pinned()),
+        return new Outcome(
+                moves ? Way.DRAIN : Way.STAYS,
+                Objects.toString(way.pinned()),
                 right.equals(found) ? null : "right is " + right + ", not " + found);
     }
 
     private static List<String> each(List<Copy> copies) {
-        return copies.stream().flatMap(copy -> copy.outputs.stream())
-                .flatMap(line -> line.startsWith("emit") ? List.of(line.replaceAll(".*\\[\\[|\\].*",
-                        "").split(", ")).stream() : List.of(line).stream())
-                .filter(line -> !line.equals("ack -1")).sorted().toList();
+        return copies.stream()
+                .flatMap(copy -> copy.outputs.stream())
+                .flatMap(line -> line.startsWith("emit")
+                        ? List.of(line.replaceAll(".*\\[\\[|\\].*", "").split(", ")).stream()
+                        : List.of(line).stream())
+                .filter(line -> !line.equals("ack -1"))
+                .sorted()
+                .toList();
     }
 }

@@ -6,5 +6,7 @@ public enum Way {
     LIVE,
     /** The source stopped first, and nothing travelled. */
     STOPPED,
-    CARRY, DRAIN, STAYS
+    CARRY,
+    DRAIN,
+    STAYS
 }

@@ -46,7 +46,8 @@ class EntryTest {
 
     @Test
     void aWayOfALaterVersionNeverCounts() {
-        Entry late = new Entry("m1", new ExecutorId(7, 7), FROM, TO, Phase.STOP, FROM, 100, null, Way.UNKNOWN, null, true);
+        Entry late =
+                new Entry("m1", new ExecutorId(7, 7), FROM, TO, Phase.STOP, FROM, 100, null, Way.UNKNOWN, null, true);
         assertFalse(late.counts(BASE));
         assertFalse(late.counts(new Assigned(TO, 555)));
     }
@@ -54,7 +55,8 @@ class EntryTest {
     @ParameterizedTest
     @EnumSource(value = Phase.class, mode = EnumSource.Mode.EXCLUDE, names = "UNKNOWN")
     void ownerFollowsTheTable(Phase phase) {
-        Slot owner = EnumSet.of(Phase.OPEN, Phase.PREPARE, Phase.QUIET, Phase.UNDO).contains(phase) ? FROM : TO;
+        Slot owner =
+                EnumSet.of(Phase.OPEN, Phase.PREPARE, Phase.QUIET, Phase.UNDO).contains(phase) ? FROM : TO;
         assertEquals(owner, entry(phase, null).owner());
     }
 

@@ -9,8 +9,7 @@ public final class Golden {
 
     private static final Path DIR = Path.of("../../tests/golden/wire");
 
-    private Golden() {
-    }
+    private Golden() {}
 
     public static byte[] bytes(String name) throws IOException {
         return Files.readAllBytes(DIR.resolve(name));

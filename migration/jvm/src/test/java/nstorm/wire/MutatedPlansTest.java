@@ -19,8 +19,18 @@ import org.junit.jupiter.api.Test;
 /** Whatever the bytes: a whole plan or a refusal in one sentence, and nothing else. */
 class MutatedPlansTest {
 
-    private static final List<String> VALUES = List.of("null", "true", "-1", "1.5e-9", "1e999", "\"\"", "\"\\u00e9\\ud83c\\udf29\"",
-        "[]", "[[],{\"a\":[1,{}]}]", "{}", "{\"entries\":[1],\"later\":{\"a\":null}}");
+    private static final List<String> VALUES = List.of(
+            "null",
+            "true",
+            "-1",
+            "1.5e-9",
+            "1e999",
+            "\"\"",
+            "\"\\u00e9\\ud83c\\udf29\"",
+            "[]",
+            "[[],{\"a\":[1,{}]}]",
+            "{}",
+            "{\"entries\":[1],\"later\":{\"a\":null}}");
 
     private static final Pattern OBJECT = Pattern.compile("\\{(?=\")");
 
@@ -91,7 +101,8 @@ class MutatedPlansTest {
         for (int round = 0; round < 2_000; round++) {
             StringBuilder later = new StringBuilder(text);
             for (int keys = 1 + random.nextInt(5); keys > 0; keys--) {
-                List<Integer> objects = OBJECT.matcher(later).results().map(MatchResult::end).toList();
+                List<Integer> objects =
+                        OBJECT.matcher(later).results().map(MatchResult::end).toList();
                 int at = objects.get(random.nextInt(objects.size()));
                 String value = VALUES.get(random.nextInt(VALUES.size()));
                 later.insert(at, "\"later" + random.nextInt(3) + "\":" + value + ",");
@@ -102,14 +113,27 @@ class MutatedPlansTest {
 
     @Test
     void withKeysThatStandTwice() {
-        List<String> keys = List.of("cluster", "epoch", "version", "topology", "entries", "plans", "id", "executor", "from", "to",
-            "phase", "base", "void", "way");
+        List<String> keys = List.of(
+                "cluster",
+                "epoch",
+                "version",
+                "topology",
+                "entries",
+                "plans",
+                "id",
+                "executor",
+                "from",
+                "to",
+                "phase",
+                "base",
+                "void",
+                "way");
         int understood = 0;
         for (String key : keys) {
             int at = text.indexOf("\"" + key + "\":");
             for (String value : VALUES) {
                 LocalPlan plan = verdict((text.substring(0, at) + "\"" + key + "\":" + value + "," + text.substring(at))
-                    .getBytes(StandardCharsets.UTF_8));
+                        .getBytes(StandardCharsets.UTF_8));
                 assertTrue(plan == null || plan.equals(whole), "the last counts");
                 understood += plan == null ? 0 : 1;
             }

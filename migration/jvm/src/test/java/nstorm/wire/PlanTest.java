@@ -31,7 +31,9 @@ class PlanTest {
         assertEquals(new ExecutorId(7, 7), entry.executor());
         assertEquals(Phase.SWITCH, entry.phase());
         assertEquals(6700, entry.from().port());
-        assertEquals("7c0a3fd2-1b8e-4f5b-8a52-9b1d4a5c2e77-127.0.0.3:6701", entry.to().toString());
+        assertEquals(
+                "7c0a3fd2-1b8e-4f5b-8a52-9b1d4a5c2e77-127.0.0.3:6701",
+                entry.to().toString());
         assertEquals(entry.from(), entry.baseSlot());
         assertEquals(1700000000L, entry.baseStartSecs());
         assertNull(entry.voidReason());
@@ -40,7 +42,9 @@ class PlanTest {
     @Test
     void readsAVoidEntryAndAnEmptyPlan() throws Exception {
         Entry voided = Plan.parse(Golden.bytes("plan_void.json")).entries().stream()
-            .filter(entry -> entry.voidReason() != null).findFirst().orElseThrow();
+                .filter(entry -> entry.voidReason() != null)
+                .findFirst()
+                .orElseThrow();
         assertTrue(!voided.counts(new Assigned(voided.baseSlot(), voided.baseStartSecs())));
         assertEquals(List.of(), Plan.parse(Golden.bytes("plan_empty.json")).entries());
     }
@@ -56,7 +60,8 @@ class PlanTest {
     @ValueSource(strings = {"plan.json", "plan_void.json", "plan_empty.json"})
     void readsThePlansOfTheLastVersion(String name) throws Exception {
         assertEquals(Plan.parse(Golden.bytes(name)), Plan.parse(Golden.bytes("v1/" + name)));
-        assertEquals(LocalPlan.parse(Golden.bytes("local_plan.json")), LocalPlan.parse(Golden.bytes("v1/local_plan.json")));
+        assertEquals(
+                LocalPlan.parse(Golden.bytes("local_plan.json")), LocalPlan.parse(Golden.bytes("v1/local_plan.json")));
     }
 
     @TestFactory
@@ -86,8 +91,10 @@ class PlanTest {
 
     private static void refuses(JsonObject vector) {
         JsonElement times = vector.get("times");
-        byte[] bytes = vector.get("text").getAsString().repeat(times == null ? 1 : times.getAsInt())
-            .getBytes(StandardCharsets.UTF_8);
+        byte[] bytes = vector.get("text")
+                .getAsString()
+                .repeat(times == null ? 1 : times.getAsInt())
+                .getBytes(StandardCharsets.UTF_8);
         String format = vector.get("format").getAsString();
         WireException refused = assertThrows(WireException.class, () -> {
             if (format.equals("Plan")) {
@@ -97,7 +104,8 @@ class PlanTest {
             }
         });
         String field = vector.get("field").getAsString();
-        String inner = field.contains(".") ? field.substring(field.indexOf('.') + 1).split("[.\\[]")[0] : "";
+        String inner =
+                field.contains(".") ? field.substring(field.indexOf('.') + 1).split("[.\\[]")[0] : "";
         assertTrue(refused.getMessage().startsWith(inner), field + " is named: " + refused.getMessage());
     }
 }

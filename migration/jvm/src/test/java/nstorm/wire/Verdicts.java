@@ -14,8 +14,7 @@ import nstorm.wire.json.WireException;
  */
 public final class Verdicts {
 
-    private Verdicts() {
-    }
+    private Verdicts() {}
 
     public static void main(String[] args) throws Exception {
         boolean local = args.length > 0 && args[0].equals("LocalPlan");
@@ -40,7 +39,10 @@ public final class Verdicts {
 
     static String canonical(LocalPlan local) {
         JsonText json = new JsonText();
-        json.open().put("cluster", local.cluster()).list("plans", local.plans(), Verdicts::write).close();
+        json.open()
+                .put("cluster", local.cluster())
+                .list("plans", local.plans(), Verdicts::write)
+                .close();
         return text(json);
     }
 
@@ -49,15 +51,31 @@ public final class Verdicts {
     }
 
     private static void write(JsonText json, Plan plan) {
-        json.open().put("cluster", plan.cluster()).put("epoch", plan.epoch()).put("version", plan.version())
-            .put("topology", plan.topology()).list("entries", plan.entries(), Verdicts::write).close();
+        json.open()
+                .put("cluster", plan.cluster())
+                .put("epoch", plan.epoch())
+                .put("version", plan.version())
+                .put("topology", plan.topology())
+                .list("entries", plan.entries(), Verdicts::write)
+                .close();
     }
 
     private static void write(JsonText json, Entry entry) {
-        json.open().put("id", entry.id()).put("executor", entry.executor(), ExecutorId::write).put("from", entry.from())
-            .put("to", entry.to()).put("phase", entry.phase())
-            .put("base", entry, (out, of) -> out.listOf(() -> out.value(of.baseSlot().toString()).value(of.baseStartSecs())))
-            .put("void", entry.voidReason()).put("way", entry.way()).put("opens", entry.opens())
-            .put("ordered", entry.ordered()).close();
+        json.open()
+                .put("id", entry.id())
+                .put("executor", entry.executor(), ExecutorId::write)
+                .put("from", entry.from())
+                .put("to", entry.to())
+                .put("phase", entry.phase())
+                .put(
+                        "base",
+                        entry,
+                        (out, of) -> out.listOf(
+                                () -> out.value(of.baseSlot().toString()).value(of.baseStartSecs())))
+                .put("void", entry.voidReason())
+                .put("way", entry.way())
+                .put("opens", entry.opens())
+                .put("ordered", entry.ordered())
+                .close();
     }
 }

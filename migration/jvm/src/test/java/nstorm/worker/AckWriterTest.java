@@ -15,8 +15,23 @@ class AckWriterTest {
     private final AckWriter writer = new AckWriter();
 
     private static WorkerAck ack(EntryState state, long forwarded) {
-        return new WorkerAck("wc-1", ME, 1, "1-1", "0.2.0", 0, "c", 1, 1, List.of(new EntryAck("m1", state, ME)), List.of(), List.of(),
-                List.of(), new WorkerAck.Counters(forwarded, 0, 0, 0, 0), null, null);
+        return new WorkerAck(
+                "wc-1",
+                ME,
+                1,
+                "1-1",
+                "0.2.0",
+                0,
+                "c",
+                1,
+                1,
+                List.of(new EntryAck("m1", state, ME)),
+                List.of(),
+                List.of(),
+                List.of(),
+                new WorkerAck.Counters(forwarded, 0, 0, 0, 0),
+                null,
+                null);
     }
 
     @Test

@@ -31,16 +31,21 @@ class ClassesAheadTest {
         final Connection connection = new Connection();
     }
 
-    static final class Connection {
-    }
+    static final class Connection {}
 
-    static final class Absent {
-    }
+    static final class Absent {}
 
     /** Loads these classes anew, and shows which. */
     private static final class Loader extends URLClassLoader {
         Loader() {
-            super(new URL[] {ClassesAheadTest.class.getProtectionDomain().getCodeSource().getLocation()}, ClassLoader.getPlatformClassLoader());
+            super(
+                    new URL[] {
+                        ClassesAheadTest.class
+                                .getProtectionDomain()
+                                .getCodeSource()
+                                .getLocation()
+                    },
+                    ClassLoader.getPlatformClassLoader());
         }
 
         @Override

@@ -116,8 +116,7 @@ class ExecutorChurnIT {
         }
 
         @Override
-        public void declareOutputFields(OutputFieldsDeclarer declarer) {
-        }
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {}
 
         @Override
         public Map<String, Object> getComponentConfiguration() {
@@ -128,15 +127,26 @@ class ExecutorChurnIT {
     private static void await(String what, BooleanSupplier condition) throws InterruptedException {
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
         while (!condition.getAsBoolean()) {
-            assertTrue(System.nanoTime() < end, () -> "waited 60 s in vain: " + what + "; emitted " + EMITTED.get() + ", acked "
-                + ACKED.get() + ", failed " + FAILED.get() + ", opened " + OPENED.get() + ", faults " + Faults.count() + " "
-                + Faults.last());
+            assertTrue(
+                    System.nanoTime() < end,
+                    () -> "waited 60 s in vain: " + what + "; emitted " + EMITTED.get() + ", acked "
+                            + ACKED.get() + ", failed " + FAILED.get() + ", opened " + OPENED.get() + ", faults "
+                            + Faults.count() + " "
+                            + Faults.last());
             Thread.sleep(1);
         }
     }
 
-    private record Footprint(int threads, int metrics, int rateCounters, int timers, long files, long heapBytes, int beans,
-            int classes, int loaders) {
+    private record Footprint(
+            int threads,
+            int metrics,
+            int rateCounters,
+            int timers,
+            long files,
+            long heapBytes,
+            int beans,
+            int classes,
+            int loaders) {
         static Footprint of(HookedWorker worker) throws Exception {
             StormTimer timer = StormFields.get(StormFields.USER_TIMER, worker.state);
             var os = (com.sun.management.UnixOperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
@@ -146,17 +156,26 @@ class ExecutorChurnIT {
             }
             Runtime runtime = Runtime.getRuntime();
             MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
-            return new Footprint(Thread.activeCount(), worker.state.getMetricRegistry().getRegistry().getNames().size(),
-                    StormFields.<java.util.Set<?>>get(StormFields.RATE_COUNTERS, worker.state.getMetricRegistry()).size(),
-                    queueOf(timer).size(), os.getOpenFileDescriptorCount(),
-                    runtime.totalMemory() - runtime.freeMemory(), beans.getMBeanCount(),
-                    ManagementFactory.getClassLoadingMXBean().getLoadedClassCount(), loaders(beans));
+            return new Footprint(
+                    Thread.activeCount(),
+                    worker.state.getMetricRegistry().getRegistry().getNames().size(),
+                    StormFields.<java.util.Set<?>>get(StormFields.RATE_COUNTERS, worker.state.getMetricRegistry())
+                            .size(),
+                    queueOf(timer).size(),
+                    os.getOpenFileDescriptorCount(),
+                    runtime.totalMemory() - runtime.freeMemory(),
+                    beans.getMBeanCount(),
+                    ManagementFactory.getClassLoadingMXBean().getLoadedClassCount(),
+                    loaders(beans));
         }
 
         /** Those that have classes, as the JVM lists them; a hidden class may count as one. */
         private static int loaders(MBeanServer beans) throws Exception {
-            String listed = (String) beans.invoke(new ObjectName("com.sun.management:type=DiagnosticCommand"), "vmClassloaderStats",
-                    new Object[] {new String[0]}, new String[] {String[].class.getName()});
+            String listed = (String) beans.invoke(
+                    new ObjectName("com.sun.management:type=DiagnosticCommand"),
+                    "vmClassloaderStats",
+                    new Object[] {new String[0]},
+                    new String[] {String[].class.getName()});
             Matcher total = Pattern.compile("(?m)^Total = (\\d+)").matcher(listed);
             assertTrue(total.find(), listed);
             return Integer.parseInt(total.group(1));
@@ -164,10 +183,15 @@ class ExecutorChurnIT {
 
         /** Storm registers some metrics and loads some classes on first use, so a few may differ; a leak would be a thousand. */
         boolean isLike(Footprint before, long noiseBytes) {
-            return metrics <= before.metrics + 20 && rateCounters <= before.rateCounters + 20
-                    && timers <= before.timers + 1 && threads <= before.threads + 10 && files <= before.files + 10
-                    && heapBytes < before.heapBytes + noiseBytes && beans <= before.beans + 10
-                    && classes <= before.classes + 100 && loaders <= before.loaders + 10;
+            return metrics <= before.metrics + 20
+                    && rateCounters <= before.rateCounters + 20
+                    && timers <= before.timers + 1
+                    && threads <= before.threads + 10
+                    && files <= before.files + 10
+                    && heapBytes < before.heapBytes + noiseBytes
+                    && beans <= before.beans + 10
+                    && classes <= before.classes + 100
+                    && loaders <= before.loaders + 10;
         }
 
         private static Queue<?> queueOf(StormTimer timer) throws Exception {
@@ -213,7 +237,11 @@ class ExecutorChurnIT {
     }
 
     private static ExecutorId idOf(HookedWorker worker, String component) {
-        return worker.copies.values().stream().filter(c -> c.component.equals(component)).findFirst().orElseThrow().id();
+        return worker.copies.values().stream()
+                .filter(c -> c.component.equals(component))
+                .findFirst()
+                .orElseThrow()
+                .id();
     }
 
     /** Pending tuples are acked first, and the next copy opens only once this one is closed. */
@@ -252,7 +280,10 @@ class ExecutorChurnIT {
         conf.put(Config.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS, false);
         conf.put(Config.TOPOLOGY_PRODUCER_BATCH_SIZE, producerBatch());
         conf.put("nstorm.cleanup", List.of("sink"));
-        try (LocalCluster cluster = new LocalCluster.Builder().withSupervisors(1).withPortsPerSupervisor(1).build();
+        try (LocalCluster cluster = new LocalCluster.Builder()
+                        .withSupervisors(1)
+                        .withPortsPerSupervisor(1)
+                        .build();
                 LocalCluster.LocalTopology topology = cluster.submitTopology("churn", conf, builder.createTopology());
                 AutoCloseable sampling = OneWorker::endSampling) {
             await("hooked worker", () -> WorkerCalls.loop() != null && ACKED.get() > 100);

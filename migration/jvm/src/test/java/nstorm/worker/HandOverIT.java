@@ -36,8 +36,7 @@ class HandOverIT {
         }
 
         @Override
-        public void flush() {
-        }
+        public void flush() {}
     }
 
     private static OneWorker one;

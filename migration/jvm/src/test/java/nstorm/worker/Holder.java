@@ -21,16 +21,20 @@ import org.apache.storm.utils.Utils;
 public final class Holder extends BaseRichBolt {
     /** prepare and cleanup, in their order. */
     static final List<String> CALLS = new CopyOnWriteArrayList<>();
+
     static final AtomicBoolean HELD = new AtomicBoolean();
     /** What was not right. */
     static final List<String> WRONG = new CopyOnWriteArrayList<>();
+
     static final AtomicLong TAKEN = new AtomicLong();
     static final AtomicLong WRITTEN = new AtomicLong();
     /** The number of the tuple that was taken last, and how many came after a later one. */
     static final AtomicLong LAST = new AtomicLong();
+
     static final AtomicLong INVERTED = new AtomicLong();
     /** How often prepare() was entered. */
     static final AtomicLong ENTERED = new AtomicLong();
+
     static volatile boolean waits;
     static volatile int takesMs;
     static volatile CountDownLatch prepareGate = new CountDownLatch(0);
@@ -88,8 +92,7 @@ public final class Holder extends BaseRichBolt {
     }
 
     @Override
-    public void declareOutputFields(OutputFieldsDeclarer declarer) {
-    }
+    public void declareOutputFields(OutputFieldsDeclarer declarer) {}
 
     @Override
     public Map<String, Object> getComponentConfiguration() {

@@ -150,8 +150,7 @@ public final class OneWorker implements AutoCloseable {
         }
 
         @Override
-        public void declareOutputFields(OutputFieldsDeclarer declarer) {
-        }
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {}
 
         @Override
         public Map<String, Object> getComponentConfiguration() {
@@ -167,9 +166,11 @@ public final class OneWorker implements AutoCloseable {
         static volatile CountDownLatch prepareGate = new CountDownLatch(0);
         /** What comes now is never acked. */
         static volatile boolean forgets;
+
         static volatile boolean failsWhenBuilt;
         /** How often one was built. */
         static final AtomicInteger BUILT = new AtomicInteger();
+
         static volatile CountDownLatch buildGate = new CountDownLatch(0);
         static volatile boolean failsInPrepare;
         /** Longer than the source takes to emit, and its queue never empties. */
@@ -215,8 +216,7 @@ public final class OneWorker implements AutoCloseable {
         }
 
         @Override
-        public void declareOutputFields(OutputFieldsDeclarer declarer) {
-        }
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {}
 
         @Override
         public Map<String, Object> getComponentConfiguration() {
@@ -243,12 +243,14 @@ public final class OneWorker implements AutoCloseable {
     final HookedWorker worker;
     /** The executor that is moved: the only one of the component {@code sink}. */
     final ExecutorId id;
+
     final Slot elsewhere;
     final Slot elsewhereToo;
     final LocalCluster cluster;
     private final Path plans;
     /** Of the moves that are planned from now on. */
     String way = "live";
+
     boolean ordered;
     private int version;
 
@@ -267,13 +269,20 @@ public final class OneWorker implements AutoCloseable {
         conf.put("nstorm.move", Map.of("sink", "carry", "source", "renew", "holder", "renew"));
         conf.put("nstorm.state", Map.of("sink", List.of("count"), "holder", List.of("batch")));
         // Storm's connections inside a JVM know no back-pressure.
-        cluster = new LocalCluster.Builder().withSupervisors(1).withPortsPerSupervisor(1)
-                .withSupervisorSlotPortMin(freePort()).withDaemonConf(Config.STORM_LOCAL_MODE_ZMQ, true)
-                .withDaemonConf("nstorm.store.dir", dir.toString()).build();
+        cluster = new LocalCluster.Builder()
+                .withSupervisors(1)
+                .withPortsPerSupervisor(1)
+                .withSupervisorSlotPortMin(freePort())
+                .withDaemonConf(Config.STORM_LOCAL_MODE_ZMQ, true)
+                .withDaemonConf("nstorm.store.dir", dir.toString())
+                .build();
         cluster.submitTopology("one", conf, builder.createTopology());
         // An executor may run before the hooks have taken it over.
-        await("a hooked worker", () -> WorkerCalls.loop() != null && WorkerCalls.loop().worker.copies.size() == EXECUTORS
-                && Sink.EXECUTED.get() > 100);
+        await(
+                "a hooked worker",
+                () -> WorkerCalls.loop() != null
+                        && WorkerCalls.loop().worker.copies.size() == EXECUTORS
+                        && Sink.EXECUTED.get() > 100);
         loop = WorkerCalls.loop();
         worker = loop.worker;
         id = idOf("sink");
@@ -283,7 +292,11 @@ public final class OneWorker implements AutoCloseable {
     }
 
     ExecutorId idOf(String component) {
-        return worker.copies.values().stream().filter(c -> c.component.equals(component)).findFirst().orElseThrow().id();
+        return worker.copies.values().stream()
+                .filter(c -> c.component.equals(component))
+                .findFirst()
+                .orElseThrow()
+                .id();
     }
 
     static int freePort() throws Exception {
@@ -329,9 +342,10 @@ public final class OneWorker implements AutoCloseable {
 
     void plan(String move, ExecutorId id, Slot from, Slot to, Phase phase) throws Exception {
         long startSecs = worker.overlay.assigned().get(this.id).startSecs();
-        write(String.format("{\"id\":\"%s\",\"executor\":[%d,%d],\"from\":\"%s\",\"to\":\"%s\",\"phase\":\"%s\","
-                + "\"base\":[\"%s\",%d],\"void\":null,\"way\":\"%s\",\"ordered\":%s}", move, id.start(), id.end(), from, to, phase, worker.me,
-                startSecs, way, ordered));
+        write(String.format(
+                "{\"id\":\"%s\",\"executor\":[%d,%d],\"from\":\"%s\",\"to\":\"%s\",\"phase\":\"%s\","
+                        + "\"base\":[\"%s\",%d],\"void\":null,\"way\":\"%s\",\"ordered\":%s}",
+                move, id.start(), id.end(), from, to, phase, worker.me, startSecs, way, ordered));
     }
 
     /** Writes a plan in which nothing moves. */
@@ -340,8 +354,12 @@ public final class OneWorker implements AutoCloseable {
     }
 
     private void write(String entries) throws Exception {
-        PlanWriting.write(plans, String.format("{\"cluster\":\"c\",\"plans\":[{\"cluster\":\"c\",\"epoch\":1,"
-                + "\"version\":%d,\"topology\":\"%s\",\"entries\":[%s]}]}", ++version, worker.state.getTopologyId(), entries));
+        PlanWriting.write(
+                plans,
+                String.format(
+                        "{\"cluster\":\"c\",\"plans\":[{\"cluster\":\"c\",\"epoch\":1,"
+                                + "\"version\":%d,\"topology\":\"%s\",\"entries\":[%s]}]}",
+                        ++version, worker.state.getTopologyId(), entries));
     }
 
     /** Waits until this worker has acknowledged the newest plan with this state of the move. */
@@ -371,7 +389,9 @@ public final class OneWorker implements AutoCloseable {
     }
 
     List<Thread> threadsOfSink() {
-        return Thread.getAllStackTraces().keySet().stream().filter(t -> t.getName().contains("sink-executor")).toList();
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(t -> t.getName().contains("sink-executor"))
+                .toList();
     }
 
     /** In a process of its own they end with the worker; here they would write into folders that are deleted. */

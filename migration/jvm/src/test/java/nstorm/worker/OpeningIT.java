@@ -128,7 +128,9 @@ class OpeningIT {
         ExecutorCopy copy = one.worker.copies.get(spout);
         // By Storm: its worker reads again whether it is active each 10 s.
         one.cluster.deactivate("one");
-        await("the worker has heard of it", () -> !one.worker.state.getIsTopologyActive().get());
+        await(
+                "the worker has heard of it",
+                () -> !one.worker.state.getIsTopologyActive().get());
         one.plan("m", spout, one.elsewhere, one.worker.me, Phase.STOP);
         one.awaitAck("m", "NONE");
         assertFalse(copy.opensFor(0));
@@ -166,7 +168,9 @@ class OpeningIT {
         one.awaitAck("slow", "STOPPED");
         assertTrue(one.worker.state.getExecutorReceiveQueueMap().containsKey(one.id.toStorm()));
         Sink.buildGate.countDown();
-        await("what nobody wants is taken back", () -> !one.worker.state.getExecutorReceiveQueueMap().containsKey(one.id.toStorm()));
+        await(
+                "what nobody wants is taken back",
+                () -> !one.worker.state.getExecutorReceiveQueueMap().containsKey(one.id.toStorm()));
         assertFalse(one.worker.copies.containsKey(one.id));
         one.plan("slow", one.elsewhere, one.worker.me, Phase.PREPARE);
         one.awaitAck("slow", "READY");

@@ -304,7 +304,8 @@ class ReconcilerIT {
     }
 
     private static Sink sink() {
-        List<Task> tasks = StormFields.get(StormFields.ID_TO_TASK, one.worker.copies.get(one.id).executor());
+        List<Task> tasks = StormFields.get(
+                StormFields.ID_TO_TASK, one.worker.copies.get(one.id).executor());
         return (Sink) tasks.get(0).getTaskObject();
     }
 
@@ -358,7 +359,9 @@ class ReconcilerIT {
 
     private static boolean plansMove(String move) {
         Plan plan = one.worker.overlay.plan();
-        return plan != null && plan.entries().size() == 1 && plan.entries().get(0).id().equals(move);
+        return plan != null
+                && plan.entries().size() == 1
+                && plan.entries().get(0).id().equals(move);
     }
 
     /** Who has read the plan knows what the key of a source is offered under, and not the key. */
@@ -411,7 +414,9 @@ class ReconcilerIT {
 
     private static void recall() throws Exception {
         one.plan("m", one.elsewhere, one.worker.me, Phase.RECALL);
-        await("the recall is read", () -> one.worker.overlay.plan().entries().get(0).phase() == Phase.RECALL);
+        await(
+                "the recall is read",
+                () -> one.worker.overlay.plan().entries().get(0).phase() == Phase.RECALL);
     }
 
     @Test
@@ -456,7 +461,8 @@ class ReconcilerIT {
         long unordered = one.worker.order.unordered.get();
         int source = one.idOf("source").start();
         OrderGate gate = one.worker.order.gate(one.id.start());
-        gate.forwarded(new AddressedTuple(one.id.start(),
+        gate.forwarded(new AddressedTuple(
+                one.id.start(),
                 OrderMarker.closes(one.worker.state.getWorkerTopologyContext(), source, one.worker.me)));
         one.awaitTuples();
         assertEquals(unordered, one.worker.order.unordered.get());
@@ -476,8 +482,12 @@ class ReconcilerIT {
     /** A marker that comes here to go on to the other end, as one of a sender in another worker. */
     private static void lateMarker() {
         int task = one.id.start();
-        one.worker.order.takeUngated(new AddressedTuple(OrderMarker.oldWay(task),
-                OrderMarker.closes(one.worker.state.getWorkerTopologyContext(), one.idOf("source").start(), one.elsewhere)));
+        one.worker.order.takeUngated(new AddressedTuple(
+                OrderMarker.oldWay(task),
+                OrderMarker.closes(
+                        one.worker.state.getWorkerTopologyContext(),
+                        one.idOf("source").start(),
+                        one.elsewhere)));
     }
 
     @Test
@@ -836,7 +846,8 @@ class ReconcilerIT {
 
     @Test
     void aStoppedExecutorIsFreedAtOnceAndItsBoltNotCleanedUp() throws Exception {
-        WeakReference<Executor> executor = new WeakReference<>(one.worker.copies.get(one.id).executor());
+        WeakReference<Executor> executor =
+                new WeakReference<>(one.worker.copies.get(one.id).executor());
         // Longer than any test waits: what still awaits late tuples then must not hold the executor.
         setMessageTimeout(3600);
         withoutCopy();
@@ -850,7 +861,8 @@ class ReconcilerIT {
 
     /** The calls that the spout has got since a move began, once there are as many as expected. */
     private static void assertCalls(int before, String... expected) throws Exception {
-        await(List.of(expected) + " after " + Source.CALLS.subList(0, before),
+        await(
+                List.of(expected) + " after " + Source.CALLS.subList(0, before),
                 () -> Source.CALLS.size() >= before + expected.length);
         assertEquals(List.of(expected), Source.CALLS.subList(before, Source.CALLS.size()));
     }
@@ -922,7 +934,8 @@ class ReconcilerIT {
         executor.getTopoConf().put(Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS, OneWorker.MESSAGE_TIMEOUT_SECS);
         assertCalls(before, "deactivate", "activate", "deactivate", "activate");
         assertEquals(Way.LIVE, one.worker.copies.get(spout).way());
-        assertEquals("in 2 moves nothing of what it had pending finished for 10 s, as where tuples wait in windows",
+        assertEquals(
+                "in 2 moves nothing of what it had pending finished for 10 s, as where tuples wait in windows",
                 one.worker.copies.get(spout).pinned());
         one.awaitTuples();
         closedHere(spout);

@@ -245,7 +245,8 @@ class RenewIT {
         StopSwitch stop = StopSwitch.of(copy.executor());
         Memory declared = stop.memory();
         ArrayList<Task> tasks = StormFields.get(StormFields.ID_TO_TASK, copy.executor());
-        List<Object> bolts = tasks.stream().filter(Objects::nonNull).map(Task::getTaskObject).toList();
+        List<Object> bolts =
+                tasks.stream().filter(Objects::nonNull).map(Task::getTaskObject).toList();
         Memory undeclared = new Memory("holder", bolts, List.of(), Declared.of(Map.of()));
         Holder.waits = true;
         takes();

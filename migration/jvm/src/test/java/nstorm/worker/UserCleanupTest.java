@@ -18,7 +18,8 @@ class UserCleanupTest {
 
     @Test
     void componentsAreNamedInAList() {
-        assertEquals(Set.of("sink", "store"), UserCleanup.components(Map.of("nstorm.cleanup", List.of("sink", "store"))));
+        assertEquals(
+                Set.of("sink", "store"), UserCleanup.components(Map.of("nstorm.cleanup", List.of("sink", "store"))));
         assertEquals(Set.of(), UserCleanup.components(Map.of("nstorm.cleanup", List.of())));
         assertEquals(Set.of(), UserCleanup.components(Map.of()));
     }

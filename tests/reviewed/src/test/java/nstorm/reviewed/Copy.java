@@ -34,13 +34,34 @@ final class Copy {
 
     Copy(IRichBolt given, Map<String, Object> conf) {
         bolt = Utils.javaDeserialize(Utils.javaSerialize(given), IRichBolt.class);
-        Map<String, Map<String, Fields>> streams = Map.of(SOURCE, Map.of("default", new Fields("n")), "sink", Map.of(),
-                "__system", Map.of("__tick", new Fields("rate_secs")));
-        context = new TopologyContext(new StormTopology(), conf, Map.of(1, SOURCE, 2, "sink", -1, "__system"),
-                Map.of(SOURCE, List.of(1), "sink", List.of(2)), streams, Map.of(), "trial-1", "", "", 2, 6700, List.of(1, 2),
-                new HashMap<>(), new HashMap<>(), new HashMap<>(), new HashMap<>(), new AtomicBoolean(), new StormMetricRegistry());
-        OutputCollector collector = new OutputCollector((IOutputCollector) Proxy.newProxyInstance(getClass().getClassLoader(),
-                new Class<?>[] {IOutputCollector.class}, (self, method, arguments) -> {
+        Map<String, Map<String, Fields>> streams = Map.of(
+                SOURCE,
+                Map.of("default", new Fields("n")),
+                "sink",
+                Map.of(),
+                "__system",
+                Map.of("__tick", new Fields("rate_secs")));
+        context = new TopologyContext(
+                new StormTopology(),
+                conf,
+                Map.of(1, SOURCE, 2, "sink", -1, "__system"),
+                Map.of(SOURCE, List.of(1), "sink", List.of(2)),
+                streams,
+                Map.of(),
+                "trial-1",
+                "",
+                "",
+                2,
+                6700,
+                List.of(1, 2),
+                new HashMap<>(),
+                new HashMap<>(),
+                new HashMap<>(),
+                new HashMap<>(),
+                new AtomicBoolean(),
+                new StormMetricRegistry());
+        OutputCollector collector = new OutputCollector((IOutputCollector) Proxy.newProxyInstance(
+                getClass().getClassLoader(), new Class<?>[] {IOutputCollector.class}, (self, method, arguments) -> {
                     acked.addAndGet(method.getName().equals("ack") && !isTick((Tuple) arguments[0]) ? 1 : 0);
                     failed.addAndGet(method.getName().equals("fail") ? 1 : 0);
                     return null;

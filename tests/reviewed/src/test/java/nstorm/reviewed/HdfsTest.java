@@ -65,18 +65,28 @@ class HdfsTest {
     }
 
     private HdfsBolt lines() {
-        return new HdfsBolt().withFsUrl("file:///").withFileNameFormat(names()).withRecordFormat(new DelimitedRecordFormat())
-                .withRotationPolicy(new NoRotationPolicy()).withSyncPolicy(new CountSyncPolicy(10));
+        return new HdfsBolt()
+                .withFsUrl("file:///")
+                .withFileNameFormat(names())
+                .withRecordFormat(new DelimitedRecordFormat())
+                .withRotationPolicy(new NoRotationPolicy())
+                .withSyncPolicy(new CountSyncPolicy(10));
     }
 
     private SequenceFileBolt sequences() {
-        return new SequenceFileBolt().withFsUrl("file:///").withFileNameFormat(names()).withSequenceFormat(new Numbers())
-                .withRotationPolicy(new NoRotationPolicy()).withSyncPolicy(new CountSyncPolicy(10));
+        return new SequenceFileBolt()
+                .withFsUrl("file:///")
+                .withFileNameFormat(names())
+                .withSequenceFormat(new Numbers())
+                .withRotationPolicy(new NoRotationPolicy())
+                .withSyncPolicy(new CountSyncPolicy(10));
     }
 
     private List<Path> files() throws IOException {
         try (Stream<Path> all = Files.list(folder)) {
-            return all.filter(one -> !one.getFileName().toString().startsWith(".")).sorted().toList();
+            return all.filter(one -> !one.getFileName().toString().startsWith("."))
+                    .sorted()
+                    .toList();
         }
     }
 
@@ -118,20 +128,24 @@ class HdfsTest {
         List<Long> written = new ArrayList<>();
         for (Path file : renewed(sequences())) {
             org.apache.hadoop.fs.Path path = new org.apache.hadoop.fs.Path(file.toUri());
-            try (SequenceFile.Reader reader = new SequenceFile.Reader(new Configuration(), SequenceFile.Reader.file(path))) {
+            try (SequenceFile.Reader reader =
+                    new SequenceFile.Reader(new Configuration(), SequenceFile.Reader.file(path))) {
                 LongWritable key = new LongWritable();
                 while (reader.next(key)) {
                     written.add(key.get());
                 }
             }
         }
-        assertEquals(LongStream.range(0, 50).boxed().toList(), written.stream().sorted().toList());
+        assertEquals(
+                LongStream.range(0, 50).boxed().toList(),
+                written.stream().sorted().toList());
     }
 
     /** Its names need not have the time: the next copy would write over what is there. */
     @Test
     void filesWithOtherNamesStay() {
-        HdfsBolt bolt = lines().withFileNameFormat(new SimpleFileNameFormat().withPath(folder.toString()).withName("part.$NUM"));
+        HdfsBolt bolt = lines().withFileNameFormat(
+                        new SimpleFileNameFormat().withPath(folder.toString()).withName("part.$NUM"));
         assertEquals(How.STAYS, new Copy(bolt, new HashMap<>()).verdict().how());
     }
 }

@@ -19,7 +19,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** KafkaSpout by its guarantee; nothing of it is opened. */
 class KafkaSpoutTest {
     private static KafkaSpout<String, String> spout(ProcessingGuarantee guarantee) {
-        return new KafkaSpout<>(KafkaSpoutConfig.builder("127.0.0.1:9", "numbers").setProcessingGuarantee(guarantee).build());
+        return new KafkaSpout<>(KafkaSpoutConfig.builder("127.0.0.1:9", "numbers")
+                .setProcessingGuarantee(guarantee)
+                .build());
     }
 
     @ParameterizedTest
@@ -32,7 +34,8 @@ class KafkaSpoutTest {
     /** What it holds is never as it was, and its source gives all of it again. */
     @Test
     void itIsNotLookedAtBeforeItIsClosed() {
-        Memory memory = new Memory("numbers", List.of(spout(ProcessingGuarantee.AT_LEAST_ONCE)), List.of(), Declared.of(Map.of()));
+        Memory memory = new Memory(
+                "numbers", List.of(spout(ProcessingGuarantee.AT_LEAST_ONCE)), List.of(), Declared.of(Map.of()));
         memory.readSpout();
         assertNull(memory.way().pinned());
         assertNull(memory.changedSincePrepared());

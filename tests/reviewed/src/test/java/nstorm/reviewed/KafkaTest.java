@@ -31,15 +31,20 @@ class KafkaTest {
     Path folder;
 
     private static List<String> java(String mainClass, String... arguments) {
-        List<String> command = new ArrayList<>(List.of(System.getProperty("java.home") + "/bin/java", "-Xmx512m", "-cp",
-                System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")), mainClass));
+        List<String> command = new ArrayList<>(List.of(
+                System.getProperty("java.home") + "/bin/java",
+                "-Xmx512m",
+                "-cp",
+                System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
+                mainClass));
         command.addAll(List.of(arguments));
         return command;
     }
 
     private Server broker(int port) throws Exception {
         int controllerPort = Server.freePort();
-        Path conf = Files.writeString(folder.resolve("server.properties"), """
+        Path conf = Files.writeString(
+                folder.resolve("server.properties"), """
                 process.roles=broker,controller
                 node.id=1
                 listeners=PLAINTEXT://127.0.0.1:%1$d,CONTROLLER://127.0.0.1:%2$d
@@ -49,8 +54,12 @@ class KafkaTest {
                 log.dirs=%3$s
                 """.formatted(port, controllerPort, folder.resolve("data")));
         Path log = folder.resolve("format.log");
-        List<String> command = java("kafka.tools.StorageTool", "format", "-t", Uuid.randomUuid().toString(), "-c", conf.toString());
-        Process format = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile()).start();
+        List<String> command = java(
+                "kafka.tools.StorageTool", "format", "-t", Uuid.randomUuid().toString(), "-c", conf.toString());
+        Process format = new ProcessBuilder(command)
+                .redirectErrorStream(true)
+                .redirectOutput(log.toFile())
+                .start();
         assertEquals(0, format.waitFor(), () -> log.toString());
         return Server.start(java("kafka.Kafka", conf.toString()), port, folder.resolve("broker.log"));
     }
@@ -62,13 +71,24 @@ class KafkaTest {
         producer.put("value.serializer", LongSerializer.class.getName());
         // So that at any moment much is on its way.
         producer.put("linger.ms", "2000");
-        return new KafkaBolt<Long, Long>().withProducerProperties(producer).withTopicSelector(TOPIC)
+        return new KafkaBolt<Long, Long>()
+                .withProducerProperties(producer)
+                .withTopicSelector(TOPIC)
                 .withTupleToKafkaMapper(new FieldNameBasedTupleToKafkaMapper<>("n", "n"));
     }
 
     private static List<Long> read(int port, int count) {
-        Map<String, Object> conf = Map.of("bootstrap.servers", "127.0.0.1:" + port, "group.id", "look", "auto.offset.reset", "earliest",
-                "key.deserializer", LongDeserializer.class.getName(), "value.deserializer", LongDeserializer.class.getName());
+        Map<String, Object> conf = Map.of(
+                "bootstrap.servers",
+                "127.0.0.1:" + port,
+                "group.id",
+                "look",
+                "auto.offset.reset",
+                "earliest",
+                "key.deserializer",
+                LongDeserializer.class.getName(),
+                "value.deserializer",
+                LongDeserializer.class.getName());
         List<Long> found = new ArrayList<>();
         try (KafkaConsumer<Long, Long> consumer = new KafkaConsumer<>(conf)) {
             consumer.subscribe(List.of(TOPIC));

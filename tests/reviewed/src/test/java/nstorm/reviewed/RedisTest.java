@@ -50,7 +50,11 @@ class RedisTest {
 
     /** The clients that the server knows, besides the one that asks. */
     private static int others(Jedis jedis) {
-        String line = jedis.info("clients").lines().filter(one -> one.startsWith("connected_clients:")).findFirst().orElseThrow();
+        String line = jedis.info("clients")
+                .lines()
+                .filter(one -> one.startsWith("connected_clients:"))
+                .findFirst()
+                .orElseThrow();
         return Integer.parseInt(line.split(":")[1].trim()) - 1;
     }
 
@@ -65,10 +69,20 @@ class RedisTest {
     void allIsWrittenAndNoConnectionIsLeft() throws Exception {
         assumeTrue(isOnThePath("redis-server"), "there is no redis-server on the path");
         int port = Server.freePort();
-        List<String> command = List.of("redis-server", "--bind", "127.0.0.1", "--port", String.valueOf(port), "--dir", folder.toString(),
-                "--save", "");
-        JedisPoolConfig pool = new JedisPoolConfig.Builder().setHost("127.0.0.1").setPort(port).build();
-        try (Server server = Server.start(command, port, folder.resolve("redis.log")); Jedis jedis = new Jedis("127.0.0.1", port)) {
+        List<String> command = List.of(
+                "redis-server",
+                "--bind",
+                "127.0.0.1",
+                "--port",
+                String.valueOf(port),
+                "--dir",
+                folder.toString(),
+                "--save",
+                "");
+        JedisPoolConfig pool =
+                new JedisPoolConfig.Builder().setHost("127.0.0.1").setPort(port).build();
+        try (Server server = Server.start(command, port, folder.resolve("redis.log"));
+                Jedis jedis = new Jedis("127.0.0.1", port)) {
             RedisStoreBolt bolt = new RedisStoreBolt(pool, new Numbers());
             Copy source = new Copy(bolt, new HashMap<>());
             assertEquals(How.RENEW, source.verdict().how());

@@ -27,7 +27,10 @@ final class Server implements AutoCloseable {
 
     /** Starts it, and waits until it answers. */
     static Server start(List<String> command, int port, Path log) throws Exception {
-        Server server = new Server(new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile()).start());
+        Server server = new Server(new ProcessBuilder(command)
+                .redirectErrorStream(true)
+                .redirectOutput(log.toFile())
+                .start());
         long untilMs = System.currentTimeMillis() + START_MS;
         while (true) {
             try (Socket socket = new Socket()) {

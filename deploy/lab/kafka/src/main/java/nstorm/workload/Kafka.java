@@ -21,19 +21,25 @@ final class Kafka {
     static final String PORT = "workload.kafka.port";
     static final String HOST = "workload.kafka.host";
 
-    private Kafka() {
-    }
+    private Kafka() {}
 
     static StormTopology build(Map<String, Object> conf) {
         String servers = conf.get(HOST) + ":" + WordCount.integer(conf, PORT, 0);
         // Of its own: an earlier topology of another name may have left a topic.
-        String topic = Path.of((String) conf.get(WordCount.LEDGER_DIR)).getFileName().toString();
+        String topic =
+                Path.of((String) conf.get(WordCount.LEDGER_DIR)).getFileName().toString();
         TopologyBuilder builder = new TopologyBuilder();
         builder.setSpout("spout", new LedgerSpout(Sentences::of, true), WordCount.integer(conf, WordCount.SPOUTS, 2));
-        builder.setBolt("kafka-bolt", producer(servers, topic), WordCount.integer(conf, "workload.produces", 2)).shuffleGrouping("spout");
-        builder.setSpout("kafka-spout", new KafkaSpout<>(consumer(servers, topic, conf)), WordCount.integer(conf, "workload.consumes", 2));
-        WordCount.ticking(builder.setBolt("offsets", new OffsetsBolt(), WordCount.integer(conf, WordCount.COUNTS, 4))
-            .fieldsGrouping("kafka-spout", new Fields("partition")), conf);
+        builder.setBolt("kafka-bolt", producer(servers, topic), WordCount.integer(conf, "workload.produces", 2))
+                .shuffleGrouping("spout");
+        builder.setSpout(
+                "kafka-spout",
+                new KafkaSpout<>(consumer(servers, topic, conf)),
+                WordCount.integer(conf, "workload.consumes", 2));
+        WordCount.ticking(
+                builder.setBolt("offsets", new OffsetsBolt(), WordCount.integer(conf, WordCount.COUNTS, 4))
+                        .fieldsGrouping("kafka-spout", new Fields("partition")),
+                conf);
         return builder.createTopology();
     }
 
@@ -42,16 +48,18 @@ final class Kafka {
         producer.put("bootstrap.servers", servers);
         producer.put("key.serializer", StringSerializer.class.getName());
         producer.put("value.serializer", LongSerializer.class.getName());
-        return new KafkaBolt<String, Long>().withProducerProperties(producer).withTopicSelector(topic)
-            .withTupleToKafkaMapper(new FieldNameBasedTupleToKafkaMapper<>("sentence", "number"));
+        return new KafkaBolt<String, Long>()
+                .withProducerProperties(producer)
+                .withTopicSelector(topic)
+                .withTupleToKafkaMapper(new FieldNameBasedTupleToKafkaMapper<>("sentence", "number"));
     }
 
     private static KafkaSpoutConfig<String, Long> consumer(String servers, String topic, Map<String, Object> conf) {
         return new KafkaSpoutConfig.Builder<String, Long>(servers, topic)
-            .setProp("group.id", topic)
-            .setProp("key.deserializer", StringDeserializer.class.getName())
-            .setProp("value.deserializer", LongDeserializer.class.getName())
-            .setProcessingGuarantee(ProcessingGuarantee.valueOf((String) conf.get("workload.kafka.guarantee")))
-            .build();
+                .setProp("group.id", topic)
+                .setProp("key.deserializer", StringDeserializer.class.getName())
+                .setProp("value.deserializer", LongDeserializer.class.getName())
+                .setProcessingGuarantee(ProcessingGuarantee.valueOf((String) conf.get("workload.kafka.guarantee")))
+                .build();
     }
 }

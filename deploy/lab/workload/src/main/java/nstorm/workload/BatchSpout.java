@@ -42,8 +42,7 @@ final class BatchSpout implements IPartitionedTridentSpout<Integer, BatchSpout.P
             }
 
             @Override
-            public void close() {
-            }
+            public void close() {}
         };
     }
 
@@ -98,8 +97,11 @@ final class BatchSpout implements IPartitionedTridentSpout<Integer, BatchSpout.P
         }
 
         @Override
-        public Map<Partition, List<Long>> emitBatchNew(TransactionAttempt attempt, TridentCollector collector,
-            Set<Partition> mine, Map<Partition, List<Long>> last) {
+        public Map<Partition, List<Long>> emitBatchNew(
+                TransactionAttempt attempt,
+                TridentCollector collector,
+                Set<Partition> mine,
+                Map<Partition, List<Long>> last) {
             long nowNanos = System.nanoTime();
             double seconds = Math.min(1, (nowNanos - sinceNanos) / 1e9);
             sinceNanos = nowNanos;
@@ -116,8 +118,8 @@ final class BatchSpout implements IPartitionedTridentSpout<Integer, BatchSpout.P
         }
 
         @Override
-        public void reEmitPartitionBatch(TransactionAttempt attempt, TridentCollector collector, Partition partition,
-            List<Long> batch) {
+        public void reEmitPartitionBatch(
+                TransactionAttempt attempt, TridentCollector collector, Partition partition, List<Long> batch) {
             // Trident reads it from ZooKeeper, where small numbers lose their type.
             List<? extends Number> stored = batch;
             long from = stored.get(0).longValue();
@@ -126,8 +128,18 @@ final class BatchSpout implements IPartitionedTridentSpout<Integer, BatchSpout.P
             for (long number = from; number < to; number++) {
                 collector.emit(new Values(repeated[(int) (number % repeated.length)]));
             }
-            ledger.tell("emitted", task, Map.of("partition", partition.index, "transaction",
-                attempt.getTransactionId(), "from", from, "to", to));
+            ledger.tell(
+                    "emitted",
+                    task,
+                    Map.of(
+                            "partition",
+                            partition.index,
+                            "transaction",
+                            attempt.getTransactionId(),
+                            "from",
+                            from,
+                            "to",
+                            to));
         }
 
         private String[] open(int partition) {
@@ -137,11 +149,9 @@ final class BatchSpout implements IPartitionedTridentSpout<Integer, BatchSpout.P
         }
 
         @Override
-        public void refreshPartitions(List<Partition> mine) {
-        }
+        public void refreshPartitions(List<Partition> mine) {}
 
         @Override
-        public void close() {
-        }
+        public void close() {}
     }
 }

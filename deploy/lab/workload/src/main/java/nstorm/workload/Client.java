@@ -33,8 +33,7 @@ import org.apache.storm.utils.Utils;
 public final class Client {
     private final Map<String, Object> conf = Utils.readStormConfig();
 
-    private Client() {
-    }
+    private Client() {}
 
     public static void main(String[] args) throws IOException {
         PrintStream answers = System.out;
@@ -94,13 +93,31 @@ public final class Client {
     private static Map<String, Object> cluster(ClusterSummary summary) {
         List<Object> supervisors = new ArrayList<>();
         for (SupervisorSummary s : summary.get_supervisors()) {
-            supervisors.add(Map.of("id", s.get_supervisor_id(), "host", s.get_host(), "slots", s.get_num_workers(),
-                "slots_in_use", s.get_num_used_workers(), "version", s.get_version()));
+            supervisors.add(Map.of(
+                    "id",
+                    s.get_supervisor_id(),
+                    "host",
+                    s.get_host(),
+                    "slots",
+                    s.get_num_workers(),
+                    "slots_in_use",
+                    s.get_num_used_workers(),
+                    "version",
+                    s.get_version()));
         }
         List<Object> topologies = new ArrayList<>();
         for (TopologySummary t : summary.get_topologies()) {
-            topologies.add(Map.of("id", t.get_id(), "name", t.get_name(), "status", t.get_status(),
-                "executors", t.get_num_executors(), "workers", t.get_num_workers()));
+            topologies.add(Map.of(
+                    "id",
+                    t.get_id(),
+                    "name",
+                    t.get_name(),
+                    "status",
+                    t.get_status(),
+                    "executors",
+                    t.get_num_executors(),
+                    "workers",
+                    t.get_num_workers()));
         }
         return Map.of("supervisors", supervisors, "topologies", topologies);
     }
@@ -112,14 +129,23 @@ public final class Client {
         Map<List<Long>, String> components = new HashMap<>();
         for (ExecutorSummary summary : info.get_executors()) {
             ExecutorInfo executor = summary.get_executor_info();
-            components.put(List.of((long) executor.get_task_start(), (long) executor.get_task_end()),
-                summary.get_component_id());
+            components.put(
+                    List.of((long) executor.get_task_start(), (long) executor.get_task_end()),
+                    summary.get_component_id());
         }
         List<Object> executors = new ArrayList<>();
         // A rebalance between the two makes other executors of the tasks: as good as no assignment yet.
-        if (assignment != null && components.keySet().containsAll(assignment.get_executor_node_port().keySet())) {
-            assignment.get_executor_node_port().forEach((executor, slot) -> executors.add(executor(executor,
-                components.get(executor), slot, assignment.get_executor_start_time_secs().get(executor))));
+        if (assignment != null
+                && components
+                        .keySet()
+                        .containsAll(assignment.get_executor_node_port().keySet())) {
+            assignment
+                    .get_executor_node_port()
+                    .forEach((executor, slot) -> executors.add(executor(
+                            executor,
+                            components.get(executor),
+                            slot,
+                            assignment.get_executor_start_time_secs().get(executor))));
         }
         return Map.of("id", id, "name", info.get_name(), "status", info.get_status(), "executors", executors);
     }
@@ -137,7 +163,8 @@ public final class Client {
     private static Assignment assignment(Nimbus.Iface nimbus, String id) throws Exception {
         for (SupervisorSummary supervisor : nimbus.getClusterInfo().get_supervisors()) {
             Assignment assignment = nimbus.getSupervisorAssignments(supervisor.get_supervisor_id())
-                .get_storm_assignment().get(id);
+                    .get_storm_assignment()
+                    .get(id);
             if (assignment != null) {
                 return assignment;
             }
@@ -145,8 +172,8 @@ public final class Client {
         return null;
     }
 
-    private static Map<String, Object> submit(Nimbus.Iface nimbus, String name, Map<String, Object> topologyConf,
-        String workload) throws Exception {
+    private static Map<String, Object> submit(
+            Nimbus.Iface nimbus, String name, Map<String, Object> topologyConf, String workload) throws Exception {
         StormSubmitter.submitTopology(name, topologyConf, Workloads.build(workload, topologyConf));
         return Map.of("id", nimbus.getTopologySummaryByName(name).get_id());
     }
@@ -159,7 +186,7 @@ public final class Client {
         }
         if (wanted.get("executors") instanceof Map<?, ?> executors) {
             executors.forEach((component, count) ->
-                options.put_to_num_executors((String) component, ((Number) count).intValue()));
+                    options.put_to_num_executors((String) component, ((Number) count).intValue()));
         }
         return options;
     }

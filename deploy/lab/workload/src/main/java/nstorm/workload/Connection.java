@@ -21,6 +21,7 @@ final class Connection {
 
     /** Of its own among all that were ever opened. */
     final String id;
+
     private final Ledger ledger;
     private final int task;
     private final FileChannel file;

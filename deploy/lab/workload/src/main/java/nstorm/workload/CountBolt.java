@@ -30,8 +30,7 @@ class CountBolt extends KeepingBolt {
     }
 
     /** What a kind of counter does apart from counting. */
-    void counted(String word) {
-    }
+    void counted(String word) {}
 
     @Override
     Map<String, ?> kept() {

@@ -34,8 +34,7 @@ abstract class KeepingBolt extends LedgerBolt {
 
     abstract void take(Tuple tuple);
 
-    void tick() {
-    }
+    void tick() {}
 
     /** All that the next tuples will be added to. */
     abstract Map<String, ?> kept();

@@ -10,8 +10,7 @@ final class Latencies {
     /** Enough for 2^40 µs, far beyond any message timeout. */
     static final int BUCKETS = SUB_COUNT * (40 - SUB_BITS + 2);
 
-    private Latencies() {
-    }
+    private Latencies() {}
 
     static int bucket(long micros) {
         if (micros < SUB_COUNT) {

@@ -109,7 +109,9 @@ final class Ledger {
 
     /** Leaves word which lines a task of a source repeats; line i is the (i mod size)-th. */
     void lines(int task, String[] lines) {
-        replace(task + ".lines", Arrays.stream(lines).map(Sentences::withoutFiller).collect(Collectors.joining("\n")));
+        replace(
+                task + ".lines",
+                Arrays.stream(lines).map(Sentences::withoutFiller).collect(Collectors.joining("\n")));
     }
 
     /** The offset up to which a task's partition is done; 0 before the first commit. */
@@ -126,7 +128,8 @@ final class Ledger {
         Path reader = dir.resolve(task + ".reader");
         try {
             boolean alone = !Files.exists(reader)
-                || ProcessHandle.of(Long.parseLong(Files.readString(reader))).isEmpty();
+                    || ProcessHandle.of(Long.parseLong(Files.readString(reader)))
+                            .isEmpty();
             Files.writeString(reader, Long.toString(ProcessHandle.current().pid()));
             return alone;
         } catch (IOException e) {
@@ -149,7 +152,8 @@ final class Ledger {
 
     private void replace(String name, String content) {
         try {
-            Path partial = Files.writeString(dir.resolve(name + "." + ProcessHandle.current().pid()), content);
+            Path partial = Files.writeString(
+                    dir.resolve(name + "." + ProcessHandle.current().pid()), content);
             Files.move(partial, dir.resolve(name), StandardCopyOption.ATOMIC_MOVE);
         } catch (IOException e) {
             throw new UncheckedIOException(name + " in " + dir + " not written", e);
@@ -190,9 +194,21 @@ final class Ledger {
             }
         }
         String totals = spouts.stream().map(SpoutLedger::totals).collect(Collectors.joining(",", "[", "]"));
-        lines.append("{\"t_ms\":").append(nowMillis).append(",\"words_emitted\":").append(wordsEmitted.sum())
-            .append(",\"words_counted\":").append(wordsCounted.sum()).append(",\"ticks\":").append(ticks.sum())
-            .append(",\"tasks\":").append(tasks).append(",\"keepers\":").append(keepers).append(",\"spouts\":").append(totals).append("}\n");
+        lines.append("{\"t_ms\":")
+                .append(nowMillis)
+                .append(",\"words_emitted\":")
+                .append(wordsEmitted.sum())
+                .append(",\"words_counted\":")
+                .append(wordsCounted.sum())
+                .append(",\"ticks\":")
+                .append(ticks.sum())
+                .append(",\"tasks\":")
+                .append(tasks)
+                .append(",\"keepers\":")
+                .append(keepers)
+                .append(",\"spouts\":")
+                .append(totals)
+                .append("}\n");
         write(lines);
     }
 

@@ -21,11 +21,9 @@ abstract class LedgerBolt extends BaseRichBolt {
         joined();
     }
 
-    void open(Map<String, Object> conf, TopologyContext context) {
-    }
+    void open(Map<String, Object> conf, TopologyContext context) {}
 
-    void joined() {
-    }
+    void joined() {}
 
     @Override
     public void cleanup() {
@@ -33,6 +31,5 @@ abstract class LedgerBolt extends BaseRichBolt {
     }
 
     @Override
-    public void declareOutputFields(OutputFieldsDeclarer declarer) {
-    }
+    public void declareOutputFields(OutputFieldsDeclarer declarer) {}
 }

@@ -10,6 +10,7 @@ final class MapBolt extends CountBolt {
     private static final int ENTRIES_PER_MB = 38_000;
     /** Of smaller values Java keeps one object for all, and an object stream writes it once. */
     private static final long FIRST = 1000;
+
     private static final long GOLDEN = 0x9E3779B97F4A7C15L;
     private final Map<String, Long> held = new HashMap<>();
     private int entriesMax;

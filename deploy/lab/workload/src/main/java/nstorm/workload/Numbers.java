@@ -16,18 +16,24 @@ import org.apache.storm.utils.TupleUtils;
 final class Numbers {
     private static final Fields LINE = new Fields("sentence", "number", "origin");
 
-    private Numbers() {
-    }
+    private Numbers() {}
 
     static StormTopology build(Map<String, Object> conf) {
         TopologyBuilder builder = new TopologyBuilder();
         builder.setSpout("spout", new LedgerSpout(Sentences::of, true), WordCount.integer(conf, WordCount.SPOUTS, 2));
-        builder.setBolt("pass", new PassBolt(), WordCount.integer(conf, "workload.passes", 3)).shuffleGrouping("spout");
-        WordCount.ticking(builder.setBolt("hold", new HoldBolt(), WordCount.integer(conf, "workload.holds", 3))
-            .fieldsGrouping("spout", new Fields("sentence")), conf);
+        builder.setBolt("pass", new PassBolt(), WordCount.integer(conf, "workload.passes", 3))
+                .shuffleGrouping("spout");
+        WordCount.ticking(
+                builder.setBolt("hold", new HoldBolt(), WordCount.integer(conf, "workload.holds", 3))
+                        .fieldsGrouping("spout", new Fields("sentence")),
+                conf);
         Fields sentence = new Fields("sentence");
-        WordCount.ticking(builder.setBolt("tally", new TallyBolt(), WordCount.integer(conf, WordCount.COUNTS, 4))
-            .fieldsGrouping("spout", sentence).fieldsGrouping("pass", sentence).shuffleGrouping("hold"), conf);
+        WordCount.ticking(
+                builder.setBolt("tally", new TallyBolt(), WordCount.integer(conf, WordCount.COUNTS, 4))
+                        .fieldsGrouping("spout", sentence)
+                        .fieldsGrouping("pass", sentence)
+                        .shuffleGrouping("hold"),
+                conf);
         return builder.createTopology();
     }
 

@@ -27,8 +27,10 @@ final class ParseBolt extends LedgerBolt {
     }
 
     static boolean isView(String[] parts) {
-        return parts[1].equals("GET") && !parts[2].endsWith(".png") && parts[3].equals("200")
-            && !parts[4].equals("robot");
+        return parts[1].equals("GET")
+                && !parts[2].endsWith(".png")
+                && parts[3].equals("200")
+                && !parts[4].equals("robot");
     }
 
     @Override

@@ -12,6 +12,7 @@ final class Partition {
     private final int task;
     /** Where this reader began. */
     final long first;
+
     private final TreeSet<Long> acked = new TreeSet<>();
     private long committable;
 

@@ -9,8 +9,7 @@ final class SharedClient {
 
     private volatile boolean closed;
 
-    private SharedClient() {
-    }
+    private SharedClient() {}
 
     static synchronized SharedClient get() {
         if (ofThisJvm == null) {

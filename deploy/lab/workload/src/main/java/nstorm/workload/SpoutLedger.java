@@ -16,9 +16,11 @@ final class SpoutLedger {
     private final int task;
     /** Emit time of the id in flight at [id mod size]; 0 when that place is free. */
     private long[] emittedNanos = new long[IN_FLIGHT_MAX];
+
     private final int[] windowLatencies = new int[Latencies.BUCKETS];
     /** Acks of this second by slot; those before {@code slotsWritten} are written. */
     private final int[] slotAcked = new int[SLOTS];
+
     private final List<String> closed = new ArrayList<>();
     private long emitted;
     private long acked;
@@ -115,7 +117,7 @@ final class SpoutLedger {
 
     synchronized String totals() {
         return "{\"task\":" + task + ",\"emitted\":" + emitted + ",\"acked\":" + acked + ",\"failed\":" + failed
-            + ",\"double_acked\":" + doubleAcked + "}";
+                + ",\"double_acked\":" + doubleAcked + "}";
     }
 
     synchronized long emitted() {
@@ -136,8 +138,13 @@ final class SpoutLedger {
         if (slotsWritten >= end) {
             return;
         }
-        StringBuilder line = new StringBuilder("{\"slots_of_s\":").append(windowSecond).append(",\"task\":").append(task)
-            .append(",\"first\":").append(slotsWritten).append(",\"acked\":[");
+        StringBuilder line = new StringBuilder("{\"slots_of_s\":")
+                .append(windowSecond)
+                .append(",\"task\":")
+                .append(task)
+                .append(",\"first\":")
+                .append(slotsWritten)
+                .append(",\"acked\":[");
         for (int slot = slotsWritten; slot < end; slot++) {
             line.append(slot > slotsWritten ? "," : "").append(slotAcked[slot]);
         }
@@ -147,14 +154,30 @@ final class SpoutLedger {
     }
 
     private String window() {
-        StringBuilder line = new StringBuilder("{\"t_s\":").append(windowSecond).append(",\"task\":").append(task)
-            .append(",\"emitted\":").append(windowEmitted).append(",\"acked\":").append(windowAcked)
-            .append(",\"failed\":").append(windowFailed).append(",\"pending\":").append(emitted - acked - failed)
-            .append(",\"max_us\":").append(windowMaxMicros).append(",\"latency\":[");
+        StringBuilder line = new StringBuilder("{\"t_s\":")
+                .append(windowSecond)
+                .append(",\"task\":")
+                .append(task)
+                .append(",\"emitted\":")
+                .append(windowEmitted)
+                .append(",\"acked\":")
+                .append(windowAcked)
+                .append(",\"failed\":")
+                .append(windowFailed)
+                .append(",\"pending\":")
+                .append(emitted - acked - failed)
+                .append(",\"max_us\":")
+                .append(windowMaxMicros)
+                .append(",\"latency\":[");
         String separator = "";
         for (int bucket = 0; bucket < windowLatencies.length; bucket++) {
             if (windowLatencies[bucket] > 0) {
-                line.append(separator).append('[').append(bucket).append(',').append(windowLatencies[bucket]).append(']');
+                line.append(separator)
+                        .append('[')
+                        .append(bucket)
+                        .append(',')
+                        .append(windowLatencies[bucket])
+                        .append(']');
                 separator = ",";
             }
         }

@@ -7,8 +7,7 @@ import org.apache.storm.StormSubmitter;
 
 /** The main class of a topology, as users have one. Arguments: the folder for the ledgers, and the workloads to submit. */
 public final class Submit {
-    private Submit() {
-    }
+    private Submit() {}
 
     public static void main(String[] arguments) throws Exception {
         List<String> workloads = List.of(arguments).subList(1, arguments.length);

@@ -17,7 +17,9 @@ final class TallyBolt extends KeepingBolt {
     @Override
     void take(Tuple line) {
         long number = line.getLong(1);
-        String way = line.size() > 2 ? line.getInteger(2) + " " + line.getSourceTask() : Integer.toString(line.getSourceTask());
+        String way = line.size() > 2
+                ? line.getInteger(2) + " " + line.getSourceTask()
+                : Integer.toString(line.getSourceTask());
         String kind = line.getSourceComponent();
         lines.merge(kind, 1L, Long::sum);
         Long before = last.get(way);

@@ -21,21 +21,22 @@ import org.apache.storm.tuple.Values;
 
 /** The WordCount of Trident: batches that are the same when they come again, counts that take each batch once. */
 final class TridentCount {
-    private TridentCount() {
-    }
+    private TridentCount() {}
 
     static StormTopology build(Map<String, Object> conf) {
         TridentTopology topology = new TridentTopology();
         // Trident remembers batches by this name, in ZooKeeper, for ever: each submission begins with a new one.
         topology.newStream("lines-" + UUID.randomUUID(), new BatchSpout(WordCount.integer(conf, WordCount.SPOUTS, 1)))
-            .parallelismHint(WordCount.integer(conf, WordCount.SPOUTS, 1))
-            .shuffle()
-            .each(new Fields("sentence"), new Split(), new Fields("word"))
-            .parallelismHint(WordCount.integer(conf, "workload.splits", 2))
-            .groupBy(new Fields("word"))
-            .persistentAggregate((stormConf, context, partition, partitions) ->
-                Counts.of(stormConf, (TopologyContext) context), new Count(), new Fields("count"))
-            .parallelismHint(WordCount.integer(conf, WordCount.COUNTS, 2));
+                .parallelismHint(WordCount.integer(conf, WordCount.SPOUTS, 1))
+                .shuffle()
+                .each(new Fields("sentence"), new Split(), new Fields("word"))
+                .parallelismHint(WordCount.integer(conf, "workload.splits", 2))
+                .groupBy(new Fields("word"))
+                .persistentAggregate(
+                        (stormConf, context, partition, partitions) -> Counts.of(stormConf, (TopologyContext) context),
+                        new Count(),
+                        new Fields("count"))
+                .parallelismHint(WordCount.integer(conf, WordCount.COUNTS, 2));
         return topology.build();
     }
 

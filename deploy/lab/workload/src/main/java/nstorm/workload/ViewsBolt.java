@@ -19,7 +19,7 @@ final class ViewsBolt extends KeepingBolt {
     @Override
     void take(Tuple tuple) {
         minutes.computeIfAbsent(tuple.getLong(0), minute -> new HashMap<>())
-            .merge(tuple.getString(2) + " " + tuple.getString(1), 1L, Long::sum);
+                .merge(tuple.getString(2) + " " + tuple.getString(1), 1L, Long::sum);
         if (minutes.size() > minutesMax) {
             Map.Entry<Long, Map<String, Long>> oldest = minutes.pollFirstEntry();
             ledger.tell("views", task, Map.of("minutes", Map.of(oldest.getKey().toString(), oldest.getValue())));

@@ -23,11 +23,15 @@ final class WindowBolt extends BaseWindowedBolt {
         long lineMs = WordCount.integer(conf, "workload.window.line.ms", 10);
         TopologyBuilder builder = new TopologyBuilder();
         builder.setSpout("spout", new LedgerSpout(Sentences::of, true), 1);
-        builder.setBolt("window", new WindowBolt()
-            .withTimestampExtractor(tuple -> (number(tuple) + 1) * lineMs)
-            .withWindow(Duration.of(WordCount.integer(conf, "workload.window.ms", 2000)),
-                Duration.of(WordCount.integer(conf, "workload.window.slide.ms", 500))),
-            WordCount.integer(conf, "workload.windows", 2)).fieldsGrouping("spout", new Fields("sentence"));
+        builder.setBolt(
+                        "window",
+                        new WindowBolt()
+                                .withTimestampExtractor(tuple -> (number(tuple) + 1) * lineMs)
+                                .withWindow(
+                                        Duration.of(WordCount.integer(conf, "workload.window.ms", 2000)),
+                                        Duration.of(WordCount.integer(conf, "workload.window.slide.ms", 500))),
+                        WordCount.integer(conf, "workload.windows", 2))
+                .fieldsGrouping("spout", new Fields("sentence"));
         return builder.createTopology();
     }
 
@@ -40,8 +44,8 @@ final class WindowBolt extends BaseWindowedBolt {
     @Override
     public void execute(TupleWindow window) {
         Map<String, Long> sums = new HashMap<>();
-        window.get().forEach(tuple ->
-            sums.merge(Sentences.withoutFiller(tuple.getString(0)), number(tuple), Long::sum));
+        window.get()
+                .forEach(tuple -> sums.merge(Sentences.withoutFiller(tuple.getString(0)), number(tuple), Long::sum));
         ledger.tell("window", task, Map.of("end_ms", window.getEndTimestamp(), "sums", sums));
     }
 

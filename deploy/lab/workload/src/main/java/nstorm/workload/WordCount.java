@@ -25,8 +25,7 @@ final class WordCount {
     static final String COUNTS = "workload.counts";
     static final String TICK_SECS = "workload.tick.secs";
 
-    private WordCount() {
-    }
+    private WordCount() {}
 
     static StormTopology build(Map<String, Object> conf) {
         return build(conf, new CountBolt());
@@ -44,8 +43,9 @@ final class WordCount {
     private static StormTopology build(Map<String, Object> conf, KeepingBolt count, LedgerSpout spout) {
         TopologyBuilder builder = new TopologyBuilder();
         split(builder, conf, spout);
-        ticking(builder.setBolt("count", count, integer(conf, COUNTS, 8)).fieldsGrouping("split", new Fields("word")),
-            conf);
+        ticking(
+                builder.setBolt("count", count, integer(conf, COUNTS, 8)).fieldsGrouping("split", new Fields("word")),
+                conf);
         return builder.createTopology();
     }
 
@@ -53,15 +53,21 @@ final class WordCount {
     static StormTopology through(Map<String, Object> conf, String component, IRichBolt bolt) {
         TopologyBuilder builder = new TopologyBuilder();
         split(builder, conf, new LedgerSpout(Sentences::of, false));
-        ticking(builder.setBolt(component, bolt, integer(conf, "workload.between", 2)).shuffleGrouping("split"), conf);
-        ticking(builder.setBolt("count", new CountBolt(), integer(conf, COUNTS, 8))
-            .fieldsGrouping(component, new Fields("word")), conf);
+        ticking(
+                builder.setBolt(component, bolt, integer(conf, "workload.between", 2))
+                        .shuffleGrouping("split"),
+                conf);
+        ticking(
+                builder.setBolt("count", new CountBolt(), integer(conf, COUNTS, 8))
+                        .fieldsGrouping(component, new Fields("word")),
+                conf);
         return builder.createTopology();
     }
 
     private static void split(TopologyBuilder builder, Map<String, Object> conf, LedgerSpout spout) {
         builder.setSpout("spout", spout, integer(conf, SPOUTS, 2));
-        builder.setBolt("split", new SplitBolt(), integer(conf, "workload.splits", 6)).shuffleGrouping("spout");
+        builder.setBolt("split", new SplitBolt(), integer(conf, "workload.splits", 6))
+                .shuffleGrouping("spout");
     }
 
     /** A bolt reports what it keeps at a tick; without ticks it is never asked. */

@@ -33,6 +33,7 @@ final class GivenSchedulerTest {
 
     @TempDir
     Path lab;
+
     private Topologies topologies;
     private Cluster cluster;
 
@@ -43,12 +44,29 @@ final class GivenSchedulerTest {
         conf.put("topology.name", "wc");
         TopologyBuilder builder = new TopologyBuilder();
         builder.setSpout("words", new TestWordSpout(), 2);
-        topologies = new Topologies(new TopologyDetails("wc-1", conf, builder.createTopology(), 2,
-            Map.of(ONE, "words", TWO, "words"), 1, "user"));
-        SupervisorDetails supervisor = new SupervisorDetails("s1", "127.0.0.2", null, List.of(6700, 6701),
-            Map.of("cpu.pcore.percent", 400.0, "onheap.memory.mb", 1e6, "offheap.memory.mb", 1e6, "memory.mb", 1e6));
-        cluster = new Cluster(new Nimbus.StandaloneINimbus(), new ResourceMetrics(new StormMetricsRegistry()),
-            Map.of("s1", supervisor), new HashMap<>(), topologies, conf);
+        topologies = new Topologies(new TopologyDetails(
+                "wc-1", conf, builder.createTopology(), 2, Map.of(ONE, "words", TWO, "words"), 1, "user"));
+        SupervisorDetails supervisor = new SupervisorDetails(
+                "s1",
+                "127.0.0.2",
+                null,
+                List.of(6700, 6701),
+                Map.of(
+                        "cpu.pcore.percent",
+                        400.0,
+                        "onheap.memory.mb",
+                        1e6,
+                        "offheap.memory.mb",
+                        1e6,
+                        "memory.mb",
+                        1e6));
+        cluster = new Cluster(
+                new Nimbus.StandaloneINimbus(),
+                new ResourceMetrics(new StormMetricsRegistry()),
+                Map.of("s1", supervisor),
+                new HashMap<>(),
+                topologies,
+                conf);
     }
 
     @AfterEach

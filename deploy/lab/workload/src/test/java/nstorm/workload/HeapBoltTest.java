@@ -12,8 +12,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 final class HeapBoltTest {
     private static CountBolt counted(String kind, int words) {
-        Map<String, Object> conf = Map.of("workload.heap.kind", kind, "workload.heap.mb", 1,
-            "workload.heap.chunk.bytes", 1 << 19);
+        Map<String, Object> conf =
+                Map.of("workload.heap.kind", kind, "workload.heap.mb", 1, "workload.heap.chunk.bytes", 1 << 19);
         CountBolt bolt = HeapBolt.of(conf);
         bolt.open(conf, null);
         for (int i = 0; i < words; i++) {
@@ -30,8 +30,12 @@ final class HeapBoltTest {
 
     @Test
     void aMapFillsUpToItsLimitAndEachWordAddsOne() {
-        assertEquals(Map.of("counts", Map.of(), "held", 19_000, "added", 1L), counted("map", 1).kept());
-        assertEquals(Map.of("counts", Map.of(), "held", 38_000, "added", 50_000L), counted("map", 50_000).kept());
+        assertEquals(
+                Map.of("counts", Map.of(), "held", 19_000, "added", 1L),
+                counted("map", 1).kept());
+        assertEquals(
+                Map.of("counts", Map.of(), "held", 38_000, "added", 50_000L),
+                counted("map", 50_000).kept());
     }
 
     @ParameterizedTest

@@ -15,9 +15,11 @@ final class SentencesTest {
     @Test
     void wordsFollowZipf() {
         String[] sentences = Sentences.of(1, 3, 100, 5, 1);
-        Map<String, Long> counts = Arrays.stream(sentences).flatMap(s -> Arrays.stream(s.split(" ")))
-            .collect(Collectors.groupingBy(Function.identity(), Collectors.counting()));
-        long[] falling = counts.values().stream().mapToLong(Long::longValue).sorted().toArray();
+        Map<String, Long> counts = Arrays.stream(sentences)
+                .flatMap(s -> Arrays.stream(s.split(" ")))
+                .collect(Collectors.groupingBy(Function.identity(), Collectors.counting()));
+        long[] falling =
+                counts.values().stream().mapToLong(Long::longValue).sorted().toArray();
         double most = falling[falling.length - 1];
         assertEquals(4096 * 5, Arrays.stream(falling).sum());
         assertEquals(4096 * 5 / 5.187, most, most * 0.05);
@@ -54,8 +56,19 @@ final class SentencesTest {
     /** All ranks are the first, so each sentence has a single word: the hottest at that time. */
     @Test
     void theHottestWordChanges() {
-        Map<String, Object> conf = Map.of(WordCount.ZIPF_EXPONENT, 100, WordCount.SENTENCE_WORDS, 1,
-            WordCount.VOCABULARY, 10, WordCount.LINES, 16, WordCount.SHIFT_LINES, 4, WordCount.SHIFT_WORDS, 5);
+        Map<String, Object> conf = Map.of(
+                WordCount.ZIPF_EXPONENT,
+                100,
+                WordCount.SENTENCE_WORDS,
+                1,
+                WordCount.VOCABULARY,
+                10,
+                WordCount.LINES,
+                16,
+                WordCount.SHIFT_LINES,
+                4,
+                WordCount.SHIFT_WORDS,
+                5);
         String[] names = Sentences.words(1, 10);
         String[] hottest = Sentences.of(conf, 7);
         for (int i = 0; i < 16; i++) {
@@ -65,8 +78,17 @@ final class SentencesTest {
 
     @Test
     void newWordsComeEveryPeriod() {
-        Map<String, Object> conf = Map.of(WordCount.VOCABULARY, 10, WordCount.LINES, 40, WordCount.SHIFT_LINES, 20,
-            WordCount.SHIFT_WORDS, 10, WordCount.WORDS, 20);
+        Map<String, Object> conf = Map.of(
+                WordCount.VOCABULARY,
+                10,
+                WordCount.LINES,
+                40,
+                WordCount.SHIFT_LINES,
+                20,
+                WordCount.SHIFT_WORDS,
+                10,
+                WordCount.WORDS,
+                20);
         List<String> names = List.of(Sentences.words(1, 20));
         String[] sentences = Sentences.of(conf, 7);
         for (int i = 0; i < 40; i++) {

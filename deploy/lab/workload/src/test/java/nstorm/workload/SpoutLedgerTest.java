@@ -40,7 +40,11 @@ final class SpoutLedgerTest {
         ledger.ack(ledger.emit());
         List<String> windows = of("\"t_s\"", ledger.takeWindows(nowMillis + 3_000));
         assertTrue(windows.size() == 3 || windows.size() == 4, windows::toString);
-        assertEquals(1, windows.stream().filter(window -> window.contains("\"acked\":1")).count());
+        assertEquals(
+                1,
+                windows.stream()
+                        .filter(window -> window.contains("\"acked\":1"))
+                        .count());
         assertEquals(List.of(), ledger.takeWindows(nowMillis + 3_000));
     }
 
@@ -72,9 +76,10 @@ final class SpoutLedgerTest {
         ledger.ack(0);
         rows.addAll(ledger.takeWindows(System.currentTimeMillis() + 2_000));
         int acked = of("slots_of_s", rows).stream()
-            .map(row -> row.substring(row.indexOf('[') + 1, row.indexOf(']')))
-            .flatMap(counts -> Arrays.stream(counts.split(",")))
-            .mapToInt(Integer::parseInt).sum();
+                .map(row -> row.substring(row.indexOf('[') + 1, row.indexOf(']')))
+                .flatMap(counts -> Arrays.stream(counts.split(",")))
+                .mapToInt(Integer::parseInt)
+                .sum();
         assertEquals(50, acked);
     }
 

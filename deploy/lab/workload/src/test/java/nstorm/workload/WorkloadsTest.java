@@ -14,8 +14,22 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 final class WorkloadsTest {
     @ParameterizedTest
-    @ValueSource(strings = {"wordcount", "counters", "unacked", "drift", "harmonic", "heap", "batches", "slow-prepare",
-        "connections", "threads", "windows", "page-views", "trident"})
+    @ValueSource(
+            strings = {
+                "wordcount",
+                "counters",
+                "unacked",
+                "drift",
+                "harmonic",
+                "heap",
+                "batches",
+                "slow-prepare",
+                "connections",
+                "threads",
+                "windows",
+                "page-views",
+                "trident"
+            })
     void aTopologyIsBuiltThatStormCanSend(String name) {
         assertFalse(Workloads.build(name, Map.of()).get_bolts().isEmpty());
     }
@@ -23,7 +37,7 @@ final class WorkloadsTest {
     @Test
     void anUnknownNameIsRefusedWithThoseThereAre() {
         String refusal = assertThrows(IllegalArgumentException.class, () -> Workloads.build("count", Map.of()))
-            .getMessage();
+                .getMessage();
         assertEquals("no workload count, there are [batches, connections", refusal.substring(0, 50));
     }
 
@@ -32,8 +46,11 @@ final class WorkloadsTest {
     void noTwoTopologiesOfTridentShareTheirState() {
         Set<String> one = Workloads.build("trident", Map.of()).get_bolts().keySet();
         Set<String> other = Workloads.build("trident", Map.of()).get_bolts().keySet();
-        assertEquals(Set.of(), one.stream().filter(id -> id.contains("lines") && other.contains(id))
-            .collect(Collectors.toSet()));
+        assertEquals(
+                Set.of(),
+                one.stream()
+                        .filter(id -> id.contains("lines") && other.contains(id))
+                        .collect(Collectors.toSet()));
         assertTrue(one.stream().anyMatch(id -> id.startsWith("$spoutcoord-spout-lines-")), one::toString);
     }
 

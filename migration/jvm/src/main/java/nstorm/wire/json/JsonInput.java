@@ -39,7 +39,10 @@ public final class JsonInput {
     /** Reads UTF-8 JSON, compressed or not, that holds one value. */
     public static <T> T parse(byte[] message, ValueReader<T> top) throws WireException {
         return reading(() -> {
-            String text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(Packing.unpack(message))).toString();
+            String text = StandardCharsets.UTF_8
+                    .newDecoder()
+                    .decode(ByteBuffer.wrap(Packing.unpack(message)))
+                    .toString();
             if (text.startsWith("\ufeff")) {
                 throw new WireException("begins with a byte order mark"); // Gson would pass over it
             }
@@ -55,7 +58,7 @@ public final class JsonInput {
     /** Reads the begin of UTF-8 JSON, as far as the reader wants, and looks at nothing behind it. */
     public static <T> T parseHead(byte[] message, ValueReader<T> top) throws WireException {
         return reading(() -> top.read(new JsonInput(
-            new InputStreamReader(new ByteArrayInputStream(message), StandardCharsets.UTF_8.newDecoder()))));
+                new InputStreamReader(new ByteArrayInputStream(message), StandardCharsets.UTF_8.newDecoder()))));
     }
 
     private interface Reading<T> {
@@ -161,13 +164,19 @@ public final class JsonInput {
 
     /** Whether a text can be shown, and would be no option: not empty, no control characters, no '-' first. */
     public static boolean isName(String text) {
-        return !text.isEmpty() && text.charAt(0) != '-' && text.codePointCount(0, text.length()) <= LONGEST_NAME
-            && text.chars().noneMatch(JsonInput::isControl);
+        return !text.isEmpty()
+                && text.charAt(0) != '-'
+                && text.codePointCount(0, text.length()) <= LONGEST_NAME
+                && text.chars().noneMatch(JsonInput::isControl);
     }
 
     private static boolean isControl(int c) {
-        return c < ' ' || c >= 0x7f && c <= 0x9f || c == 0x2028 || c == 0x2029 || c >= 0x202a && c <= 0x202e
-            || c >= 0x2066 && c <= 0x2069;
+        return c < ' '
+                || c >= 0x7f && c <= 0x9f
+                || c == 0x2028
+                || c == 0x2029
+                || c >= 0x202a && c <= 0x202e
+                || c >= 0x2066 && c <= 0x2069;
     }
 
     /** A whole number in these bounds, both included. */

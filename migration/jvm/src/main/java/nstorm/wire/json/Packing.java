@@ -14,10 +14,10 @@ public final class Packing {
     private static final int PLAIN_BYTES = 2_048;
     /** Nothing that nstorm writes comes near; garbage may pretend to be anything. */
     private static final int LARGEST_BYTES = 16 << 20;
+
     private static final int RESERVED_FLAGS = 0xE0;
 
-    private Packing() {
-    }
+    private Packing() {}
 
     public static byte[] pack(byte[] message) {
         if (message.length <= PLAIN_BYTES) {

@@ -7,5 +7,4 @@ import nstorm.wire.Slot;
  *
  * @param assigned where Storm's own assignment, as this worker last read it, has the executor; null if nowhere
  */
-public record EntryAck(String id, EntryState state, Slot assigned) {
-}
+public record EntryAck(String id, EntryState state, Slot assigned) {}

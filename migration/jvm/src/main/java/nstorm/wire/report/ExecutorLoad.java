@@ -7,6 +7,4 @@ import nstorm.wire.ExecutorId;
  *
  * @param pinned why the executor may not move, or null
  */
-public record ExecutorLoad(ExecutorId executor, String component, long cpuNs, long queue,
-                           String pinned) {
-}
+public record ExecutorLoad(ExecutorId executor, String component, long cpuNs, long queue, String pinned) {}

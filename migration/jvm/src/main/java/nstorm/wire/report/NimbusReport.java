@@ -14,15 +14,24 @@ public record NimbusReport(long timeMs, String hooks, String scheduler, List<Pub
      * @param plan    the newest that the hook has read, or null
      * @param problem why the topology is not published, or null
      */
-    public record Published(String topology, Plan plan, String problem) {
-    }
+    public record Published(String topology, Plan plan, String problem) {}
 
     public byte[] toJson() {
-        return new JsonText().open().put("time_ms", timeMs).put("hooks", hooks).put("speaks", Protocol.SPEAKS)
-            .put("scheduler", scheduler)
-            .list("topologies", topologies, (out, told) -> out.open().put("topology", told.topology)
-                .put("plan", told.plan, (pair, plan) -> pair.values(plan.epoch(), plan.version()))
-                .put("problem", told.problem).close())
-            .close().bytes();
+        return new JsonText()
+                .open()
+                .put("time_ms", timeMs)
+                .put("hooks", hooks)
+                .put("speaks", Protocol.SPEAKS)
+                .put("scheduler", scheduler)
+                .list(
+                        "topologies",
+                        topologies,
+                        (out, told) -> out.open()
+                                .put("topology", told.topology)
+                                .put("plan", told.plan, (pair, plan) -> pair.values(plan.epoch(), plan.version()))
+                                .put("problem", told.problem)
+                                .close())
+                .close()
+                .bytes();
     }
 }

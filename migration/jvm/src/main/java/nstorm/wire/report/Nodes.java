@@ -7,12 +7,22 @@ import nstorm.wire.json.JsonText;
 public record Nodes(List<Node> nodes) {
 
     /** A supervisor; its capacity in per cent of a core. */
-    public record Node(String id, String host, double cpuCapacity, List<Integer> slots, int slotsInUse) {
-    }
+    public record Node(String id, String host, double cpuCapacity, List<Integer> slots, int slotsInUse) {}
 
     public byte[] toJson() {
-        return new JsonText().open().list("nodes", nodes, (out, node) -> out.open().put("id", node.id).put("host", node.host)
-            .put("cpu_capacity", node.cpuCapacity).list("slots", node.slots, (list, port) -> list.value(port.longValue()))
-            .put("slots_in_use", node.slotsInUse).close()).close().bytes();
+        return new JsonText()
+                .open()
+                .list(
+                        "nodes",
+                        nodes,
+                        (out, node) -> out.open()
+                                .put("id", node.id)
+                                .put("host", node.host)
+                                .put("cpu_capacity", node.cpuCapacity)
+                                .list("slots", node.slots, (list, port) -> list.value(port.longValue()))
+                                .put("slots_in_use", node.slotsInUse)
+                                .close())
+                .close()
+                .bytes();
     }
 }

@@ -11,41 +11,62 @@ import nstorm.wire.json.JsonText;
  *
  * @param mode the mode in the topology's own configuration, or null
  */
-public record Publication(String topology, String name, String status, long refreshPollSecs,
-                          List<Component> components, List<Edge> edges, List<Placed> executors, String mode) {
+public record Publication(
+        String topology,
+        String name,
+        String status,
+        long refreshPollSecs,
+        List<Component> components,
+        List<Edge> edges,
+        List<Placed> executors,
+        String mode) {
 
     /** A component; the kind is spout, bolt or system. */
-    public record Component(String id, String kind, long parallelism) {
-    }
+    public record Component(String id, String kind, long parallelism) {}
 
     /** A subscription of one component to a stream of another. */
-    public record Edge(String from, String to, String stream, String grouping) {
-    }
+    public record Edge(String from, String to, String stream, String grouping) {}
 
     /** Where Storm assigns an executor; slot and start are null while it is unassigned. */
-    public record Placed(ExecutorId executor, String component, Slot slot, Long startSecs) {
-    }
+    public record Placed(ExecutorId executor, String component, Slot slot, Long startSecs) {}
 
     public byte[] toJson() {
-        JsonText text = new JsonText().open().put("topology", topology).put("name", name).put("status", status)
-            .put("refresh_poll_secs", refreshPollSecs)
-            .list("components", components, Publication::write).list("edges", edges, Publication::write)
-            .list("executors", executors, Publication::write).put("speaks", Protocol.SPEAKS);
+        JsonText text = new JsonText()
+                .open()
+                .put("topology", topology)
+                .put("name", name)
+                .put("status", status)
+                .put("refresh_poll_secs", refreshPollSecs)
+                .list("components", components, Publication::write)
+                .list("edges", edges, Publication::write)
+                .list("executors", executors, Publication::write)
+                .put("speaks", Protocol.SPEAKS);
         return (mode == null ? text : text.put("mode", mode)).close().bytes();
     }
 
     private static void write(JsonText out, Component component) {
-        out.open().put("id", component.id).put("kind", component.kind)
-            .put("parallelism", component.parallelism).close();
+        out.open()
+                .put("id", component.id)
+                .put("kind", component.kind)
+                .put("parallelism", component.parallelism)
+                .close();
     }
 
     private static void write(JsonText out, Edge edge) {
-        out.open().put("from", edge.from).put("to", edge.to).put("stream", edge.stream)
-            .put("grouping", edge.grouping).close();
+        out.open()
+                .put("from", edge.from)
+                .put("to", edge.to)
+                .put("stream", edge.stream)
+                .put("grouping", edge.grouping)
+                .close();
     }
 
     private static void write(JsonText out, Placed placed) {
-        out.open().put("executor", placed.executor, ExecutorId::write).put("component", placed.component).put("slot", placed.slot)
-            .put("start_secs", placed.startSecs, JsonText::value).close();
+        out.open()
+                .put("executor", placed.executor, ExecutorId::write)
+                .put("component", placed.component)
+                .put("slot", placed.slot)
+                .put("start_secs", placed.startSecs, JsonText::value)
+                .close();
     }
 }

@@ -11,25 +11,44 @@ import nstorm.wire.json.JsonText;
  * @param cluster of the plans it has read, empty before the first ones
  * @param plans   those of the topologies that the agent has named last
  */
-public record SupervisorAck(String supervisor, long pid, String hooks, long timeMs, String cluster,
-                            List<PlanSeen> plans, List<SlotSet> slots) {
+public record SupervisorAck(
+        String supervisor,
+        long pid,
+        String hooks,
+        long timeMs,
+        String cluster,
+        List<PlanSeen> plans,
+        List<SlotSet> slots) {
 
     /** The newest plan read of a topology. */
-    public record PlanSeen(String topology, long epoch, long version) {
-    }
+    public record PlanSeen(String topology, long epoch, long version) {}
 
     /** The executors persisted for one port. */
-    public record SlotSet(int port, String topology, List<ExecutorId> executors) {
-    }
+    public record SlotSet(int port, String topology, List<ExecutorId> executors) {}
 
     public byte[] toJson() {
-        return new JsonText().open()
-            .put("supervisor", supervisor).put("pid", pid).put("hooks", hooks)
-            .put("speaks", Protocol.SPEAKS).put("time_ms", timeMs).put("cluster", cluster)
-            .list("plans", plans, (out, plan) -> out.listOf(() -> out.value(plan.topology())
-                .value(plan.epoch()).value(plan.version())))
-            .list("slots", slots, (out, slot) -> out.open().put("port", slot.port())
-                .put("topology", slot.topology()).list("executors", slot.executors(), ExecutorId::write).close())
-            .close().bytes();
+        return new JsonText()
+                .open()
+                .put("supervisor", supervisor)
+                .put("pid", pid)
+                .put("hooks", hooks)
+                .put("speaks", Protocol.SPEAKS)
+                .put("time_ms", timeMs)
+                .put("cluster", cluster)
+                .list(
+                        "plans",
+                        plans,
+                        (out, plan) -> out.listOf(() ->
+                                out.value(plan.topology()).value(plan.epoch()).value(plan.version())))
+                .list(
+                        "slots",
+                        slots,
+                        (out, slot) -> out.open()
+                                .put("port", slot.port())
+                                .put("topology", slot.topology())
+                                .list("executors", slot.executors(), ExecutorId::write)
+                                .close())
+                .close()
+                .bytes();
     }
 }

@@ -14,48 +14,121 @@ import nstorm.wire.json.JsonText;
  * @param fault   the last error that the hooks contained, null if none
  * @param error   why this worker cannot follow plans, null if it can
  */
-public record WorkerAck(String topology, Slot slot, long pid, String incarnation, String hooks, long timeMs,
-                        String cluster, long epoch, long version, List<EntryAck> entries, List<ExecutorId> executors,
-                        List<Pinned> pinned, List<ExecutorWay> ways, Counters counters, String fault, String error) {
+public record WorkerAck(
+        String topology,
+        Slot slot,
+        long pid,
+        String incarnation,
+        String hooks,
+        long timeMs,
+        String cluster,
+        long epoch,
+        long version,
+        List<EntryAck> entries,
+        List<ExecutorId> executors,
+        List<Pinned> pinned,
+        List<ExecutorWay> ways,
+        Counters counters,
+        String fault,
+        String error) {
 
     /** An executor that may not move, and why. */
-    public record Pinned(ExecutorId executor, String reason) {
-    }
+    public record Pinned(ExecutorId executor, String reason) {}
 
     /** An executor that moves by another way than live; for older controllers it also stands among the pinned. */
-    public record ExecutorWay(ExecutorId executor, Way way) {
-    }
+    public record ExecutorWay(ExecutorId executor, Way way) {}
 
     /** Totals since the JVM started. */
-    public record Counters(long forwarded, long parked, long dropped, long errors, long unordered) {
-    }
+    public record Counters(long forwarded, long parked, long dropped, long errors, long unordered) {}
 
     /** The same with other counters. */
     public WorkerAck with(Counters others) {
-        return new WorkerAck(topology, slot, pid, incarnation, hooks, timeMs, cluster, epoch, version, entries, executors, pinned, ways,
-                others, fault, error);
+        return new WorkerAck(
+                topology,
+                slot,
+                pid,
+                incarnation,
+                hooks,
+                timeMs,
+                cluster,
+                epoch,
+                version,
+                entries,
+                executors,
+                pinned,
+                ways,
+                others,
+                fault,
+                error);
     }
 
     /** The same at another time. */
     public WorkerAck at(long unixMs) {
-        return new WorkerAck(topology, slot, pid, incarnation, hooks, unixMs, cluster, epoch, version, entries, executors, pinned, ways,
-                counters, fault, error);
+        return new WorkerAck(
+                topology,
+                slot,
+                pid,
+                incarnation,
+                hooks,
+                unixMs,
+                cluster,
+                epoch,
+                version,
+                entries,
+                executors,
+                pinned,
+                ways,
+                counters,
+                fault,
+                error);
     }
 
     public byte[] toJson() {
-        JsonText json = new JsonText().open()
-            .put("topology", topology).put("slot", slot).put("pid", pid).put("incarnation", incarnation)
-            .put("hooks", hooks).put("speaks", Protocol.SPEAKS).put("time_ms", timeMs)
-            .put("cluster", cluster).put("epoch", epoch).put("version", version)
-            .list("entries", entries, (out, entry) -> out.open().put("id", entry.id())
-                .put("state", entry.state()).put("assigned", entry.assigned()).close())
-            .list("executors", executors, ExecutorId::write)
-            .list("pinned", pinned, (out, pin) -> out.open().put("executor", pin.executor(), ExecutorId::write)
-                .put("reason", pin.reason()).close())
-            .list("ways", ways, (out, each) -> out.open().put("executor", each.executor(), ExecutorId::write)
-                .put("way", each.way()).close());
-        return json.open("counters").put("forwarded", counters.forwarded()).put("parked", counters.parked())
-            .put("dropped", counters.dropped()).put("errors", counters.errors()).put("unordered", counters.unordered()).close()
-            .put("fault", fault).put("error", error).close().bytes();
+        JsonText json = new JsonText()
+                .open()
+                .put("topology", topology)
+                .put("slot", slot)
+                .put("pid", pid)
+                .put("incarnation", incarnation)
+                .put("hooks", hooks)
+                .put("speaks", Protocol.SPEAKS)
+                .put("time_ms", timeMs)
+                .put("cluster", cluster)
+                .put("epoch", epoch)
+                .put("version", version)
+                .list(
+                        "entries",
+                        entries,
+                        (out, entry) -> out.open()
+                                .put("id", entry.id())
+                                .put("state", entry.state())
+                                .put("assigned", entry.assigned())
+                                .close())
+                .list("executors", executors, ExecutorId::write)
+                .list(
+                        "pinned",
+                        pinned,
+                        (out, pin) -> out.open()
+                                .put("executor", pin.executor(), ExecutorId::write)
+                                .put("reason", pin.reason())
+                                .close())
+                .list(
+                        "ways",
+                        ways,
+                        (out, each) -> out.open()
+                                .put("executor", each.executor(), ExecutorId::write)
+                                .put("way", each.way())
+                                .close());
+        return json.open("counters")
+                .put("forwarded", counters.forwarded())
+                .put("parked", counters.parked())
+                .put("dropped", counters.dropped())
+                .put("errors", counters.errors())
+                .put("unordered", counters.unordered())
+                .close()
+                .put("fault", fault)
+                .put("error", error)
+                .close()
+                .bytes();
     }
 }

@@ -11,19 +11,41 @@ import nstorm.wire.json.JsonText;
  * @param traffic rows of source task, destination task, tuples
  * @param folded  what was sent to all other destinations
  */
-public record WorkerLoad(String topology, Slot slot, String incarnation, long timeMs, long processCpuNs,
-                         List<ExecutorLoad> executors, List<long[]> traffic, List<FoldedTraffic> folded) {
+public record WorkerLoad(
+        String topology,
+        Slot slot,
+        String incarnation,
+        long timeMs,
+        long processCpuNs,
+        List<ExecutorLoad> executors,
+        List<long[]> traffic,
+        List<FoldedTraffic> folded) {
 
     public byte[] toJson() {
-        return new JsonText().open()
-            .put("topology", topology).put("slot", slot).put("incarnation", incarnation)
-            .put("time_ms", timeMs).put("process_cpu_ns", processCpuNs)
-            .list("executors", executors, (out, load) -> out.open().put("executor", load.executor(), ExecutorId::write)
-                .put("component", load.component()).put("cpu_ns", load.cpuNs()).put("queue", load.queue())
-                .put("pinned", load.pinned()).close())
-            .list("traffic", traffic, JsonText::values)
-            .list("folded", folded, (out, rest) -> out.listOf(() -> out.value(rest.source()).value(rest.component())
-                .value(rest.tuples())))
-            .close().bytes();
+        return new JsonText()
+                .open()
+                .put("topology", topology)
+                .put("slot", slot)
+                .put("incarnation", incarnation)
+                .put("time_ms", timeMs)
+                .put("process_cpu_ns", processCpuNs)
+                .list(
+                        "executors",
+                        executors,
+                        (out, load) -> out.open()
+                                .put("executor", load.executor(), ExecutorId::write)
+                                .put("component", load.component())
+                                .put("cpu_ns", load.cpuNs())
+                                .put("queue", load.queue())
+                                .put("pinned", load.pinned())
+                                .close())
+                .list("traffic", traffic, JsonText::values)
+                .list(
+                        "folded",
+                        folded,
+                        (out, rest) -> out.listOf(() ->
+                                out.value(rest.source()).value(rest.component()).value(rest.tuples())))
+                .close()
+                .bytes();
     }
 }

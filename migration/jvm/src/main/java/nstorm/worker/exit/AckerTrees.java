@@ -28,8 +28,7 @@ import org.apache.storm.utils.RotatingMap;
  */
 final class AckerTrees {
     /** Trees of one task, which leave this map as their messages are made. */
-    private record Taken(int task, Map<Object, Object> trees) {
-    }
+    private record Taken(int task, Map<Object, Object> trees) {}
 
     private final Executor executor;
     private final HandOver handOver;
@@ -102,15 +101,20 @@ final class AckerTrees {
     private void leave(int ackerTask, String stream, Values message) {
         WorkerTopologyContext context = executor.getWorkerTopologyContext();
         int source = stream.equals(Acker.ACKER_INIT_STREAM_ID) ? (Integer) message.get(2) : sender(context, stream);
-        handOver.take(new AddressedTuple(ackerTask, new TupleImpl(context, message, context.getComponentId(source),
-                source, stream, MessageId.makeUnanchored())));
+        handOver.take(new AddressedTuple(
+                ackerTask,
+                new TupleImpl(
+                        context, message, context.getComponentId(source), source, stream, MessageId.makeUnanchored())));
     }
 
     private static int sender(WorkerTopologyContext context, String stream) {
         return context.getComponentIds().stream()
                 .filter(component -> context.getComponentStreams(component).contains(stream))
-                .map(context::getComponentTasks).flatMap(Collection::stream).mapToInt(Integer::intValue)
-                .min().orElseThrow(() -> new IllegalStateException("no component sends " + stream));
+                .map(context::getComponentTasks)
+                .flatMap(Collection::stream)
+                .mapToInt(Integer::intValue)
+                .min()
+                .orElseThrow(() -> new IllegalStateException("no component sends " + stream));
     }
 
     /** Sends on as much as may wait at once; true when nothing is left. Never waits: what is moved back may be for this very thread. */

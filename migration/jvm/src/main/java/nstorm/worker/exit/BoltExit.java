@@ -32,10 +32,12 @@ final class BoltExit {
     private final Executor executor;
     /** What it had taken out of its queue when it was asked; of its own thread, which must not take a later one before. */
     private final Queue<AddressedTuple> held = new ArrayDeque<>();
+
     private volatile BooleanSupplier keepsNothing;
     private volatile BooleanSupplier mayClose;
     /** Whether it is not cleaned up for what it remembers; null until that was looked at. */
     private volatile Boolean remembers;
+
     private volatile HandOver handOver;
     private volatile boolean holding;
     private volatile boolean keeps;
@@ -204,7 +206,8 @@ final class BoltExit {
     private void tickIfDue() {
         long now = System.nanoTime();
         AddressedTuple tick = tickOrNull(executor);
-        if (tick == null || tickedFor == askedNanos && now - tickedNanos < TimeUnit.SECONDS.toNanos(tickSecs(executor))) {
+        if (tick == null
+                || tickedFor == askedNanos && now - tickedNanos < TimeUnit.SECONDS.toNanos(tickSecs(executor))) {
             return;
         }
         tickedFor = askedNanos;
@@ -226,8 +229,12 @@ final class BoltExit {
         if (executor.getTopoConf().get(Config.TOPOLOGY_TICK_TUPLE_FREQ_SECS) == null) {
             return null;
         }
-        TupleImpl tick = new TupleImpl(executor.getWorkerTopologyContext(), new Values(tickSecs(executor)),
-                Constants.SYSTEM_COMPONENT_ID, (int) Constants.SYSTEM_TASK_ID, Constants.SYSTEM_TICK_STREAM_ID);
+        TupleImpl tick = new TupleImpl(
+                executor.getWorkerTopologyContext(),
+                new Values(tickSecs(executor)),
+                Constants.SYSTEM_COMPONENT_ID,
+                (int) Constants.SYSTEM_TASK_ID,
+                Constants.SYSTEM_TICK_STREAM_ID);
         return new AddressedTuple(AddressedTuple.BROADCAST_DEST, tick);
     }
 }

@@ -25,7 +25,11 @@ import org.apache.storm.utils.RotatingMap;
  * <p>Until then it serves acks in a loop of its own: Storm's loop sleeps 100 ms a turn while its spout is inactive.
  */
 final class SpoutExit {
-    private enum Wish { RUN, FINISH, CLOSE }
+    private enum Wish {
+        RUN,
+        FINISH,
+        CLOSE
+    }
 
     /** In windows tuples wait for those that come later, and these for the spout: better soon undone than late. */
     private static final long STALLED_NANOS = TimeUnit.SECONDS.toNanos(10);
@@ -39,9 +43,11 @@ final class SpoutExit {
     private volatile long closingNanos;
     /** When it looked first at what is pending, or something of it finished after that; 0 until it has looked. */
     private volatile long progressNanos;
+
     private volatile BooleanSupplier mayClose;
     /** Whether it stays open for what it remembers; null until that was looked at. */
     private volatile Boolean remembers;
+
     private int leftPending;
     private long sinceNanos;
 
@@ -88,7 +94,10 @@ final class SpoutExit {
     /** Whether nothing of what is pending has finished for long, and it will not time out while a move waits. */
     boolean stalls() {
         long since = progressNanos;
-        return wish == Wish.FINISH && since != 0 && closingNanos == 0 && timeoutNanos() > IN_TIME_NANOS
+        return wish == Wish.FINISH
+                && since != 0
+                && closingNanos == 0
+                && timeoutNanos() > IN_TIME_NANOS
                 && System.nanoTime() - since > STALLED_NANOS;
     }
 

@@ -28,6 +28,7 @@ public final class StopSwitch implements Callable<Long> {
 
     /** Between two looks of an executor that holds still. */
     private static final long STILL_MS = 1;
+
     private static final Map<Executor, StopSwitch> BY_EXECUTOR = new ConcurrentHashMap<>();
 
     private final Executor executor;
@@ -35,6 +36,7 @@ public final class StopSwitch implements Callable<Long> {
     private final SpoutExit spout;
     /** Null for a spout. */
     private final BoltExit bolt;
+
     private final CountDownLatch mayOpen = new CountDownLatch(1);
     private Callable<Long> stockLoop;
     private volatile Memory memory;
@@ -46,13 +48,16 @@ public final class StopSwitch implements Callable<Long> {
     private final AtomicReference<Runnable> betweenTuples = new AtomicReference<>();
     /** Looked at after each turn, from a turn on in which no tuple was taken any more; null while none is asked for. */
     private volatile BooleanSupplier empty;
+
     private volatile boolean emptied;
     /** Where tuples go that this executor may not take any more; null while it may. */
     private volatile HandOver handOver;
+
     private volatile boolean ending;
     private volatile boolean cleansUp;
     /** What stands before its queue while it moves, and where the markers that come through the queue go on; null at rest. */
     private volatile OrderGate gate;
+
     private volatile HandOver markersTo;
     private BooleanSupplier probes;
     private volatile boolean departed;
@@ -96,7 +101,11 @@ public final class StopSwitch implements Callable<Long> {
 
     /** To be called once something of that is no longer so. */
     private synchronized void attendIfNeeded() {
-        if (handOver == null && !still && betweenTuples.get() == null && gate == null && (bolt == null || !bolt.attends())) {
+        if (handOver == null
+                && !still
+                && betweenTuples.get() == null
+                && gate == null
+                && (bolt == null || !bolt.attends())) {
             leaveAlone();
         }
     }

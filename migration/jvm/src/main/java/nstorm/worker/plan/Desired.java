@@ -37,11 +37,9 @@ public final class Desired {
     }
 
     /** One executor's part; entry is null for what is left over from an entry that has gone. */
-    public record Part(Entry entry, ExecutorId executor, Action action) {
-    }
+    public record Part(Entry entry, ExecutorId executor, Action action) {}
 
-    private Desired() {
-    }
+    private Desired() {}
 
     /**
      * The parts of this worker.
@@ -51,8 +49,8 @@ public final class Desired {
      * @param me this worker's slot
      * @param unsettled executors that a plan has moved from or to here
      */
-    public static List<Part> of(Map<ExecutorId, Assigned> assignment, Plan planOrNull, Slot me,
-            Iterable<ExecutorId> unsettled) {
+    public static List<Part> of(
+            Map<ExecutorId, Assigned> assignment, Plan planOrNull, Slot me, Iterable<ExecutorId> unsettled) {
         List<Part> parts = new ArrayList<>();
         List<ExecutorId> seen = new ArrayList<>();
         if (planOrNull != null) {

@@ -10,15 +10,13 @@ public final class FailedStarts {
     private static final long FIRST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long LONGEST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(30);
 
-    private record Failed(int times, long pauseNanos, long untilNanos) {
-    }
+    private record Failed(int times, long pauseNanos, long untilNanos) {}
 
     private final Map<ExecutorId, Failed> failed = new HashMap<>();
 
     public void add(ExecutorId executor, long nowNanos) {
         Failed before = failed.get(executor);
-        long pauseNanos = before == null ? FIRST_PAUSE_NANOS
-                : Math.min(2 * before.pauseNanos(), LONGEST_PAUSE_NANOS);
+        long pauseNanos = before == null ? FIRST_PAUSE_NANOS : Math.min(2 * before.pauseNanos(), LONGEST_PAUSE_NANOS);
         failed.put(executor, new Failed(times(executor) + 1, pauseNanos, nowNanos + pauseNanos));
     }
 

@@ -58,14 +58,16 @@ public final class MovedExecutors {
 
     /** True while an executor works nowhere and waits for this worker: each of its turns lengthens that. */
     public boolean pausing(Plan planOrNull) {
-        return planOrNull != null && planOrNull.entries().stream()
-                .anyMatch(e -> PAUSES.contains(e.phase()) && e.touches(me));
+        return planOrNull != null
+                && planOrNull.entries().stream().anyMatch(e -> PAUSES.contains(e.phase()) && e.touches(me));
     }
 
     /** True while a phase, or an executor that is not settled, waits for this worker to read Storm's assignment again. */
     public boolean settling(Plan planOrNull) {
-        return !unsettled.isEmpty() || planOrNull != null && planOrNull.entries().stream()
-                .anyMatch(e -> e.phase() == Phase.SETTLE || e.phase() == Phase.STOP);
+        return !unsettled.isEmpty()
+                || planOrNull != null
+                        && planOrNull.entries().stream()
+                                .anyMatch(e -> e.phase() == Phase.SETTLE || e.phase() == Phase.STOP);
     }
 
     /** True if each executor is one that a plan moves to or from here: then no difference is a reason to die. */

@@ -34,6 +34,7 @@ public final class PlanOverlay {
     private static final Logger LOG = LoggerFactory.getLogger(PlanOverlay.class);
     /** Pseudo tasks, down to the last: a route of one leads nowhere, but Storm keeps the connection to its worker. */
     public static final int FIRST_END = -1000;
+
     public static final int LAST_END = -1099;
 
     private final String topology;
@@ -43,6 +44,7 @@ public final class PlanOverlay {
     private volatile Map<ExecutorId, Assigned> assigned = Map.of();
     /** Ids of entries to whose target this worker has once had a connection: an unsteady one changes no route. */
     private final Set<String> reached = ConcurrentHashMap.newKeySet();
+
     private volatile Slot me;
     /** While the worker starts every route is laid: it takes no tuple before all its connections stand. */
     private volatile Predicate<Slot> connected = slot -> true;
@@ -89,8 +91,11 @@ public final class PlanOverlay {
     /** Whether a plan has opened this worker's slot: its supervisor has no assignment of it to give. */
     public boolean opensHere() {
         Slot known = me;
-        return known != null && entries().stream()
-                .anyMatch(entry -> entry.opens() != null && entry.voidReason() == null && entry.to().equals(known));
+        return known != null
+                && entries().stream()
+                        .anyMatch(entry -> entry.opens() != null
+                                && entry.voidReason() == null
+                                && entry.to().equals(known));
     }
 
     /** A copy of Storm's own assignment, for a change of routes that must not wait for the supervisor. */
@@ -103,8 +108,10 @@ public final class PlanOverlay {
     public void remember(Assignment fromStorm) {
         Map<ExecutorId, Assigned> next = new HashMap<>();
         Map<List<Long>, Long> starts = fromStorm.get_executor_start_time_secs();
-        fromStorm.get_executor_node_port().forEach((executor, node) -> next.put(ExecutorId.of(executor),
-                new Assigned(slot(node), starts.getOrDefault(executor, 0L))));
+        fromStorm
+                .get_executor_node_port()
+                .forEach((executor, node) ->
+                        next.put(ExecutorId.of(executor), new Assigned(slot(node), starts.getOrDefault(executor, 0L))));
         stock = fromStorm;
         if (!next.equals(assigned)) {
             assigned = next;
@@ -123,11 +130,15 @@ public final class PlanOverlay {
      */
     public Assignment over(Assignment copy) {
         Map<List<Long>, NodeInfo> nodePort = copy.get_executor_node_port();
-        entries().stream().filter(entry -> entry.opens() != null)
+        entries().stream()
+                .filter(entry -> entry.opens() != null)
                 .forEach(entry -> copy.get_node_host().putIfAbsent(entry.to().supervisor(), entry.opens()));
-        entries().stream().filter(entry -> !reaches(entry) && !isNamed(entry.owner())).forEach(entry -> LOG.warn(
-                "plan_ignored executor={} entry={} reason=\"Storm's assignment names no host for its owner\"",
-                entry.executor(), entry.id()));
+        entries().stream()
+                .filter(entry -> !reaches(entry) && !isNamed(entry.owner()))
+                .forEach(entry -> LOG.warn(
+                        "plan_ignored executor={} entry={} reason=\"Storm's assignment names no host for its owner\"",
+                        entry.executor(),
+                        entry.id()));
         laid().forEach((executor, owner) -> nodePort.put(executor.toStorm(), nodeInfo(owner)));
         int task = FIRST_END;
         for (Slot end : ends()) {
@@ -145,9 +156,13 @@ public final class PlanOverlay {
      */
     public Set<Slot> ends() {
         Slot known = me;
-        return known == null ? Set.of() : entries().stream()
-                .filter(entry -> entry.phase() != Phase.OPEN).flatMap(entry -> Stream.of(entry.from(), entry.to()))
-                .filter(end -> !end.equals(known) && isNamed(end)).collect(Collectors.toCollection(LinkedHashSet::new));
+        return known == null
+                ? Set.of()
+                : entries().stream()
+                        .filter(entry -> entry.phase() != Phase.OPEN)
+                        .flatMap(entry -> Stream.of(entry.from(), entry.to()))
+                        .filter(end -> !end.equals(known) && isNamed(end))
+                        .collect(Collectors.toCollection(LinkedHashSet::new));
     }
 
     /**
@@ -173,14 +188,18 @@ public final class PlanOverlay {
     /** False while no route of this worker leads to the entry's owner. */
     public boolean reaches(Entry entry) {
         Assigned at = assigned.get(entry.executor());
-        return at == null || Desired.owner(entry, at).equals(at.slot())
+        return at == null
+                || Desired.owner(entry, at).equals(at.slot())
                 || isNamed(entry.owner()) && (entry.owner().equals(entry.from()) || reached.contains(entry.id()));
     }
 
     private boolean isNamed(Slot slot) {
         Assignment known = stock;
-        return known != null && (known.get_node_host().containsKey(slot.supervisor())
-                || entries().stream().anyMatch(entry -> entry.opens() != null && entry.to().equals(slot)));
+        return known != null
+                && (known.get_node_host().containsKey(slot.supervisor())
+                        || entries().stream()
+                                .anyMatch(entry ->
+                                        entry.opens() != null && entry.to().equals(slot)));
     }
 
     private static NodeInfo nodeInfo(Slot slot) {

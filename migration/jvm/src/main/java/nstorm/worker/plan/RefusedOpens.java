@@ -28,8 +28,10 @@ public final class RefusedOpens {
                 String move = part.entry().id();
                 opening.add(move);
                 if (cannotOpen.test(part.executor()) && moves.add(move)) {
-                    Faults.report("opening executor " + part.executor() + " in move " + move,
-                            new IllegalStateException("it failed twice, or has not returned for 30 s: the move goes back"));
+                    Faults.report(
+                            "opening executor " + part.executor() + " in move " + move,
+                            new IllegalStateException(
+                                    "it failed twice, or has not returned for 30 s: the move goes back"));
                 }
             }
         }
@@ -39,8 +41,12 @@ public final class RefusedOpens {
     /** Once Nimbus has absorbed it, Storm has no other place for it. */
     private static boolean mayGoBack(Part part, Assigned nowOrNull) {
         Entry entry = part.entry();
-        return entry != null && part.action() == Action.RUN && entry.phase() == Phase.STOP && entry.opensLate()
-                && nowOrNull != null && nowOrNull.slot().equals(entry.baseSlot());
+        return entry != null
+                && part.action() == Action.RUN
+                && entry.phase() == Phase.STOP
+                && entry.opensLate()
+                && nowOrNull != null
+                && nowOrNull.slot().equals(entry.baseSlot());
     }
 
     public boolean contains(Part part) {

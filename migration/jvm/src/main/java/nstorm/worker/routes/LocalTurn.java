@@ -37,7 +37,11 @@ final class LocalTurn extends JCQueue {
      * @param sourcesOfThread the tasks of the executor that a task belongs to
      * @param send sends the CLOSES of a task (true) or its OPENS (false); false if there is no room now
      */
-    LocalTurn(OrderGate gate, boolean arrives, IntFunction<List<Integer>> sourcesOfThread, BiPredicate<Integer, Boolean> send) {
+    LocalTurn(
+            OrderGate gate,
+            boolean arrives,
+            IntFunction<List<Integer>> sourcesOfThread,
+            BiPredicate<Integer, Boolean> send) {
         super("nstorm-turn", "nstorm-turn", 2, 0, 1, null, "", "", List.of(), 0, null);
         this.gate = gate;
         this.arrives = arrives;

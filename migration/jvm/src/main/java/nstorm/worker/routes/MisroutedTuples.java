@@ -38,8 +38,7 @@ public final class MisroutedTuples implements Runnable {
         void flush();
     }
 
-    private record Retired(JCQueue queue, long untilNanos, Runnable onEnd) {
-    }
+    private record Retired(JCQueue queue, long untilNanos, Runnable onEnd) {}
 
     private static final Logger LOG = LoggerFactory.getLogger(MisroutedTuples.class);
     private static final int LIMIT = 200_000;
@@ -130,7 +129,7 @@ public final class MisroutedTuples implements Runnable {
             byTask.computeIfAbsent(tuple.dest, t -> new ArrayDeque<>()).add(tuple);
         }
         boolean progress = false;
-        for (Iterator<ArrayDeque<AddressedTuple>> queues = byTask.values().iterator(); queues.hasNext();) {
+        for (Iterator<ArrayDeque<AddressedTuple>> queues = byTask.values().iterator(); queues.hasNext(); ) {
             ArrayDeque<AddressedTuple> queue = queues.next();
             while (!queue.isEmpty() && leaves(queue.peek())) {
                 queue.poll();
@@ -171,19 +170,21 @@ public final class MisroutedTuples implements Runnable {
     private void drainRetired() {
         List<Retired> ended = new ArrayList<>();
         for (Retired retired : retiring) {
-            retired.queue().consume(new JCQueue.Consumer() {
-                @Override
-                public void accept(Object event) {
-                    AddressedTuple tuple = (AddressedTuple) event;
-                    if (tuple.dest != AddressedTuple.BROADCAST_DEST) {
-                        offer(tuple);
-                    }
-                }
+            retired.queue()
+                    .consume(
+                            new JCQueue.Consumer() {
+                                @Override
+                                public void accept(Object event) {
+                                    AddressedTuple tuple = (AddressedTuple) event;
+                                    if (tuple.dest != AddressedTuple.BROADCAST_DEST) {
+                                        offer(tuple);
+                                    }
+                                }
 
-                @Override
-                public void flush() {
-                }
-            }, this::hasRoom);
+                                @Override
+                                public void flush() {}
+                            },
+                            this::hasRoom);
             if (System.nanoTime() - retired.untilNanos() > 0 && retired.queue().size() == 0) {
                 ended.add(retired);
             }

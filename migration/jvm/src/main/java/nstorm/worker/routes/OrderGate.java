@@ -29,12 +29,14 @@ public final class OrderGate {
     static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(5);
     /** From this number of tuples on senders are held back as by a full queue. */
     static final int ROOM = 20_000;
+
     private static final int LIMIT = 200_000;
 
     private static final class Sender {
         final ArrayDeque<AddressedTuple> parked = new ArrayDeque<>();
         /** How many more OPENS than CLOSES have come. */
         int awaited;
+
         int givenUp;
 
         boolean waits() {
@@ -111,6 +113,7 @@ public final class OrderGate {
 
     /** The last move that it serves; of the reconciler's thread. */
     String move;
+
     private final Slot me;
     final JCQueue queue;
     /** For what comes directly. */
@@ -119,21 +122,26 @@ public final class OrderGate {
     final JCQueue oldWay;
     /** Takes what comes under a pseudo task once there is no gate any more. */
     private final Consumer<AddressedTuple> ungated;
+
     private final Map<Integer, Sender> senders = new HashMap<>();
     /** CLOSES in the queue, which its executor has to take out again. */
     private final AtomicInteger markers = new AtomicInteger();
+
     private final ArrayDeque<AddressedTuple> early = new ArrayDeque<>();
     /** Whether the executor may take nothing yet: what its old copy has emitted has not come to all that it was for. */
     private boolean closed;
+
     private int probes;
     private int probesAwaited = Integer.MAX_VALUE;
     /** Queues of this worker that the old copy's tuples may wait in, where those of the new one would overtake them. */
     private final Set<JCQueue> overflowing = new HashSet<>();
+
     private int parked;
     /** Nobody looks after it any more, while a thread that found it before may still publish into it: then nothing waits here. */
     private boolean gone;
     /** Its executor lives on, and would give a marker to its bolt. */
     private boolean unguarded;
+
     private long heardNanos = System.nanoTime();
 
     OrderGate(String move, Slot me, JCQueue queue, boolean closed, Consumer<AddressedTuple> ungated) {
@@ -178,7 +186,9 @@ public final class OrderGate {
 
     private boolean park(AddressedTuple tuple) {
         parked++;
-        return senders.computeIfAbsent(tuple.tuple.getSourceTask(), s -> new Sender()).parked.add(tuple);
+        return senders.computeIfAbsent(tuple.tuple.getSourceTask(), s -> new Sender())
+                .parked
+                .add(tuple);
     }
 
     /** Takes what has come the old way, or a marker; false if there is no room. */
@@ -343,8 +353,12 @@ public final class OrderGate {
 
     /** Of each sender: how many of its markers are awaited, and how many tuples wait for that. */
     private String awaited() {
-        return senders.entrySet().stream().filter(one -> one.getValue().awaited > 0)
-                .map(one -> one.getKey() + ":" + one.getValue().awaited + "/" + one.getValue().parked.size()).toList().toString();
+        return senders.entrySet().stream()
+                .filter(one -> one.getValue().awaited > 0)
+                .map(one -> one.getKey() + ":" + one.getValue().awaited + "/"
+                        + one.getValue().parked.size())
+                .toList()
+                .toString();
     }
 
     /** Tuples that wait here. */
@@ -354,7 +368,9 @@ public final class OrderGate {
 
     /** Whether it makes no difference any more. */
     synchronized boolean idle(boolean alive) {
-        return parked == 0 && queue.isEmptyOverflow() && (!alive || markers.get() == 0)
+        return parked == 0
+                && queue.isEmptyOverflow()
+                && (!alive || markers.get() == 0)
                 && senders.values().stream().allMatch(sender -> sender.awaited <= 0);
     }
 

@@ -23,11 +23,9 @@ public final class OrderMarker {
     private static final String PROBE = "nstorm.probe ";
 
     /** What an old copy sends behind all that it has emitted: each worker that has got it sends it on to the new copy's. */
-    record Probe(int task, int workers, Slot to) {
-    }
+    record Probe(int task, int workers, Slot to) {}
 
-    private OrderMarker() {
-    }
+    private OrderMarker() {}
 
     static Tuple probe(WorkerTopologyContext context, Probe probe) {
         return marker(context, probe.task(), PROBE + probe.task() + " " + probe.workers() + " " + probe.to());
@@ -71,13 +69,16 @@ public final class OrderMarker {
     }
 
     private static Tuple marker(WorkerTopologyContext context, int source, String text) {
-        return new TupleImpl(context, List.of(text), context.getComponentId(source), source, StormCommon.SYSTEM_STREAM_ID);
+        return new TupleImpl(
+                context, List.of(text), context.getComponentId(source), source, StormCommon.SYSTEM_STREAM_ID);
     }
 
     /** Whether a tuple is one of the two. */
     public static boolean is(Tuple tuple) {
-        return StormCommon.SYSTEM_STREAM_ID.equals(tuple.getSourceStreamId()) && tuple.size() == 1
-                && tuple.getValue(0) instanceof String text && (text.equals(OPENS) || text.startsWith(CLOSES));
+        return StormCommon.SYSTEM_STREAM_ID.equals(tuple.getSourceStreamId())
+                && tuple.size() == 1
+                && tuple.getValue(0) instanceof String text
+                && (text.equals(OPENS) || text.startsWith(CLOSES));
     }
 
     /** Which worker's tuples a CLOSES is for; null if it is an OPENS. */

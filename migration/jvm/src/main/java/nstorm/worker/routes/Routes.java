@@ -93,7 +93,7 @@ public final class Routes extends ArrayList<JCQueue> {
     public static final class TaskIds extends ArrayList<Integer> {
         private static final long serialVersionUID = 1L;
 
-        private volatile transient Integer[] tasks;
+        private transient volatile Integer[] tasks;
 
         TaskIds(Collection<Integer> initial) {
             tasks = initial.toArray(new Integer[0]);

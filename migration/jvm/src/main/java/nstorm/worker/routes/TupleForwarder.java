@@ -44,7 +44,8 @@ final class TupleForwarder implements MisroutedTuples.Delivery {
         if (serializer == null) {
             serializer = new KryoTupleSerializer(state.getTopologyConf(), state.getWorkerTopologyContext());
         }
-        boolean sent = routing.order.atEnd(tuple.dest) ? routing.order.transfer(tuple.dest, serializer.serialize(tuple.tuple))
+        boolean sent = routing.order.atEnd(tuple.dest)
+                ? routing.order.transfer(tuple.dest, serializer.serialize(tuple.tuple))
                 : state.tryTransferRemote(tuple, null, serializer);
         if (sent) {
             forwarded.add(tuple);

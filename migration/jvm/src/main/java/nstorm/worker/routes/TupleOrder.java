@@ -46,6 +46,7 @@ public final class TupleOrder {
 
     /** Where probes arrive, and below it one pseudo task for each worker that they are sent to. */
     static final int PROBES = -1200;
+
     private static final int MOST_PEERS = 700;
 
     /** What Storm's Netty thread publishes a probe to, behind all that came before it. */
@@ -67,6 +68,7 @@ public final class TupleOrder {
         final int task;
         /** The other end of the move; null if this worker is none. */
         final Slot otherEnd;
+
         final Set<String> feeders;
         /** Tasks of this worker that may have sent it something. */
         final Set<Integer> senders = ConcurrentHashMap.newKeySet();
@@ -95,8 +97,7 @@ public final class TupleOrder {
     }
 
     /** A marker that has come before this worker knows of its move, or when it has no gate any more. */
-    private record Late(AddressedTuple marker, long nanos) {
-    }
+    private record Late(AddressedTuple marker, long nanos) {}
 
     private final TupleRouting routing;
     private final WorkerTables tables;
@@ -106,6 +107,7 @@ public final class TupleOrder {
     private final Queue<Late> late = new ConcurrentLinkedQueue<>();
     /** The workers that probes are sent to, by their pseudo task. */
     private final List<Slot> peers = new CopyOnWriteArrayList<>();
+
     private KryoTupleSerializer serializer;
     /** Tuples that came without what their sender had sent before. */
     public final AtomicLong unordered = new AtomicLong();
@@ -114,13 +116,18 @@ public final class TupleOrder {
         this.routing = routing;
         tables = routing.tables;
         tables.addTask(PROBES, new Probes());
-        transferQueue = StormFields.<WorkerTransfer>get(StormFields.WORKER_TRANSFER, routing.state).getTransferQueue();
+        transferQueue = StormFields.<WorkerTransfer>get(StormFields.WORKER_TRANSFER, routing.state)
+                .getTransferQueue();
     }
 
     /** Whether all that serve the move keep the order. */
     private static boolean orders(Entry entry) {
-        return entry.ordered() && WAYS.contains(entry.way()) && entry.phase() != Phase.OPEN && entry.understood()
-                && entry.voidReason() == null && OrderMarker.fits(entry.executor());
+        return entry.ordered()
+                && WAYS.contains(entry.way())
+                && entry.phase() != Phase.OPEN
+                && entry.understood()
+                && entry.voidReason() == null
+                && OrderMarker.fits(entry.executor());
     }
 
     /** Follows the plan, before the routes do. */
@@ -134,7 +141,8 @@ public final class TupleOrder {
             });
         }
         long lingerNanos = TimeUnit.SECONDS.toNanos(routing.messageTimeoutSecs);
-        moving.values().removeIf(one -> one.plannedNanos != now && one.over(tables.ownerOf(one.task), now, lingerNanos));
+        moving.values()
+                .removeIf(one -> one.plannedNanos != now && one.over(tables.ownerOf(one.task), now, lingerNanos));
         gates.forEach((id, gate) -> {
             Copy copy = routing.copies.copyOf(id);
             boolean alive = copy != null && copy.queue() == gate.queue;
@@ -196,7 +204,8 @@ public final class TupleOrder {
 
     private Set<String> feeders(int task) {
         WorkerTopologyContext context = context();
-        return context.getSources(context.getComponentId(task)).keySet().stream().map(stream -> stream.get_componentId())
+        return context.getSources(context.getComponentId(task)).keySet().stream()
+                .map(stream -> stream.get_componentId())
                 .collect(Collectors.toSet());
     }
 
@@ -219,7 +228,11 @@ public final class TupleOrder {
         }
         // A copy that is renewed begins long after the old one has sent all that it emitted.
         boolean begins = routing.me.equals(entry.to()) && entry.phase() == Phase.PREPARE && entry.way() != Way.RENEW;
-        OrderGate gate = new OrderGate(entry.id(), routing.me, copy.queue(), begins && !consumers(copy.id().start()).isEmpty(),
+        OrderGate gate = new OrderGate(
+                entry.id(),
+                routing.me,
+                copy.queue(),
+                begins && !consumers(copy.id().start()).isEmpty(),
                 this::takeUngated);
         gates.put(copy.id(), gate);
         guard(copy, gate, entry);
@@ -236,12 +249,19 @@ public final class TupleOrder {
     /** The tasks that an executor emits to. */
     private List<Integer> consumers(int task) {
         WorkerTopologyContext context = context();
-        return context.getTargets(context.getComponentId(task)).values().stream().flatMap(byComponent -> byComponent.keySet().stream()).distinct()
-                .flatMap(component -> context.getComponentTasks(component).stream()).toList();
+        return context.getTargets(context.getComponentId(task)).values().stream()
+                .flatMap(byComponent -> byComponent.keySet().stream())
+                .distinct()
+                .flatMap(component -> context.getComponentTasks(component).stream())
+                .toList();
     }
 
     private List<JCQueue> consumersHere(int task) {
-        return consumers(task).stream().map(tables.routes::arrival).filter(Objects::nonNull).map(OrderGate::behind).toList();
+        return consumers(task).stream()
+                .map(tables.routes::arrival)
+                .filter(Objects::nonNull)
+                .map(OrderGate::behind)
+                .toList();
     }
 
     /** Nothing where this worker is not the source: in an undo what the target has emitted is not waited for. */
@@ -252,10 +272,13 @@ public final class TupleOrder {
         }
         Set<Slot> sent = new HashSet<>();
         return () -> {
-            Set<Slot> all = consumers.stream().map(tables::ownerOf).filter(slot -> slot != null && !slot.equals(routing.me))
+            Set<Slot> all = consumers.stream()
+                    .map(tables::ownerOf)
+                    .filter(slot -> slot != null && !slot.equals(routing.me))
                     .collect(Collectors.toSet());
             all.add(targetOrNull);
-            Tuple probe = OrderMarker.probe(context(), new OrderMarker.Probe(copy.id().start(), all.size(), targetOrNull));
+            Tuple probe =
+                    OrderMarker.probe(context(), new OrderMarker.Probe(copy.id().start(), all.size(), targetOrNull));
             all.forEach(slot -> {
                 if (!sent.contains(slot) && sendToPeer(peer(slot), probe)) {
                     sent.add(slot);
@@ -312,7 +335,10 @@ public final class TupleOrder {
 
     /** The gate before the task's copy, if there is one here. */
     public OrderGate gate(int task) {
-        return gates.values().stream().filter(gate -> tables.isGate(task, gate)).findFirst().orElse(null);
+        return gates.values().stream()
+                .filter(gate -> tables.isGate(task, gate))
+                .findFirst()
+                .orElse(null);
     }
 
     /** Whether this worker is an end of an ordered move of the task. */
@@ -328,14 +354,26 @@ public final class TupleOrder {
         if (gate == null || gate.queue != copy.queue() || one == null || one.otherEnd == null) {
             return arrives ? gate == null ? copy.queue() : gate.direct : null;
         }
-        return new LocalTurn(gate, arrives, this::withSiblings, arrives
-                ? (source, closes) -> closes ? transfer(task, OrderMarker.closes(context(), source, routing.me)) : gate.expect(source)
-                : (source, closes) -> closes ? leave(gate, task, source, one.otherEnd) : transfer(task, OrderMarker.opens(context(), source)));
+        return new LocalTurn(
+                gate,
+                arrives,
+                this::withSiblings,
+                arrives
+                        ? (source, closes) -> closes
+                                ? transfer(task, OrderMarker.closes(context(), source, routing.me))
+                                : gate.expect(source)
+                        : (source, closes) -> closes
+                                ? leave(gate, task, source, one.otherEnd)
+                                : transfer(task, OrderMarker.opens(context(), source)));
     }
 
     private List<Integer> withSiblings(int source) {
         Copy copy = routing.copies.copyOf(source);
-        return copy == null ? List.of(source) : IntStream.rangeClosed(copy.id().start(), copy.id().end()).boxed().toList();
+        return copy == null
+                ? List.of(source)
+                : IntStream.rangeClosed(copy.id().start(), copy.id().end())
+                        .boxed()
+                        .toList();
     }
 
     /** On the thread of a sender whose tuples may still be in a batch of its own: a flush moves at least one. */
@@ -386,7 +424,8 @@ public final class TupleOrder {
             if (one.otherEnd == null) {
                 turn(one, owner);
             } else if (tables.routes.queue(one.task) != null && tables.sendAll(one.otherEnd, direct)) {
-                // Sent before the route came here: it goes the way of what was sent before it, and before the markers that end it.
+                // Sent before the route came here: it goes the way of what was sent before it, and before the markers
+                // that end it.
                 direct.clear();
             }
         }
@@ -403,10 +442,16 @@ public final class TupleOrder {
     }
 
     /** Behind what goes to the same worker in this turn, which Storm would send afterwards. */
-    private void sendProbes(Slot to, ArrayList<TaskMessage> probes, Map<Integer, ArrayList<TaskMessage>> bundles,
+    private void sendProbes(
+            Slot to,
+            ArrayList<TaskMessage> probes,
+            Map<Integer, ArrayList<TaskMessage>> bundles,
             Map<Integer, NodeInfo> taskToNode) {
         bundles.forEach((task, messages) -> {
-            if (task >= 0 && !messages.isEmpty() && to.equals(slot(taskToNode.get(task))) && tables.sendAll(to, messages)) {
+            if (task >= 0
+                    && !messages.isEmpty()
+                    && to.equals(slot(taskToNode.get(task)))
+                    && tables.sendAll(to, messages)) {
                 messages.clear();
             }
         });

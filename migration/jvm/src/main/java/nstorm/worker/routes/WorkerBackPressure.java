@@ -25,7 +25,8 @@ public final class WorkerBackPressure {
         this.state = state;
         this.routes = routes;
         tracker = StormFields.get(StormFields.BP_TRACKER, state);
-        states = new ConcurrentHashMap<>(StormFields.<Map<Integer, BackpressureState>>get(StormFields.BP_TASKS, tracker));
+        states = new ConcurrentHashMap<>(
+                StormFields.<Map<Integer, BackpressureState>>get(StormFields.BP_TASKS, tracker));
         StormFields.set(StormFields.BP_TASKS, tracker, states);
         WorkerTransfer transfer = StormFields.get(StormFields.WORKER_TRANSFER, state);
         remoteFlags = StormFields.get(StormFields.REMOTE_BACK_PRESSURE, transfer);

@@ -176,18 +176,22 @@ public final class WorkerTables {
 
     /** Whether Storm would take messages for the slot now; it drops them while a connection is being made. */
     public boolean isConnected(Slot slot) {
-        return connections.get().entrySet().stream().filter(one -> PlanOverlay.slot(one.getKey()).equals(slot))
+        return connections.get().entrySet().stream()
+                .filter(one -> PlanOverlay.slot(one.getKey()).equals(slot))
                 .anyMatch(one -> isReady(one.getValue()));
     }
 
     /** The slots for which that is so, of all that this worker has connections to. */
     public Set<Slot> connected() {
-        return connections.get().entrySet().stream().filter(one -> isReady(one.getValue()))
-                .map(one -> PlanOverlay.slot(one.getKey())).collect(Collectors.toSet());
+        return connections.get().entrySet().stream()
+                .filter(one -> isReady(one.getValue()))
+                .map(one -> PlanOverlay.slot(one.getKey()))
+                .collect(Collectors.toSet());
     }
 
     private static boolean isReady(IConnection connection) {
-        return !(connection instanceof ConnectionWithStatus known) || known.status() == ConnectionWithStatus.Status.Ready;
+        return !(connection instanceof ConnectionWithStatus known)
+                || known.status() == ConnectionWithStatus.Status.Ready;
     }
 
     /**

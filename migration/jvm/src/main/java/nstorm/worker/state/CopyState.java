@@ -31,6 +31,7 @@ public final class CopyState {
     private static final Logger LOG = LoggerFactory.getLogger(CopyState.class);
     /** What is wrong once may be so by chance: an operator has cancelled, a tuple was lost. */
     private static final int UNDONE_MAX = 2;
+
     private static final long SIZED_NANOS = TimeUnit.SECONDS.toNanos(60);
 
     final String component;
@@ -44,10 +45,12 @@ public final class CopyState {
     private volatile Boolean provedLive;
     /** The move whose state was set, and is still to be compared. */
     private volatile String set;
+
     private Set<String> loadedFields;
     private volatile String refusal;
     /** The move whose state its bolts have. */
     private volatile String loadedWith;
+
     private String begunWith;
     private long stillNanos;
     private long sizedNanos;
@@ -197,7 +200,11 @@ public final class CopyState {
             try {
                 long begunNanos = System.nanoTime();
                 Departure departure = memory.depart(firstOrNull);
-                LOG.info("state_written executor={} fields={} bytes={} ms={}", id, departure.fields(), departure.state().size(),
+                LOG.info(
+                        "state_written executor={} fields={} bytes={} ms={}",
+                        id,
+                        departure.fields(),
+                        departure.state().size(),
                         millisSince(begunNanos));
                 saved = stopSwitch.holdsStill() ? departure.state() : null;
                 byte[] proof = departure.proof();
@@ -232,7 +239,8 @@ public final class CopyState {
     /** It went to a target, and the move was undone: what one target cannot read the next cannot either. */
     void undoneAfterSent() {
         if (++undoneAfterSent == UNDONE_MAX) {
-            stays.failed("its state went to a target " + undoneAfterSent + " times and each move was undone; the target's log has the reason");
+            stays.failed("its state went to a target " + undoneAfterSent
+                    + " times and each move was undone; the target's log has the reason");
         }
     }
 
@@ -269,7 +277,12 @@ public final class CopyState {
             try {
                 long begunNanos = System.nanoTime();
                 loadedFields = memory.load(state, firstOrNull);
-                LOG.info("state_loaded move={} executor={} bytes={} ms={}", move, id, state.length, millisSince(begunNanos));
+                LOG.info(
+                        "state_loaded move={} executor={} bytes={} ms={}",
+                        move,
+                        id,
+                        state.length,
+                        millisSince(begunNanos));
                 set = move;
             } catch (IOException | RuntimeException | Error e) {
                 refuse("loading", e);

@@ -10,11 +10,11 @@ final class EarlyCollection {
     private static final int PIECE_BYTES = 1 << 18;
     /** Where young objects have more room than this, the next collection is not near. */
     private static final long MOST_BYTES = Math.min(Runtime.getRuntime().maxMemory() / 2, 1L << 30);
+
     @SuppressWarnings("UnusedVariable") // else the compiler could leave the array out
     private static volatile byte[] garbage;
 
-    private EarlyCollection() {
-    }
+    private EarlyCollection() {}
 
     /** Makes garbage until there has been a collection; unlike {@code System.gc()} it is one of the young objects alone. */
     static void provoke() {

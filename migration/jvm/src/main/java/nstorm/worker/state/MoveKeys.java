@@ -14,6 +14,7 @@ import nstorm.wire.Plan;
 public final class MoveKeys {
     /** What the name of a move has behind it where the key is meant that the target has drawn for all the others. */
     private static final String KEY = "/key";
+
     private static final int KEY_BYTES = 32;
     private static final SecureRandom CHANCE = new SecureRandom();
 
@@ -33,8 +34,14 @@ public final class MoveKeys {
      * cluster's id is random, and is sent nowhere where tuples are.
      */
     public static byte[] planKey(Plan plan, Entry entry) {
-        return String.join("/", plan.cluster(), plan.topology(), entry.id(), entry.executor().toString(),
-                Long.toString(entry.baseStartSecs())).getBytes(StandardCharsets.UTF_8);
+        return String.join(
+                        "/",
+                        plan.cluster(),
+                        plan.topology(),
+                        entry.id(),
+                        entry.executor().toString(),
+                        Long.toString(entry.baseStartSecs()))
+                .getBytes(StandardCharsets.UTF_8);
     }
 
     /** The name under which the key of a move comes. */
@@ -61,7 +68,8 @@ public final class MoveKeys {
     void offer(Entry entry, String component) {
         byte[] key = keys.get(entry.id());
         if (key != null) {
-            Outgoing offer = offers.computeIfAbsent(entry.id(),
+            Outgoing offer = offers.computeIfAbsent(
+                    entry.id(),
                     id -> Outgoing.of(name(id), key, key.length, Outgoing.AHEAD_AGAIN_NANOS, System.nanoTime()));
             sender.send(offer, planKeys.get(entry.id()), entry, entry.from(), component);
         }

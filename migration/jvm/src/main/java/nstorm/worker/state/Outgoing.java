@@ -9,6 +9,7 @@ final class Outgoing {
     static final long AGAIN_NANOS = TimeUnit.SECONDS.toNanos(3);
     /** Shorter: the target may not have read of the move yet, and then keeps nothing of it. */
     static final long AHEAD_AGAIN_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
     private static final int DOUBLED_MAX = 6;
 
     final String name;

@@ -49,7 +49,12 @@ public final class PieceSender {
             more = out.wentOut(nowNanos);
         }
         if (out.sent() && !before) {
-            LOG.info("state_sent move={} executor={} to={} bytes={} ms={}", out.name, entry.executor(), to, out.bytes.size(),
+            LOG.info(
+                    "state_sent move={} executor={} to={} bytes={} ms={}",
+                    out.name,
+                    entry.executor(),
+                    to,
+                    out.bytes.size(),
                     TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - out.sinceNanos));
         }
     }
@@ -62,7 +67,11 @@ public final class PieceSender {
         return message(bytes, component, from, worker.getWorkerTopologyContext(), serializer);
     }
 
-    public static TaskMessage message(byte[] piece, String component, ExecutorId from, WorkerTopologyContext context,
+    public static TaskMessage message(
+            byte[] piece,
+            String component,
+            ExecutorId from,
+            WorkerTopologyContext context,
             KryoTupleSerializer serializer) {
         // Each component has Storm's own stream, of one value.
         TupleImpl tuple = new TupleImpl(context, List.of(piece), component, from.start(), StormCommon.SYSTEM_STREAM_ID);

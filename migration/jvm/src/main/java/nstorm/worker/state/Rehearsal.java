@@ -27,6 +27,7 @@ final class Rehearsal {
     private static final int LARGE_BYTES = 8 << 20;
     /** What is not loaded and compiled yet would take half a second of a pause. A JVM that has just started is too busy to compile it. */
     private static final int REHEARSED_MOVES = 3;
+
     private static final int REHEARSALS = 5;
     /** A loop is fully compiled only after this number of turns in all; less where a state may not be that large. */
     private static final int REHEARSED_ENTRIES = Math.min(100_000, BoltState.SIZE_MAX_BYTES >> 9);
@@ -64,7 +65,9 @@ final class Rehearsal {
         StateBytes zeros = new StateBytes();
         if (wanted && aboutBytes >= LARGE_BYTES && padded.compareAndSet(false, true)) {
             byte[] piece = new byte[StateBytes.PIECE_BYTES];
-            for (long left = Math.min(aboutBytes, BoltState.SIZE_MAX_BYTES); left >= piece.length; left -= piece.length) {
+            for (long left = Math.min(aboutBytes, BoltState.SIZE_MAX_BYTES);
+                    left >= piece.length;
+                    left -= piece.length) {
                 zeros.write(piece, 0, piece.length);
             }
         }

@@ -33,6 +33,7 @@ final class StateArrivals {
         byte[] state;
         /** The code of each piece that is there; null before the first piece. */
         byte[][] codes;
+
         String refusal;
 
         Arrival(byte[] key) {
@@ -79,8 +80,14 @@ final class StateArrivals {
     static byte[] piece(String move, byte[] key, StateBytes state, long crc, int index) {
         ByteBuffer bytes = state.piece(index);
         byte[] name = move.getBytes(StandardCharsets.UTF_8);
-        ByteBuffer piece = ByteBuffer.allocate(name.length + 3 * Integer.BYTES + Long.BYTES + bytes.remaining() + MAC_BYTES);
-        piece.putInt(name.length).put(name).putInt(state.size()).putLong(crc).putInt(index).put(bytes);
+        ByteBuffer piece =
+                ByteBuffer.allocate(name.length + 3 * Integer.BYTES + Long.BYTES + bytes.remaining() + MAC_BYTES);
+        piece.putInt(name.length)
+                .put(name)
+                .putInt(state.size())
+                .putLong(crc)
+                .putInt(index)
+                .put(bytes);
         return piece.put(code(key, piece.array(), piece.position())).array();
     }
 
@@ -120,13 +127,19 @@ final class StateArrivals {
                 throw new IOException("a piece of the state of move " + move + " is not from its source");
             }
             put(arrival, length, crc, index, in, code);
-        } catch (BufferUnderflowException | IllegalArgumentException | IndexOutOfBoundsException | NegativeArraySizeException e) {
+        } catch (BufferUnderflowException
+                | IllegalArgumentException
+                | IndexOutOfBoundsException
+                | NegativeArraySizeException e) {
             throw new IOException("no piece of a state", e);
         }
     }
 
     private static boolean fits(int length, int index, int bytes) {
-        return length >= 0 && length <= BoltState.SIZE_MAX_BYTES && index >= 0 && index <= length / StateBytes.PIECE_BYTES
+        return length >= 0
+                && length <= BoltState.SIZE_MAX_BYTES
+                && index >= 0
+                && index <= length / StateBytes.PIECE_BYTES
                 && bytes == Math.min(StateBytes.PIECE_BYTES, length - index * StateBytes.PIECE_BYTES);
     }
 
@@ -134,7 +147,8 @@ final class StateArrivals {
         return arrival.has(index, code);
     }
 
-    private synchronized void put(Arrival arrival, int length, long crc, int index, ByteBuffer bytes, byte[] code) throws IOException {
+    private synchronized void put(Arrival arrival, int length, long crc, int index, ByteBuffer bytes, byte[] code)
+            throws IOException {
         if (!fits(length, index, bytes.remaining())) {
             throw new IOException("a piece that fits into no state");
         }

@@ -39,6 +39,7 @@ public final class StateTransfer {
     private static final String AHEAD = "/ahead";
     /** Where what the target compares with is meant, and where the target's word is why it does not take the state. */
     private static final String PROOF = "/proof";
+
     private static final String ANSWER = "/answer";
     private static final int ANSWER_MAX = 1000;
     /** A JVM that has stood still for long may have been given up, and others may have followed its plan. */
@@ -95,7 +96,12 @@ public final class StateTransfer {
     public final MoveKeys keys;
 
     /** @param copies what the bolts of each executor keep here, or null for one without a copy */
-    public StateTransfer(WorkerState worker, Slot me, WorkerTables tables, HandOver handOver, Function<ExecutorId, CopyState> copies) {
+    public StateTransfer(
+            WorkerState worker,
+            Slot me,
+            WorkerTables tables,
+            HandOver handOver,
+            Function<ExecutorId, CopyState> copies) {
         this.me = me;
         this.tables = tables;
         this.handOver = handOver;
@@ -124,7 +130,8 @@ public final class StateTransfer {
         Set<String> going = new HashSet<>();
         for (Entry entry : planOrNull == null ? List.<Entry>of() : planOrNull.entries()) {
             // Its source may have read of CARRY before this worker has.
-            boolean carried = entry.way() == Way.CARRY && (entry.phase() == Phase.PREPARE || entry.phase() == Phase.CARRY);
+            boolean carried =
+                    entry.way() == Way.CARRY && (entry.phase() == Phase.PREPARE || entry.phase() == Phase.CARRY);
             if (carried && entry.to().equals(me)) {
                 byte[] key = keys.draw(planOrNull, entry);
                 List.of("", AHEAD, PROOF).forEach(part -> coming.put(entry.id() + part, key));
@@ -258,12 +265,15 @@ public final class StateTransfer {
             move.firstPass = null;
             move.ahead = new Outgoing(entry.id() + AHEAD, new StateBytes(), Outgoing.AHEAD_AGAIN_NANOS, nowNanos);
         };
-        apart("writing what goes ahead of a state", () -> {
-            StateBytes written = first == null ? rehearsal.padding(aboutBytes) : first.write();
-            rehearsal.beforePause(Math.max(written.size(), aboutBytes));
-            move.ahead = new Outgoing(entry.id() + AHEAD, written, Outgoing.AHEAD_AGAIN_NANOS, nowNanos);
-            return null;
-        }, nothing);
+        apart(
+                "writing what goes ahead of a state",
+                () -> {
+                    StateBytes written = first == null ? rehearsal.padding(aboutBytes) : first.write();
+                    rehearsal.beforePause(Math.max(written.size(), aboutBytes));
+                    move.ahead = new Outgoing(entry.id() + AHEAD, written, Outgoing.AHEAD_AGAIN_NANOS, nowNanos);
+                    return null;
+                },
+                nothing);
     }
 
     /** At the target from PREPARE on: reads what has come ahead of the state. */
@@ -276,12 +286,15 @@ public final class StateTransfer {
         Ahead came = new Ahead();
         ahead.put(entry.id(), came);
         // If something came and cannot be read, the move is undone at its limit.
-        apart("reading what came ahead of a state", () -> {
-            came.maps = FirstMaps.orNull(bytes);
-            rehearsal.beforePause(bytes.length);
-            came.read = true;
-            return null;
-        }, () -> came.read = bytes.length == 0);
+        apart(
+                "reading what came ahead of a state",
+                () -> {
+                    came.maps = FirstMaps.orNull(bytes);
+                    rehearsal.beforePause(bytes.length);
+                    came.read = true;
+                    return null;
+                },
+                () -> came.read = bytes.length == 0);
     }
 
     /** At the source in CARRY: asks the copy for its state, and sends some more of it. */
@@ -298,7 +311,8 @@ public final class StateTransfer {
         }
         byte[] proved = copy.takeSavedProof();
         if (proved != null) {
-            move.proof = Outgoing.of(entry.id() + PROOF, proved, proved.length, Outgoing.AGAIN_NANOS, copy.stillNanos());
+            move.proof =
+                    Outgoing.of(entry.id() + PROOF, proved, proved.length, Outgoing.AGAIN_NANOS, copy.stillNanos());
         }
         if (move.state != null) {
             sendSome(move.state, entry, copy.component);
@@ -360,7 +374,12 @@ public final class StateTransfer {
     private void answer(Entry entry, CopyState copy) {
         Outgoing answer = answers.computeIfAbsent(entry.id(), id -> {
             byte[] text = copy.refusal().getBytes(StandardCharsets.UTF_8);
-            return Outgoing.of(id + ANSWER, text, Math.min(text.length, ANSWER_MAX), Outgoing.AHEAD_AGAIN_NANOS, System.nanoTime());
+            return Outgoing.of(
+                    id + ANSWER,
+                    text,
+                    Math.min(text.length, ANSWER_MAX),
+                    Outgoing.AHEAD_AGAIN_NANOS,
+                    System.nanoTime());
         });
         sender.send(answer, keys.of(entry.id()), entry, entry.from(), copy.component);
     }

@@ -24,12 +24,14 @@ public final class Stays {
     private final Way own;
     /** Why it stays whatever it keeps, or moves by a way of its own; null if what it keeps decides. */
     private final String reason;
+
     private boolean asked;
     private volatile String failed;
     private volatile long aboutBytes;
 
     /** @param memoryOnceReady what its bolts remember; null until they are prepared */
-    public Stays(String component, boolean spout, Object taskObject, Declared declared, Supplier<Memory> memoryOnceReady) {
+    public Stays(
+            String component, boolean spout, Object taskObject, Declared declared, Supplier<Memory> memoryOnceReady) {
         this.memoryOnceReady = memoryOnceReady;
         OwnWay kind = OwnWay.of(component, spout, taskObject, declared);
         own = kind.way();
@@ -64,7 +66,9 @@ public final class Stays {
         if (own == Way.SPOUT) {
             return now.pinned() == null ? Way.SPOUT : Way.LIVE;
         }
-        return now.renews() ? Way.RENEW : now.state() != null ? Way.CARRY : now.tuples() != null ? Way.DRAIN : failed == null ? own : Way.LIVE;
+        return now.renews()
+                ? Way.RENEW
+                : now.state() != null ? Way.CARRY : now.tuples() != null ? Way.DRAIN : failed == null ? own : Way.LIVE;
     }
 
     /** The fields of the bolt that travel when its executor moves; null if it does not move so. */
@@ -87,7 +91,8 @@ public final class Stays {
     void sized(long bytes) {
         aboutBytes = bytes;
         if (bytes > 2L * BoltState.SIZE_MAX_BYTES) {
-            failed("its state is some " + megabytes(bytes) + " MB, and no more than " + (BoltState.SIZE_MAX_BYTES >> 20) + " MB travel");
+            failed("its state is some " + megabytes(bytes) + " MB, and no more than " + (BoltState.SIZE_MAX_BYTES >> 20)
+                    + " MB travel");
         }
     }
 

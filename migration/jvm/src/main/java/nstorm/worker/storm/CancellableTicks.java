@@ -15,13 +15,14 @@ import org.apache.storm.StormTimer;
 public final class CancellableTicks {
     private static final Map<Thread, List<Tick>> BY_THREAD = new ConcurrentHashMap<>();
 
-    private CancellableTicks() {
-    }
+    private CancellableTicks() {}
 
     /** Schedules {@code body} as Storm would, bound to the executor thread that asked for it. */
     public static void schedule(StormTimer timer, int delaySecs, int recurSecs, Runnable body) {
         Tick tick = new Tick(timer, recurSecs, body);
-        BY_THREAD.computeIfAbsent(Thread.currentThread(), t -> new ArrayList<>()).add(tick);
+        BY_THREAD
+                .computeIfAbsent(Thread.currentThread(), t -> new ArrayList<>())
+                .add(tick);
         timer.schedule(delaySecs, tick);
     }
 

@@ -16,8 +16,7 @@ import org.apache.storm.metrics2.TaskMetricDimensions;
  * registered would make its constructor throw.
  */
 public final class ExecutorMetrics {
-    private ExecutorMetrics() {
-    }
+    private ExecutorMetrics() {}
 
     /**
      * Removes the metrics of the executor's tasks.
@@ -39,7 +38,9 @@ public final class ExecutorMetrics {
         rateCounters.removeIf(gone::contains);
         Map<TaskMetricDimensions, ?> repositories = StormFields.get(StormFields.TASK_METRICS, storm);
         String taskText = Integer.toString(task);
-        repositories.keySet().removeIf(key -> taskText.equals(key.getDimensions().get("taskid")));
+        repositories
+                .keySet()
+                .removeIf(key -> taskText.equals(key.getDimensions().get("taskid")));
         for (Field byTask : StormFields.METRICS_BY_TASK) {
             StormFields.<Map<Integer, ?>>get(byTask, storm).remove(task);
         }

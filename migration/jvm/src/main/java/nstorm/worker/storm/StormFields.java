@@ -45,8 +45,12 @@ public final class StormFields {
     public static final Field QUEUE_BATCHES = field(JCQueue.class, "thdLocalBatcher");
     public static final Field REMOTE_BACK_PRESSURE = field(WorkerTransfer.class, "remoteBackPressureStatus");
     public static final Field BP_TASKS = field(BackPressureTracker.class, "tasks");
-    public static final Constructor<?> BP_STATE = constructor(BackPressureTracker.BackpressureState.class,
-            JCQueue.class, Integer.class, String.class, StormMetricRegistry.class);
+    public static final Constructor<?> BP_STATE = constructor(
+            BackPressureTracker.BackpressureState.class,
+            JCQueue.class,
+            Integer.class,
+            String.class,
+            StormMetricRegistry.class);
     public static final Method CONNECTED_CHANNEL = method(Client.class, "getConnectedChannel");
     public static final Field EXECUTORS_ATOM = field(Worker.class, "executorsAtom");
     static final Field WORKER_STATE = field(Worker.class, "workerState");
@@ -74,8 +78,7 @@ public final class StormFields {
             field(StormMetricRegistry.class, "taskIdTimers"),
             field(StormMetricRegistry.class, "taskIdHistograms"));
 
-    private StormFields() {
-    }
+    private StormFields() {}
 
     @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"})
     public static <T> T get(Field field, Object owner) {

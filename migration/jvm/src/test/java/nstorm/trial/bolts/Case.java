@@ -22,8 +22,7 @@ abstract class Case extends BaseRichBolt {
         begin(conf);
     }
 
-    void begin(Map<String, Object> conf) {
-    }
+    void begin(Map<String, Object> conf) {}
 
     @Override
     public void execute(Tuple tuple) {

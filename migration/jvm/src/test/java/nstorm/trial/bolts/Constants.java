@@ -12,7 +12,11 @@ import nstorm.trial.Right;
 
 /** Fields that are set to constants, and what is compared by identity. */
 final class Constants {
-    enum State { CLOSED, HALF_OPEN, OPEN }
+    enum State {
+        CLOSED,
+        HALF_OPEN,
+        OPEN
+    }
 
     @Right(CARRY)
     static final class EnumState extends Case {
@@ -53,8 +57,7 @@ final class Constants {
 
     @Right({})
     static final class SentinelObject extends Case {
-        static final class Mark implements Serializable {
-        }
+        static final class Mark implements Serializable {}
 
         static final Mark END = new Mark();
         final Map<String, Object> seen = new HashMap<>();
@@ -197,7 +200,8 @@ final class Constants {
     }
 
     enum Slot {
-        SHORT, LONG;
+        SHORT,
+        LONG;
 
         int count;
     }
@@ -254,6 +258,5 @@ final class Constants {
         }
     }
 
-    private Constants() {
-    }
+    private Constants() {}
 }

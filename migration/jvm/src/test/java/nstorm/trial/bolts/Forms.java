@@ -80,8 +80,7 @@ final class Forms {
     public static final class OwnForm implements Externalizable {
         int count;
 
-        public OwnForm() {
-        }
+        public OwnForm() {}
 
         @Override
         public void writeExternal(ObjectOutput out) throws IOException {
@@ -352,6 +351,5 @@ final class Forms {
         }
     }
 
-    private Forms() {
-    }
+    private Forms() {}
 }

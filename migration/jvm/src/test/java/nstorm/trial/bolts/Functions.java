@@ -122,8 +122,7 @@ final class Functions {
         }
     }
 
-    interface SerialSupplier extends Supplier<Integer>, Serializable {
-    }
+    interface SerialSupplier extends Supplier<Integer>, Serializable {}
 
     @Right({})
     static final class SerialLambda extends Case {
@@ -208,7 +207,8 @@ final class Functions {
         void begin(Map<String, Object> conf) {
             long[] sum = {0};
             InvocationHandler add = (proxy, method, arguments) -> sum[0] += (Long) arguments[1];
-            handler = (Handler) Proxy.newProxyInstance(Handler.class.getClassLoader(), new Class<?>[] {Handler.class}, add);
+            handler = (Handler)
+                    Proxy.newProxyInstance(Handler.class.getClassLoader(), new Class<?>[] {Handler.class}, add);
         }
 
         @Override
@@ -302,6 +302,5 @@ final class Functions {
         }
     }
 
-    private Functions() {
-    }
+    private Functions() {}
 }

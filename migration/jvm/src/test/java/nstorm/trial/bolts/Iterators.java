@@ -118,7 +118,8 @@ final class Iterators {
 
         @Override
         void begin(Map<String, Object> conf) {
-            left = Collections.enumeration(Stream.iterate(0, one -> one + 1).limit(40).toList());
+            left = Collections.enumeration(
+                    Stream.iterate(0, one -> one + 1).limit(40).toList());
         }
 
         @Override
@@ -155,7 +156,12 @@ final class Iterators {
 
         @Override
         Object on(String word, long number) {
-            return Stream.of(word).map(String::length).filter(one -> one > 1).peek(lengths::add).count() + lengths.size();
+            return Stream.of(word)
+                            .map(String::length)
+                            .filter(one -> one > 1)
+                            .peek(lengths::add)
+                            .count()
+                    + lengths.size();
         }
     }
 
@@ -284,6 +290,5 @@ final class Iterators {
         }
     }
 
-    private Iterators() {
-    }
+    private Iterators() {}
 }

@@ -242,6 +242,5 @@ final class Kept {
         }
     }
 
-    private Kept() {
-    }
+    private Kept() {}
 }

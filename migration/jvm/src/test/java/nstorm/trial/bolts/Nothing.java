@@ -103,8 +103,8 @@ final class Nothing {
         Object on(String word, long number) {
             List<String> parts = new ArrayList<>(List.of("z", word, "y" + number));
             Collections.sort(parts);
-            Map<Integer, List<String>> byLength = parts.stream().collect(Collectors.groupingBy(String::length, TreeMap::new,
-                    Collectors.toList()));
+            Map<Integer, List<String>> byLength =
+                    parts.stream().collect(Collectors.groupingBy(String::length, TreeMap::new, Collectors.toList()));
             StringBuilder text = new StringBuilder();
             byLength.forEach((length, all) -> text.append(length).append(all));
             return text.toString();
@@ -129,8 +129,8 @@ final class Nothing {
 
     @Right({LIVE, STOPPED})
     static final class Times extends Case {
-        private static final DateTimeFormatter SHOWN = DateTimeFormatter.ofPattern("yyyy-MM-dd HH:mm",
-                Locale.ROOT).withZone(ZoneOffset.UTC);
+        private static final DateTimeFormatter SHOWN =
+                DateTimeFormatter.ofPattern("yyyy-MM-dd HH:mm", Locale.ROOT).withZone(ZoneOffset.UTC);
 
         @Override
         Object on(String word, long number) {
@@ -219,6 +219,5 @@ final class Nothing {
         }
     }
 
-    private Nothing() {
-    }
+    private Nothing() {}
 }

@@ -190,6 +190,5 @@ final class Others {
         }
     }
 
-    private Others() {
-    }
+    private Others() {}
 }

@@ -47,7 +47,9 @@ final class Outside {
     static final class LocalFile extends Case {
         @Override
         Object on(String word, long number) {
-            Path file = Path.of(System.getProperty("java.io.tmpdir"), "trial-" + ProcessHandle.current().pid());
+            Path file = Path.of(
+                    System.getProperty("java.io.tmpdir"),
+                    "trial-" + ProcessHandle.current().pid());
             try {
                 int count = Files.exists(file) ? Integer.parseInt(Files.readString(file)) : 0;
                 Files.writeString(file, "" + (count + 1));
@@ -270,12 +272,14 @@ final class Outside {
         @Override
         void begin(Map<String, Object> conf) {
             Timer timer = new Timer(true);
-            timer.schedule(new TimerTask() {
-                @Override
-                public void run() {
-                    timer.cancel();
-                }
-            }, 1);
+            timer.schedule(
+                    new TimerTask() {
+                        @Override
+                        public void run() {
+                            timer.cancel();
+                        }
+                    },
+                    1);
         }
 
         @Override
@@ -348,7 +352,9 @@ final class Outside {
         @Override
         public void execute(Tuple tuple) {
             if (tuple.getLong(1) < 0) {
-                new CompletableFuture<String>().completeOnTimeout("late", 1, TimeUnit.DAYS).thenAccept(late -> collector.ack(tuple));
+                new CompletableFuture<String>()
+                        .completeOnTimeout("late", 1, TimeUnit.DAYS)
+                        .thenAccept(late -> collector.ack(tuple));
             }
         }
     }
@@ -358,8 +364,12 @@ final class Outside {
         @Override
         public void execute(Tuple tuple) {
             if (tuple.getLong(1) < 0) {
-                HttpClient.newHttpClient().sendAsync(HttpRequest.newBuilder(URI.create("http://127.0.0.1:1/")).build(),
-                        HttpResponse.BodyHandlers.ofString()).thenAccept(answer -> {
+                HttpClient.newHttpClient()
+                        .sendAsync(
+                                HttpRequest.newBuilder(URI.create("http://127.0.0.1:1/"))
+                                        .build(),
+                                HttpResponse.BodyHandlers.ofString())
+                        .thenAccept(answer -> {
                             collector.emit(tuple, new Values(answer.body()));
                             collector.ack(tuple);
                         });
@@ -467,6 +477,5 @@ final class Outside {
         }
     }
 
-    private Outside() {
-    }
+    private Outside() {}
 }

@@ -311,14 +311,11 @@ final class PlainState {
         }
     }
 
-    sealed interface Event extends Serializable permits Seen, Lost {
-    }
+    sealed interface Event extends Serializable permits Seen, Lost {}
 
-    record Seen(String word) implements Event {
-    }
+    record Seen(String word) implements Event {}
 
-    record Lost(long number) implements Event {
-    }
+    record Lost(long number) implements Event {}
 
     @Right(CARRY)
     static final class Sealed extends Case {
@@ -337,7 +334,9 @@ final class PlainState {
 
         @Override
         Object on(String word, long number) {
-            Arrays.stream((word + " x " + number % 2).split(" ")).parallel().forEach(one -> counts.merge(one, 1L, Long::sum));
+            Arrays.stream((word + " x " + number % 2).split(" "))
+                    .parallel()
+                    .forEach(one -> counts.merge(one, 1L, Long::sum));
             return counts;
         }
     }
@@ -374,6 +373,5 @@ final class PlainState {
         }
     }
 
-    private PlainState() {
-    }
+    private PlainState() {}
 }

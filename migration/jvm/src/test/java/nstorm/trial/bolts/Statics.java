@@ -99,6 +99,5 @@ final class Statics {
         }
     }
 
-    private Statics() {
-    }
+    private Statics() {}
 }

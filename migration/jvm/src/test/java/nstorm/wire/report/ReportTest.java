@@ -38,58 +38,129 @@ class ReportTest {
 
     @Test
     void workerAck() throws Exception {
-        assertGolden("worker_ack.json", new WorkerAck(TOPOLOGY, SOURCE, 4711, "4711-1700000000000", "0.2.0",
-            1700000012345L, CLUSTER, 3, 17,
-            List.of(new EntryAck("m12", EntryState.ROUTED, SOURCE), new EntryAck("m9", EntryState.NONE, null)),
-            List.of(SYSTEM, SPOUT, SPLIT), List.of(new Pinned(SYSTEM, "system"), new Pinned(SPOUT, "spout")),
-            List.of(new ExecutorWay(SPOUT, Way.SPOUT)),
-            new Counters(12, 3, 0, 1, 2), "prepare of split[7,7]", null).toJson());
+        assertGolden(
+                "worker_ack.json",
+                new WorkerAck(
+                                TOPOLOGY,
+                                SOURCE,
+                                4711,
+                                "4711-1700000000000",
+                                "0.2.0",
+                                1700000012345L,
+                                CLUSTER,
+                                3,
+                                17,
+                                List.of(
+                                        new EntryAck("m12", EntryState.ROUTED, SOURCE),
+                                        new EntryAck("m9", EntryState.NONE, null)),
+                                List.of(SYSTEM, SPOUT, SPLIT),
+                                List.of(new Pinned(SYSTEM, "system"), new Pinned(SPOUT, "spout")),
+                                List.of(new ExecutorWay(SPOUT, Way.SPOUT)),
+                                new Counters(12, 3, 0, 1, 2),
+                                "prepare of split[7,7]",
+                                null)
+                        .toJson());
     }
 
     @Test
     void workerAckWithOddText() throws Exception {
         String odd = "a \"b\" \\ c/d \b\f\n\r\t\u0001\u001f\u007f ü 漢 \ud83c\udf29 \u2028";
-        assertGolden("worker_ack_fresh.json", new WorkerAck(TOPOLOGY, TARGET, 4800, "4800-1700000000001", "0.2.0",
-            1700000012346L, "", 0, -1, List.of(), List.of(), List.of(), List.of(), new Counters(0, 0, 0, 0, 0), null, odd).toJson());
+        assertGolden(
+                "worker_ack_fresh.json",
+                new WorkerAck(
+                                TOPOLOGY,
+                                TARGET,
+                                4800,
+                                "4800-1700000000001",
+                                "0.2.0",
+                                1700000012346L,
+                                "",
+                                0,
+                                -1,
+                                List.of(),
+                                List.of(),
+                                List.of(),
+                                List.of(),
+                                new Counters(0, 0, 0, 0, 0),
+                                null,
+                                odd)
+                        .toJson());
     }
 
     @Test
     void workerLoad() throws Exception {
-        assertGolden("worker_load.json", new WorkerLoad(TOPOLOGY, SOURCE, "4711-1700000000000", 1700000012345L,
-            9_876_543_210L,
-            List.of(new ExecutorLoad(SPOUT, "spout", 1_234_567_890L, 0, "spout"),
-                new ExecutorLoad(SPLIT, "split", 2_345_678_901L, 17, null)),
-            List.of(new long[] {1, 7, 123456}, new long[] {7, Integer.MAX_VALUE, Long.MAX_VALUE}),
-            List.of(new FoldedTraffic(7, "count", 4711))).toJson());
+        assertGolden(
+                "worker_load.json",
+                new WorkerLoad(
+                                TOPOLOGY,
+                                SOURCE,
+                                "4711-1700000000000",
+                                1700000012345L,
+                                9_876_543_210L,
+                                List.of(
+                                        new ExecutorLoad(SPOUT, "spout", 1_234_567_890L, 0, "spout"),
+                                        new ExecutorLoad(SPLIT, "split", 2_345_678_901L, 17, null)),
+                                List.of(new long[] {1, 7, 123456}, new long[] {7, Integer.MAX_VALUE, Long.MAX_VALUE}),
+                                List.of(new FoldedTraffic(7, "count", 4711)))
+                        .toJson());
     }
 
     @Test
     void supervisorAck() throws Exception {
-        assertGolden("supervisor_ack.json", new SupervisorAck(HERE, 4000, "0.2.0", 1700000012000L, CLUSTER,
-            List.of(new SupervisorAck.PlanSeen(TOPOLOGY, 3, 17)),
-            List.of(new SupervisorAck.SlotSet(6700, TOPOLOGY, List.of(SPOUT, SPLIT)))).toJson());
+        assertGolden(
+                "supervisor_ack.json",
+                new SupervisorAck(
+                                HERE,
+                                4000,
+                                "0.2.0",
+                                1700000012000L,
+                                CLUSTER,
+                                List.of(new SupervisorAck.PlanSeen(TOPOLOGY, 3, 17)),
+                                List.of(new SupervisorAck.SlotSet(6700, TOPOLOGY, List.of(SPOUT, SPLIT))))
+                        .toJson());
     }
 
     @Test
     void publication() throws Exception {
-        assertGolden("publication.json", new Publication(TOPOLOGY, "wc", "ACTIVE", 10,
-            List.of(new Component("spout", "spout", 2), new Component("split", "bolt", 6)),
-            List.of(new Edge("spout", "split", "default", "shuffle")),
-            List.of(new Placed(SPLIT, "split", SOURCE, 1700000000L),
-                new Placed(new ExecutorId(8, 8), "split", null, null)), "approve").toJson());
+        assertGolden(
+                "publication.json",
+                new Publication(
+                                TOPOLOGY,
+                                "wc",
+                                "ACTIVE",
+                                10,
+                                List.of(new Component("spout", "spout", 2), new Component("split", "bolt", 6)),
+                                List.of(new Edge("spout", "split", "default", "shuffle")),
+                                List.of(
+                                        new Placed(SPLIT, "split", SOURCE, 1700000000L),
+                                        new Placed(new ExecutorId(8, 8), "split", null, null)),
+                                "approve")
+                        .toJson());
     }
 
     @Test
     void nodes() throws Exception {
-        assertGolden("nodes.json", new Nodes(List.of(new Node(HERE, "127.0.0.2", 200.0, List.of(6700, 6701), 2),
-            new Node(TARGET.supervisor(), "n3", 87.5, List.of(6700, 6701), 1))).toJson());
+        assertGolden(
+                "nodes.json",
+                new Nodes(List.of(
+                                new Node(HERE, "127.0.0.2", 200.0, List.of(6700, 6701), 2),
+                                new Node(TARGET.supervisor(), "n3", 87.5, List.of(6700, 6701), 1)))
+                        .toJson());
     }
 
     @Test
     void nimbus() throws Exception {
         Plan plan = new Plan("c", 3, 17, TOPOLOGY, List.of());
-        assertGolden("nimbus.json", new NimbusReport(1700000010000L, "0.2.0", "org.apache.storm.scheduler.DefaultScheduler",
-            List.of(new Published(TOPOLOGY, plan, null), new Published("new-2-1700000009", null, null),
-                new Published("vast-3-1700000001", null, "it needs 300,000 bytes"))).toJson());
+        assertGolden(
+                "nimbus.json",
+                new NimbusReport(
+                                1700000010000L,
+                                "0.2.0",
+                                "org.apache.storm.scheduler.DefaultScheduler",
+                                List.of(
+                                        new Published(TOPOLOGY, plan, null),
+                                        new Published("new-2-1700000009", null, null),
+                                        new Published("vast-3-1700000001", null, "it needs 300,000 bytes")))
+                        .toJson());
     }
 }

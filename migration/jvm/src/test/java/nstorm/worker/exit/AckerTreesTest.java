@@ -28,8 +28,7 @@ class AckerTreesTest {
     private static final int SEEDS = 3000;
 
     /** What an acker is told; {@code tree} is null for what one copy hands to the other. */
-    private record Message(Tree tree, String stream, Values values, int copy) {
-    }
+    private record Message(Tree tree, String stream, Values values, int copy) {}
 
     private static final class Tree {
         final long id;
@@ -88,8 +87,8 @@ class AckerTreesTest {
 
     private Acker acker() {
         Acker acker = new Acker();
-        IOutputCollector out = (IOutputCollector) Proxy.newProxyInstance(getClass().getClassLoader(),
-                new Class<?>[] {IOutputCollector.class}, (proxy, method, given) -> {
+        IOutputCollector out = (IOutputCollector) Proxy.newProxyInstance(
+                getClass().getClassLoader(), new Class<?>[] {IOutputCollector.class}, (proxy, method, given) -> {
                     if (method.getName().equals("emitDirect")) {
                         trees.get(((List<?>) given[3]).get(0)).ends((Integer) given[0], (String) given[1]);
                     }
@@ -100,7 +99,9 @@ class AckerTreesTest {
     }
 
     private static Tuple tuple(String stream, Values values) {
-        return (Tuple) Proxy.newProxyInstance(AckerTreesTest.class.getClassLoader(), new Class<?>[] {Tuple.class},
+        return (Tuple) Proxy.newProxyInstance(
+                AckerTreesTest.class.getClassLoader(),
+                new Class<?>[] {Tuple.class},
                 (proxy, method, given) -> switch (method.getName()) {
                     case "getSourceComponent" -> "split";
                     case "getSourceStreamId" -> stream;
@@ -118,8 +119,10 @@ class AckerTreesTest {
 
     /** One copy hands over; its messages come to the other at any time later. */
     private void handOver(int from, List<Message> underWay, Random random) {
-        handOver(copies[from], (stream, values) -> underWay.add(random.nextInt(underWay.size() + 1),
-                new Message(null, stream, values, 1 - from)));
+        handOver(
+                copies[from],
+                (stream, values) ->
+                        underWay.add(random.nextInt(underWay.size() + 1), new Message(null, stream, values, 1 - from)));
     }
 
     private static void handOver(Acker acker, BiConsumer<String, Values> to) {
@@ -177,10 +180,13 @@ class AckerTreesTest {
         }
         List<Map<Object, Object>> taken = AckerTrees.empty(copies[0]);
         List<Values> told = new ArrayList<>();
-        assertFalse(AckerTrees.tellSome(taken.get(taken.size() - 1), () -> told.size() < 10, (stream, values) -> told.add(values)));
+        assertFalse(AckerTrees.tellSome(
+                taken.get(taken.size() - 1), () -> told.size() < 10, (stream, values) -> told.add(values)));
         assertEquals(10, told.size());
-        taken.forEach(trees -> assertTrue(AckerTrees.tellSome(trees, () -> true, (stream, values) -> told.add(values))));
-        assertEquals(1_000_000, told.stream().map(values -> values.get(0)).distinct().count());
+        taken.forEach(
+                trees -> assertTrue(AckerTrees.tellSome(trees, () -> true, (stream, values) -> told.add(values))));
+        assertEquals(
+                1_000_000, told.stream().map(values -> values.get(0)).distinct().count());
         assertEquals(1_000_000, told.size());
     }
 }

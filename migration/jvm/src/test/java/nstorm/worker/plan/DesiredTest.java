@@ -45,9 +45,10 @@ class DesiredTest {
         "RECALL, CARRY, RUN, WATCH, s2:6701",
         "STOP, STOP, RUN, WATCH, s2:6701",
         "SETTLE, STOP, RUN, WATCH, s2:6701",
-        "UNDO, RUN, RETIRE, WATCH, s1:6700"})
-    void eachPhaseHasOneOwnerAndAtMostOneCopyToEnd(Phase phase, Action source, Action target, Action bystander,
-            String owner) {
+        "UNDO, RUN, RETIRE, WATCH, s1:6700"
+    })
+    void eachPhaseHasOneOwnerAndAtMostOneCopyToEnd(
+            Phase phase, Action source, Action target, Action bystander, String owner) {
         Assigned base = new Assigned(FROM, 100);
         assertEquals(owner, Desired.owner(entry(phase, null), base).toString());
         assertEquals(source, action(entry(phase, null), FROM, base));
@@ -91,15 +92,26 @@ class DesiredTest {
         Map<ExecutorId, Assigned> elsewhere = Map.of(EXECUTOR, new Assigned(FROM, 100));
         Map<ExecutorId, Assigned> here = Map.of(EXECUTOR, new Assigned(TO, 100));
         List<ExecutorId> unsettled = List.of(EXECUTOR);
-        assertEquals(List.of(new Desired.Part(null, EXECUTOR, Action.RETIRE)), Desired.of(elsewhere, null, TO, unsettled));
-        assertEquals(List.of(new Desired.Part(null, EXECUTOR, Action.RETIRE)), Desired.of(Map.of(), null, TO, unsettled));
+        assertEquals(
+                List.of(new Desired.Part(null, EXECUTOR, Action.RETIRE)), Desired.of(elsewhere, null, TO, unsettled));
+        assertEquals(
+                List.of(new Desired.Part(null, EXECUTOR, Action.RETIRE)), Desired.of(Map.of(), null, TO, unsettled));
         assertEquals(List.of(new Desired.Part(null, EXECUTOR, Action.RUN)), Desired.of(here, null, TO, unsettled));
         assertEquals(List.of(), Desired.of(here, null, TO, List.of()));
     }
 
     @ParameterizedTest
-    @CsvSource({"OPEN, false, false", "PREPARE, false, true", "SWITCH, false, true", "DRAIN, false, true", "CARRY, true, true", "RECALL, true, true",
-        "STOP, false, false", "SETTLE, false, false", "UNDO, false, false"})
+    @CsvSource({
+        "OPEN, false, false",
+        "PREPARE, false, true",
+        "SWITCH, false, true",
+        "DRAIN, false, true",
+        "CARRY, true, true",
+        "RECALL, true, true",
+        "STOP, false, false",
+        "SETTLE, false, false",
+        "UNDO, false, false"
+    })
     void whileAStateMayYetGoBackItsTargetHoldsStill(Phase phase, boolean source, boolean target) {
         Assigned base = new Assigned(FROM, 100);
         assertEquals(source, holdsStill(phase, Way.CARRY, null, FROM, base));

@@ -17,12 +17,11 @@ public final class Moves {
     public static final Slot BYSTANDER = new Slot("s2", 6700);
     public static final Plan NO_ENTRY = new Plan("c", 1, 9, "t", List.of());
 
-    private Moves() {
-    }
+    private Moves() {}
 
     public static Plan plan(Phase phase) {
-        return new Plan("c", 1, phase.ordinal(), "t",
-            List.of(new Entry("m1", EXECUTOR, FROM, TO, phase, FROM, 100, null)));
+        return new Plan(
+                "c", 1, phase.ordinal(), "t", List.of(new Entry("m1", EXECUTOR, FROM, TO, phase, FROM, 100, null)));
     }
 
     public static Map<ExecutorId, Assigned> assigned(Slot slot) {

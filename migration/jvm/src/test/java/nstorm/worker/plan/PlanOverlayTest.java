@@ -30,7 +30,7 @@ class PlanOverlayTest {
 
     private static String plan(String cluster, long version) {
         return "{\"cluster\":\"" + cluster + "\",\"epoch\":1,\"version\":" + version
-            + ",\"topology\":\"t\",\"entries\":[]}";
+                + ",\"topology\":\"t\",\"entries\":[]}";
     }
 
     private static void write(Path dir, String cluster, String plans) throws Exception {
@@ -46,8 +46,11 @@ class PlanOverlayTest {
     }
 
     private static String move(Phase phase) {
-        return plan("c", phase.ordinal()).replace("[]", "[{\"id\":\"m\",\"executor\":[7,7],\"from\":\"s1:6700\",\"to\":\"s2:6701\","
-            + "\"phase\":\"" + phase + "\",\"base\":[\"s1:6700\",100]}]");
+        return plan("c", phase.ordinal())
+                .replace(
+                        "[]",
+                        "[{\"id\":\"m\",\"executor\":[7,7],\"from\":\"s1:6700\",\"to\":\"s2:6701\"," + "\"phase\":\""
+                                + phase + "\",\"base\":[\"s1:6700\",100]}]");
     }
 
     @Test
@@ -145,8 +148,9 @@ class PlanOverlayTest {
         overlay.remember(one);
         overlay.attach(BYSTANDER, slot -> true);
         assertEquals(Set.of(), overlay.ends(), "no copy is there yet");
-        assertEquals(Map.of(EXECUTOR.toStorm(), new NodeInfo("s1", Set.of(6700L))),
-            overlay.over(one.deepCopy()).get_executor_node_port());
+        assertEquals(
+                Map.of(EXECUTOR.toStorm(), new NodeInfo("s1", Set.of(6700L))),
+                overlay.over(one.deepCopy()).get_executor_node_port());
         write(dir, "c", move(Phase.SWITCH).replace(",100]", ",100],\"opens\":\"host2\""));
         assertTrue(overlay.poll());
         assertEquals(Set.of(FROM, TO), overlay.ends());

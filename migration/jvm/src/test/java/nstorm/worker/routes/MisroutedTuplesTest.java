@@ -30,8 +30,7 @@ class MisroutedTuplesTest {
         }
 
         @Override
-        public void flush() {
-        }
+        public void flush() {}
     }
 
     private static void await(BooleanSupplier condition) throws InterruptedException {
@@ -147,7 +146,9 @@ class MisroutedTuplesTest {
         });
         assertEquals(List.of(), messages, "Storm would send what is left to this very worker, and drop it");
         await(() -> gate.delivered.size() == 3);
-        assertEquals(List.of(6, 8, 9), gate.delivered.stream().map(tuple -> tuple.dest).sorted().toList());
+        assertEquals(
+                List.of(6, 8, 9),
+                gate.delivered.stream().map(tuple -> tuple.dest).sorted().toList());
         assertEquals(2, misrouted.dropped.get());
         assertEquals(1, Faults.count() - faults);
         assertTrue(Faults.last().contains("reading a tuple for task 7"), Faults.last());

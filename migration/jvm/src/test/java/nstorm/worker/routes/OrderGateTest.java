@@ -26,9 +26,13 @@ class OrderGateTest {
     private static final Slot OTHER = new Slot("s1", 6700);
     private static final int TASK = 7;
     private static final int QUEUE_SIZE = 16;
-    private static final GeneralTopologyContext CONTEXT =
-            new GeneralTopologyContext(null, Map.of(), Map.of(0, "c", 1, "c", 2, "c", 3, "c"), Map.of(),
-                Map.of("c", Map.of("default", new Fields("number"), "__system", new Fields("event"))), "t");
+    private static final GeneralTopologyContext CONTEXT = new GeneralTopologyContext(
+            null,
+            Map.of(),
+            Map.of(0, "c", 1, "c", 2, "c", 3, "c"),
+            Map.of(),
+            Map.of("c", Map.of("default", new Fields("number"), "__system", new Fields("event"))),
+            "t");
 
     private final JCQueue queue = new JCQueue("q", "q", QUEUE_SIZE, 0, 1, null, "t", "c", List.of(), 6700, null);
     private final List<AddressedTuple> ungated = new ArrayList<>();
@@ -64,8 +68,7 @@ class OrderGateTest {
             }
 
             @Override
-            public void flush() {
-            }
+            public void flush() {}
         });
     }
 
@@ -98,7 +101,9 @@ class OrderGateTest {
         assertFalse(gate.leave(closes(2, OTHER)), "the bolt would be given the marker");
         publish(gate.direct, number(1, 1));
         assertEquals(List.of(1), taken());
-        assertEquals(List.of(OrderMarker.OPENS, OrderMarker.CLOSES + OTHER), ungated.stream().map(one -> one.tuple.getValue(0)).toList());
+        assertEquals(
+                List.of(OrderMarker.OPENS, OrderMarker.CLOSES + OTHER),
+                ungated.stream().map(one -> one.tuple.getValue(0)).toList());
     }
 
     @Test
@@ -194,7 +199,9 @@ class OrderGateTest {
             assertTrue(gate.direct.tryPublish(number(1, i)));
         }
         assertFalse(gate.direct.tryPublish(number(1, OrderGate.ROOM)));
-        assertTrue(gate.direct.tryPublishToOverflow(number(1, OrderGate.ROOM)), "what Netty has brought is kept all the same");
+        assertTrue(
+                gate.direct.tryPublishToOverflow(number(1, OrderGate.ROOM)),
+                "what Netty has brought is kept all the same");
         assertTrue(gate.direct.tryPublish(number(2, 0)), "another sender waits for nothing");
     }
 
@@ -265,7 +272,8 @@ class OrderGateTest {
         Map<Integer, List<Object>> arrived = new HashMap<>();
         // Nobody is given up, however slow the machine is.
         long begunNanos = System.nanoTime();
-        while (senders.stream().anyMatch(sender -> !sender.old.isEmpty() || !sender.direct.isEmpty()) || !tried.idle(true)) {
+        while (senders.stream().anyMatch(sender -> !sender.old.isEmpty() || !sender.direct.isEmpty())
+                || !tried.idle(true)) {
             Sender sender = senders.get(random.nextInt(count));
             switch (random.nextInt(5)) {
                 case 4 -> tried.probed(3, List.of());
@@ -293,24 +301,28 @@ class OrderGateTest {
         }
         boolean marker = OrderMarker.is(next.tuple);
         boolean old = marker || from.peekLast().tuple.getSourceStreamId().equals("__system");
-        if (old ? gate.forwarded(next) : gate.direct.tryPublish(next) || netty && gate.direct.tryPublishToOverflow(next)) {
+        if (old
+                ? gate.forwarded(next)
+                : gate.direct.tryPublish(next) || netty && gate.direct.tryPublishToOverflow(next)) {
             from.poll();
         }
     }
 
     private static void consume(JCQueue queue, int most, Map<Integer, List<Object>> arrived) {
         int[] left = {most};
-        queue.consume(new JCQueue.Consumer() {
-            @Override
-            public void accept(Object event) {
-                AddressedTuple tuple = (AddressedTuple) event;
-                arrived.computeIfAbsent(tuple.tuple.getSourceTask(), s -> new ArrayList<>()).add(tuple.tuple.getValue(0));
-                left[0]--;
-            }
+        queue.consume(
+                new JCQueue.Consumer() {
+                    @Override
+                    public void accept(Object event) {
+                        AddressedTuple tuple = (AddressedTuple) event;
+                        arrived.computeIfAbsent(tuple.tuple.getSourceTask(), s -> new ArrayList<>())
+                                .add(tuple.tuple.getValue(0));
+                        left[0]--;
+                    }
 
-            @Override
-            public void flush() {
-            }
-        }, () -> left[0] > 0);
+                    @Override
+                    public void flush() {}
+                },
+                () -> left[0] > 0);
     }
 }

@@ -26,8 +26,8 @@ import org.junit.jupiter.api.Test;
 
 class RecentlyForwardedTest {
     private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
-    private static final GeneralTopologyContext CONTEXT = new GeneralTopologyContext(null, Map.of(), Map.of(1, "split"), Map.of(),
-        Map.of("split", Map.of("default", new Fields("word"))), "t");
+    private static final GeneralTopologyContext CONTEXT = new GeneralTopologyContext(
+            null, Map.of(), Map.of(1, "split"), Map.of(), Map.of("split", Map.of("default", new Fields("word"))), "t");
 
     /** Near the end of what a long holds: the clock's zero is anywhere. */
     private static final long START_NANOS = Long.MAX_VALUE - SECOND;
@@ -45,7 +45,8 @@ class RecentlyForwardedTest {
     /** One end of a move, as far as a tuple can tell: where its plan says that the owner is. */
     private record End(Slot me, Slot owner, RecentlyForwarded forwarded) {
         static End of(Slot me, Phase phase) {
-            Slot owner = Desired.owner(plan(phase).entries().get(0), assigned(FROM).get(EXECUTOR));
+            Slot owner =
+                    Desired.owner(plan(phase).entries().get(0), assigned(FROM).get(EXECUTOR));
             return new End(me, owner, new RecentlyForwarded(START_NANOS));
         }
     }
@@ -71,13 +72,18 @@ class RecentlyForwardedTest {
             for (Phase atTarget : Phase.values()) {
                 int anchored = hops(End.of(FROM, atSource), End.of(TO, atTarget), anchored(7));
                 assertTrue(anchored <= 2, anchored + " hops with " + atSource + " at the source, " + atTarget);
-                int unanchored = hops(End.of(FROM, atSource), End.of(TO, atTarget),
-                    tuple(EXECUTOR.start(), MessageId.makeUnanchored()));
+                int unanchored = hops(
+                        End.of(FROM, atSource),
+                        End.of(TO, atTarget),
+                        tuple(EXECUTOR.start(), MessageId.makeUnanchored()));
                 circles += unanchored == 100 ? 1 : 0;
             }
         }
-        assertEquals(6 * 5, circles, "SWITCH, DRAIN, CARRY, RECALL, STOP or SETTLE at the source; OPEN, PREPARE, QUIET, UNDO or a phase that "
-            + "it has never understood at the target");
+        assertEquals(
+                6 * 5,
+                circles,
+                "SWITCH, DRAIN, CARRY, RECALL, STOP or SETTLE at the source; OPEN, PREPARE, QUIET, UNDO or a phase that "
+                        + "it has never understood at the target");
     }
 
     @Test

@@ -13,7 +13,11 @@ class RehearsalTest {
     @Test
     void nothingIsRehearsedUnlessTheTopologyWantsIt() {
         assertEquals(0, new Rehearsal(Map.of()).padding(LARGE_BYTES).size());
-        assertEquals(0, new Rehearsal(Map.of("nstorm.state.rehearsed", false)).padding(LARGE_BYTES).size());
+        assertEquals(
+                0,
+                new Rehearsal(Map.of("nstorm.state.rehearsed", false))
+                        .padding(LARGE_BYTES)
+                        .size());
     }
 
     @Test

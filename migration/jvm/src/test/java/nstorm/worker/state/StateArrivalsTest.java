@@ -136,7 +136,11 @@ public class StateArrivalsTest {
         StateBytes other = new StateBytes();
         other.write(state(2 * StateBytes.PIECE_BYTES, 2), 0, 2 * StateBytes.PIECE_BYTES);
         byte[] sameSum = StateArrivals.piece("m1", KEY, other, crc(state), 0);
-        for (byte[] piece : List.of(sameSum, cut("m1", KEY, other).get(0), cut("m1", KEY, other).get(1), cut(state(1, 1)).get(0))) {
+        for (byte[] piece : List.of(
+                sameSum,
+                cut("m1", KEY, other).get(0),
+                cut("m1", KEY, other).get(1),
+                cut(state(1, 1)).get(0))) {
             for (int before = 1; before < 4; before++) {
                 arrivals.await(Map.of());
                 arrivals.await(M1);

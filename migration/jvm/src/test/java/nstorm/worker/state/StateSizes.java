@@ -22,8 +22,7 @@ final class StateSizes {
     private static final Set<String> FIELDS = Set.of("kept");
     private static final byte[] KEY = new byte[100];
 
-    private StateSizes() {
-    }
+    private StateSizes() {}
 
     static final class Keeper {
         private Object kept;
@@ -80,8 +79,14 @@ final class StateSizes {
         if (kept instanceof Map && !empty.kept.equals(kept)) {
             throw new IllegalStateException("not what was written");
         }
-        System.out.printf("%s %.1f MB: CPU to write %d ms, to cut %d, to take %d, to read %d%n", name, state.size() / 1048576.0,
-                (written - begun) / 1_000_000, (cut - written) / 1_000_000, (taken - cut) / 1_000_000, (read - taken) / 1_000_000);
+        System.out.printf(
+                "%s %.1f MB: CPU to write %d ms, to cut %d, to take %d, to read %d%n",
+                name,
+                state.size() / 1048576.0,
+                (written - begun) / 1_000_000,
+                (cut - written) / 1_000_000,
+                (taken - cut) / 1_000_000,
+                (read - taken) / 1_000_000);
     }
 
     /** The pause has what is done while the bolt holds still: all but to write and to read the first pass. */
@@ -107,10 +112,17 @@ final class StateSizes {
         if (!empty.kept.equals(counts)) {
             throw new IllegalStateException("not what was written");
         }
-        System.out.printf("HashMap in two passes, %.1f MB and %d kB: CPU to write the first %d ms, to read it %d; to look at it %d, "
-                + "to write the second %d, to read it %d, together %d%n", firstBytes.length / 1048576.0, state.length >> 10,
-                (written - seen) / 1_000_000, (read - written) / 1_000_000, (seen - begun) / 1_000_000,
-                (saved - changed) / 1_000_000, (loaded - saved) / 1_000_000, (seen - begun + loaded - changed) / 1_000_000);
+        System.out.printf(
+                "HashMap in two passes, %.1f MB and %d kB: CPU to write the first %d ms, to read it %d; to look at it %d, "
+                        + "to write the second %d, to read it %d, together %d%n",
+                firstBytes.length / 1048576.0,
+                state.length >> 10,
+                (written - seen) / 1_000_000,
+                (read - written) / 1_000_000,
+                (seen - begun) / 1_000_000,
+                (saved - changed) / 1_000_000,
+                (loaded - saved) / 1_000_000,
+                (seen - begun + loaded - changed) / 1_000_000);
     }
 
     private static long cpuNanos() {

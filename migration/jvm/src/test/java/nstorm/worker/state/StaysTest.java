@@ -26,8 +26,7 @@ class StaysTest {
         private final Map<String, Long> counts = new HashMap<>();
 
         @Override
-        public void prepare(Map<String, Object> conf, TopologyContext context, OutputCollector collector) {
-        }
+        public void prepare(Map<String, Object> conf, TopologyContext context, OutputCollector collector) {}
 
         @Override
         public void execute(Tuple tuple) {
@@ -35,8 +34,7 @@ class StaysTest {
         }
 
         @Override
-        public void declareOutputFields(OutputFieldsDeclarer declarer) {
-        }
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {}
     }
 
     private static Stays read() throws Exception {
@@ -71,6 +69,7 @@ class StaysTest {
         stays.sized(2L * BoltState.SIZE_MAX_BYTES + 1);
         assertNull(stays.state());
         long bound = BoltState.SIZE_MAX_BYTES >> 20;
-        assertEquals("its state is some " + 2 * bound + " MB, and no more than " + bound + " MB travel", stays.reason(true));
+        assertEquals(
+                "its state is some " + 2 * bound + " MB, and no more than " + bound + " MB travel", stays.reason(true));
     }
 }

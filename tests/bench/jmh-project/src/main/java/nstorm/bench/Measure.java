@@ -2,8 +2,7 @@ package nstorm.bench;
 
 /** Runs JMH and then ends the JVM, which the threads of the worker in it would keep alive for ever. */
 public final class Measure {
-    private Measure() {
-    }
+    private Measure() {}
 
     public static void main(String[] args) {
         try {

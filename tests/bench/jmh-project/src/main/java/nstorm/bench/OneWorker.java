@@ -47,12 +47,10 @@ final class OneWorker {
         private static final long serialVersionUID = 1L;
 
         @Override
-        public void open(Map<String, Object> conf, TopologyContext context, SpoutOutputCollector collector) {
-        }
+        public void open(Map<String, Object> conf, TopologyContext context, SpoutOutputCollector collector) {}
 
         @Override
-        public void nextTuple() {
-        }
+        public void nextTuple() {}
 
         @Override
         public void declareOutputFields(OutputFieldsDeclarer declarer) {
@@ -71,8 +69,7 @@ final class OneWorker {
         }
 
         @Override
-        public void execute(Tuple tuple) {
-        }
+        public void execute(Tuple tuple) {}
 
         @Override
         public void declareOutputFields(OutputFieldsDeclarer declarer) {
@@ -103,8 +100,7 @@ final class OneWorker {
         }
 
         @Override
-        public void declareOutputFields(OutputFieldsDeclarer declarer) {
-        }
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {}
     }
 
     private static void sleepForEver() {
@@ -117,8 +113,7 @@ final class OneWorker {
         }
     }
 
-    private OneWorker() {
-    }
+    private OneWorker() {}
 
     /** The worker of this JVM, started the first time. */
     static synchronized OneWorker get() throws Exception {
@@ -146,15 +141,17 @@ final class OneWorker {
         conf.setNumWorkers(1);
         conf.setNumAckers(0);
         // It ends with the JVM.
-        new LocalCluster.Builder().withSupervisors(1).withPortsPerSupervisor(1).build()
-            .submitTopology("bench", conf, builder.createTopology());
+        new LocalCluster.Builder()
+                .withSupervisors(1)
+                .withPortsPerSupervisor(1)
+                .build()
+                .submitTopology("bench", conf, builder.createTopology());
     }
 
     /** The table of local queues that the transfer of an executor looks destinations up in. */
     @SuppressWarnings("unchecked")
     static ArrayList<JCQueue> localQueues(Executor executor) {
-        return (ArrayList<JCQueue>) field(
-                ExecutorTransfer.class, executor.getExecutorTransfer(), "localReceiveQueues");
+        return (ArrayList<JCQueue>) field(ExecutorTransfer.class, executor.getExecutorTransfer(), "localReceiveQueues");
     }
 
     private static Executor executorOf(OutputCollector collector) {

@@ -36,7 +36,8 @@ public class PlanRead {
         store = PlanStore.of(Path.of(dir, String.valueOf(entries)), "bench-1-1700000000");
         MethodHandles.Lookup inside = MethodHandles.privateLookupIn(PlanStore.class, MethodHandles.lookup());
         seen = inside.findVarHandle(PlanStore.class, "seen", long.class);
-        decoded = (Map<?, ?>) inside.findVarHandle(PlanStore.class, "decoded", Map.class).get(store);
+        decoded = (Map<?, ?>)
+                inside.findVarHandle(PlanStore.class, "decoded", Map.class).get(store);
         LocalPlan plan = store.poll();
         if (plan == null || plan.plans().get(0).entries().size() != entries || store.lastError() != null) {
             throw new IllegalStateException("no plan of " + entries + " entries: " + store.lastError());

@@ -43,8 +43,10 @@ public class WovenCalls {
         batch = new ArrayList<>();
         int source = worker.from.getTaskIds().get(0);
         for (int i = 0; i < TuplePath.BATCH; i++) {
-            batch.add(new AddressedTuple(worker.task, new TupleImpl(
-                    worker.from.getWorkerTopologyContext(), new Values("word"), "from", source, "default")));
+            batch.add(new AddressedTuple(
+                    worker.task,
+                    new TupleImpl(
+                            worker.from.getWorkerTopologyContext(), new Values("word"), "from", source, "default")));
         }
     }
 

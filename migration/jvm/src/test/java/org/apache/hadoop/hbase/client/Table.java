@@ -3,5 +3,4 @@ package org.apache.hadoop.hbase.client;
 import java.io.Closeable;
 
 /** A stub. */
-public interface Table extends Closeable {
-}
+public interface Table extends Closeable {}
