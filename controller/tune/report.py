@@ -14,11 +14,12 @@ from rich.table import Table
 from controller.console import Console
 from controller.errors import TuneError
 from controller.output import print_list
-from controller.replay.rerun import LEFT_OUT, LIVE_DIFFERS, SEARCHES_LEFT_OUT
+from controller.replay.rerun import LEFT_OUT, LIVE_DIFFERS
 from controller.tune.choice import Objective, Suggestion, crossing_frac, front, ranked
 from controller.tune.sweep import Figures, SetOutcome
 from migration.settings import PREFIX
 
+SEARCHES_LEFT_OUT = "The policy gather searches for placements; here it makes single moves."
 SHOWN = 10
 COLUMNS = ("cost", "local", "moves", "overload s", "cost held back", "settings")
 

@@ -103,7 +103,7 @@ def rehearse(chunks: Sequence[Chunk], sets: Sequence[ParameterSet]) -> None:
         row = int(np.argmin(span.held))  # the first at which anything could be decided
         begin = span.within(-np.inf, float(span.time_s[: row + 2].max()))
         for one in of_policy.values():
-            Rerun(one.config, explain=False).take(begin)
+            Rerun(one.config, explain=False, search=None).take(begin)
 
 
 def sweep(
@@ -128,7 +128,7 @@ def sweep(
             Trial(
                 number,
                 episode,
-                runs.pop((episode, number), None) or Rerun(one.config, explain=False),
+                runs.pop((episode, number), None) or Rerun(one.config, explain=False, search=None),
                 episode in later,
             )
             for episode in wave
