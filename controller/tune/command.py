@@ -20,6 +20,7 @@ from controller.replay.recording import Span, spans
 from controller.tune.choice import Objective, suggest
 from controller.tune.chunks import Chunk, unpack
 from controller.tune.report import as_document, draw, page, print_found, proposed_diff
+from controller.tune.searches import left_out, rehearse, searched
 from controller.tune.space import (
     SETS,
     ParameterSet,
@@ -28,8 +29,8 @@ from controller.tune.space import (
     read_space,
     without_moves,
 )
-from controller.tune.spark import spark
-from controller.tune.sweep import rehearse, sweep
+from controller.tune.spark import cores_of, spark
+from controller.tune.sweep import sweep
 from migration import storm_yaml
 
 
@@ -89,11 +90,15 @@ def tune(
         for line in log.said():
             console.print(f"skipped: {line}", highlight=False)
         idle = without_moves(today, (chunk.topology for chunk in chunks))
-        rehearse(chunks, sets)
+        cores = cores_of(master)
+        with console.status("timing the searches"):
+            costs = rehearse(chunks, sets, cores)
         with spark(master, out / "spark.log") as engine, _progress(console, len(sets)) as report:
-            *outcomes, no_moves = sweep(chunks, [*sets, idle], engine, report)
+            *outcomes, no_moves = sweep(
+                chunks, [*sets, idle], engine, report, searched(costs, cores)
+            )
     suggestion = suggest(outcomes, goal)
-    document = as_document(outcomes, goal, suggestion, no_moves)
+    document = as_document(outcomes, goal, suggestion, no_moves, left_out(costs, cores))
     diff = proposed_diff(conf.read_text() if conf else None, suggestion, today)
     files = _write(out, document, diff, about)
     if output is Output.JSON:

@@ -19,7 +19,6 @@ from controller.tune.choice import Objective, Suggestion, crossing_frac, front, 
 from controller.tune.sweep import Figures, SetOutcome
 from migration.settings import PREFIX
 
-SEARCHES_LEFT_OUT = "The policy gather searches for placements; here it makes single moves."
 SHOWN = 10
 COLUMNS = ("cost", "local", "moves", "overload s", "cost held back", "settings")
 
@@ -55,14 +54,15 @@ def as_document(
     objective: Objective,
     suggestion: Suggestion,
     no_moves: SetOutcome,
+    left_out: Sequence[str],
 ) -> dict[str, Any]:
     """Put what was found into the stable output format.
 
-    `no_moves` is of the replay in which nothing may move.
+    `no_moves` is of the replay in which nothing may move; `left_out` is what this sweep left out.
     """
     return {
         "objective": objective.said,
-        "left_out": [SEARCHES_LEFT_OUT, *LEFT_OUT],
+        "left_out": [*left_out, *LEFT_OUT],
         "today": _row(suggestion.today, objective),
         "best": _row(suggestion.best, objective),
         "no_moves": {**_row(no_moves, objective), "settings": "no moves", "changes": {}},

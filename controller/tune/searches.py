@@ -1,0 +1,122 @@
+"""Which topologies a sweep can search for in the time that it has, and what the others take."""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from controller.compiling import prepare
+from controller.config import Config
+from controller.core.policy import Question
+from controller.output import counted
+from controller.replay.rerun import Rerun
+from controller.tune.chunks import Chunk
+from controller.tune.space import ParameterSet
+
+# Searches are made while the whole sweep takes no longer than this on the cores that it has.
+MOST_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyCost:
+    """The CPU that all parameter sets take for one topology."""
+
+    topology: str
+    executors: int
+    decide_s: float
+    search_s: float  # or more, where no search could be timed
+
+
+class _Timed:
+    """Searches until that has taken its time; after that it only counts what is asked."""
+
+    def __init__(self, limit_s: float, each_s: float) -> None:
+        self.asked = self._answered = 0
+        self.spent_s, self._limit_s, self.each_s = 0.0, limit_s, each_s
+
+    def __call__(self, question: Question) -> Any:
+        self.asked += 1
+        if self.spent_s >= self._limit_s:
+            return question.failed
+        begun_s = time.thread_time()
+        answer = question.answer()
+        self._answered += 1
+        self.spent_s += time.thread_time() - begun_s
+        self.each_s = self.spent_s / self._answered
+        return answer
+
+
+def rehearse(
+    chunks: Sequence[Chunk], sets: Sequence[ParameterSet], cores: int
+) -> list[TopologyCost]:
+    """Let a set of every policy go through a day of every topology; the smallest one comes first.
+
+    The loops of decisions are compiled here, once, and not by each of the others. No more is
+    searched than what shows whether all sets can. Raises `PolicyError` where a policy cannot work
+    with this log; the message names what it lacks.
+    """
+    prepare()
+    alike = Counter(one.config.policy for one in sets)
+    of_policy = {one.config.policy: one.config for one in reversed(sets)}
+    days: dict[str, dict[int, list[Chunk]]] = defaultdict(lambda: defaultdict(list))
+    for chunk in chunks:
+        days[chunk.topology][chunk.day].append(chunk)
+    left_s, each_s = MOST_S * cores, 0.0
+    found: list[TopologyCost] = []
+    for topology, of_day in sorted(days.items(), key=lambda item: (_executors(item[1]), item[0])):
+        longest = max(of_day.values(), key=_ticks)
+        times = sum(map(_ticks, of_day.values())) / _ticks(longest)
+        decide_s = search_s = 0.0
+        for name, config in of_policy.items():
+            search = _Timed(left_s / (times * alike[name]), each_s)
+            decide_s += times * alike[name] * (_cpu_s(config, longest, search) - search.spent_s)
+            search_s += times * alike[name] * search.asked * search.each_s
+            each_s = search.each_s
+        left_s -= search_s
+        found.append(TopologyCost(topology, _executors(of_day), decide_s, search_s))
+    return found
+
+
+def _ticks(chunks: Sequence[Chunk]) -> int:
+    return sum(chunk.ticks for chunk in chunks)
+
+
+def _executors(of_day: dict[int, list[Chunk]]) -> int:
+    return max(chunk.executors for chunks in of_day.values() for chunk in chunks)
+
+
+def _cpu_s(config: Config, chunks: Sequence[Chunk], search: _Timed) -> float:
+    spans = [chunk.load() for chunk in chunks]
+    run = Rerun(config, explain=False, search=search)
+    begun_s = time.thread_time()
+    for span in spans:
+        run.take(span)
+    return time.thread_time() - begun_s
+
+
+def searched(costs: Sequence[TopologyCost], cores: int) -> frozenset[str]:
+    """Choose the topologies that are searched for: as many as there is time for."""
+    left_s = MOST_S * cores - sum(cost.decide_s for cost in costs)
+    found: set[str] = set()
+    for cost in sorted(costs, key=lambda cost: cost.search_s):
+        if cost.search_s <= max(left_s, 0.0):
+            found.add(cost.topology)
+            left_s -= cost.search_s
+    return frozenset(found)
+
+
+def left_out(costs: Sequence[TopologyCost], cores: int) -> list[str]:
+    """Name what is not searched for, and what that would take; empty if all is."""
+    made = searched(costs, cores)
+    others = [cost for cost in costs if cost.topology not in made]
+    if not others:
+        return []
+    executors = sum(cost.executors for cost in others)
+    minutes = sum(cost.search_s for cost in others) / 60
+    topologies = "1 topology" if len(others) == 1 else f"{len(others)} topologies"
+    return [
+        f"In {topologies} with {counted(executors, 'executor')} it also searches for placements. "
+        f"All sets together would need {minutes:,.0f} minutes of CPU or more for that; a sweep may "
+        f"take {MOST_S / 60 * cores:.0f}."
+    ]
