@@ -28,6 +28,64 @@ class TopologyCost:
     search_s: float  # or more, where no search could be timed
 
 
+@dataclass(frozen=True, slots=True)
+class Searches:
+    """Which searches are made: as many as there is time for."""
+
+    costs: Sequence[TopologyCost]
+    sets: int
+    searching: int  # of the sets, those whose policy searches
+    cores: int
+
+    @property
+    def topologies(self) -> frozenset[str]:
+        """The topologies that all sets search for, by id."""
+        left_s = MOST_S * self.cores - sum(cost.decide_s for cost in self.costs)
+        found: set[str] = set()
+        for cost in sorted(self.costs, key=lambda cost: cost.search_s):
+            if cost.search_s <= max(left_s, 0.0):
+                found.add(cost.topology)
+                left_s -= cost.search_s
+        return frozenset(found)
+
+    @property
+    def again(self) -> int:
+        """How many sets can be tried once more with all searches; 0 if none or one, or all have."""
+        if not self._others:
+            return 0
+        search_s = sum(cost.search_s for cost in self.costs)
+        decide_s = sum(cost.decide_s for cost in self.costs)
+        made_s = search_s - sum(cost.search_s for cost in self._others)
+        each_s = search_s / self.searching + decide_s / self.sets
+        count = min(int((MOST_S * self.cores - decide_s - made_s) / each_s), self.sets)
+        return count if count > 1 else 0
+
+    @property
+    def left_out(self) -> list[str]:
+        """Name the searches that are not made, and what they would take; empty if all are."""
+        if not self._others:
+            return []
+        executors = sum(cost.executors for cost in self._others)
+        minutes = sum(cost.search_s for cost in self._others) / 60
+        count = len(self._others)
+        topologies = "1 topology" if count == 1 else f"{count} topologies"
+        where = f"In {topologies} with {counted(executors, 'executor')}"
+        what = "it also searches for placements"
+        if self.again:
+            what = (
+                f"only the {self.again} parameter sets that are best without searches are tried "
+                "with them, and ranked"
+            )
+        return [
+            f"{where} {what}. All sets together would need {minutes:,.0f} minutes of CPU or more "
+            f"for that; a sweep may take {MOST_S / 60 * self.cores:.0f}."
+        ]
+
+    @property
+    def _others(self) -> list[TopologyCost]:
+        return [cost for cost in self.costs if cost.topology not in self.topologies]
+
+
 class _Timed:
     """Searches until that has taken its time; after that it only counts what is asked."""
 
@@ -47,9 +105,7 @@ class _Timed:
         return answer
 
 
-def rehearse(
-    chunks: Sequence[Chunk], sets: Sequence[ParameterSet], cores: int
-) -> list[TopologyCost]:
+def rehearse(chunks: Sequence[Chunk], sets: Sequence[ParameterSet], cores: int) -> Searches:
     """Let a set of every policy go through a day of every topology; the smallest one comes first.
 
     The loops of decisions are compiled here, once, and not by each of the others. No more is
@@ -64,6 +120,7 @@ def rehearse(
         days[chunk.topology][chunk.day].append(chunk)
     left_s, each_s = MOST_S * cores, 0.0
     found: list[TopologyCost] = []
+    asking: set[str] = set()
     for topology, of_day in sorted(days.items(), key=lambda item: (_executors(item[1]), item[0])):
         longest = max(of_day.values(), key=_ticks)
         times = sum(map(_ticks, of_day.values())) / _ticks(longest)
@@ -73,9 +130,11 @@ def rehearse(
             decide_s += times * alike[name] * (_cpu_s(config, longest, search) - search.spent_s)
             search_s += times * alike[name] * search.asked * search.each_s
             each_s = search.each_s
+            if search.asked:
+                asking.add(name)
         left_s -= search_s
         found.append(TopologyCost(topology, _executors(of_day), decide_s, search_s))
-    return found
+    return Searches(found, len(sets), sum(alike[name] for name in asking), cores)
 
 
 def _ticks(chunks: Sequence[Chunk]) -> int:
@@ -93,30 +152,3 @@ def _cpu_s(config: Config, chunks: Sequence[Chunk], search: _Timed) -> float:
     for span in spans:
         run.take(span)
     return time.thread_time() - begun_s
-
-
-def searched(costs: Sequence[TopologyCost], cores: int) -> frozenset[str]:
-    """Choose the topologies that are searched for: as many as there is time for."""
-    left_s = MOST_S * cores - sum(cost.decide_s for cost in costs)
-    found: set[str] = set()
-    for cost in sorted(costs, key=lambda cost: cost.search_s):
-        if cost.search_s <= max(left_s, 0.0):
-            found.add(cost.topology)
-            left_s -= cost.search_s
-    return frozenset(found)
-
-
-def left_out(costs: Sequence[TopologyCost], cores: int) -> list[str]:
-    """Name what is not searched for, and what that would take; empty if all is."""
-    made = searched(costs, cores)
-    others = [cost for cost in costs if cost.topology not in made]
-    if not others:
-        return []
-    executors = sum(cost.executors for cost in others)
-    minutes = sum(cost.search_s for cost in others) / 60
-    topologies = "1 topology" if len(others) == 1 else f"{len(others)} topologies"
-    return [
-        f"In {topologies} with {counted(executors, 'executor')} it also searches for placements. "
-        f"All sets together would need {minutes:,.0f} minutes of CPU or more for that; a sweep may "
-        f"take {MOST_S / 60 * cores:.0f}."
-    ]

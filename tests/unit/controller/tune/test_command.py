@@ -17,6 +17,7 @@ from controller.journal.record import JournalError, compact, to_line
 from controller.journal.writer import Bounds
 from controller.replay.recording import spans
 from controller.tune import command, searches
+from controller.tune.searches import Searches, TopologyCost
 from controller.tune.spark import spark
 from controller.tune.sweep import Engine
 from migration import ConfigError
@@ -114,6 +115,21 @@ def test_what_is_not_searched_for_is_named(journal: Path, monkeypatch: pytest.Mo
     assert without["left_out"][1:] == whole["left_out"]
     assert without["today"] != whole["today"]
     assert "it also searches" in " ".join(run(journal).stdout.split())
+
+
+def test_the_best_sets_are_ranked_with_searches_where_not_all_can_be(
+    journal: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = {row["settings"]: row for row in as_json(journal)["ranking"]}
+    cost = TopologyCost("wc-1", 8, 0.0, 7 * 600.0)  # a third of the seven sets
+    found = Searches([cost], sets=7, searching=7, cores=3)
+    monkeypatch.setattr(command, "rehearse", lambda *given: found)
+    document = as_json(journal)
+    assert "only the 3 parameter sets that are best without searches" in document["left_out"][0]
+    assert len(document["ranking"]) == 3
+    assert document["today"] in document["ranking"]
+    # What they find with searches is what they find where all sets search.
+    assert all(row == whole[row["settings"]] for row in document["ranking"])
 
 
 def test_only_one_topology(journal: Path) -> None:
