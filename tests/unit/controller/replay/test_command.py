@@ -30,7 +30,7 @@ def as_json(*arguments: str | Path, code: int = 0) -> Any:
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Path:
-    record(tmp_path / "journal", ticks=range(12))
+    record(tmp_path / "journal", ticks=range(12), delay_ticks=1)
     return tmp_path / "journal"
 
 
