@@ -16,6 +16,8 @@ from controller.tune.space import ParameterSet
 
 # Searches are made while the whole sweep takes no longer than this on the cores that it has.
 MOST_S = 600.0
+# After so much CPU it is known what a search of a topology takes.
+TIMED_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ def rehearse(chunks: Sequence[Chunk], sets: Sequence[ParameterSet], cores: int) 
         times = sum(map(_ticks, of_day.values())) / _ticks(longest)
         decide_s = search_s = 0.0
         for name, config in of_policy.items():
-            search = _Timed(left_s / (times * alike[name]), each_s)
+            search = _Timed(min(left_s / (times * alike[name]), TIMED_S), each_s)
             decide_s += times * alike[name] * (_cpu_s(config, longest, search) - search.spent_s)
             search_s += times * alike[name] * search.asked * search.each_s
             each_s = search.each_s

@@ -119,6 +119,15 @@ def test_no_more_is_searched_than_shows_that_there_is_no_time(
     assert (found.topologies, found.again) == (frozenset(), 0)
 
 
+def test_it_times_no_longer_than_it_takes_to_know(
+    tmp_path: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searches, "TIMED_S", 1e-6)
+    found = rehearse(unpack([three_that_go_together(300)], tmp_path), sets("gather"), 1)
+    assert len(asked) == 1
+    assert found.topologies == {"wc-1-7"}
+
+
 def test_one_day_shows_what_all_days_need(tmp_path: Path, asked: list[str]) -> None:
     load = three_that_go_together(60)
     days = [replace(load, time_s=load.time_s + day * DAY_S) for day in range(4)]
