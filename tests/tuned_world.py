@@ -1,6 +1,6 @@
 """Made-up recorded load for which one knows the best setting, and an engine without Spark."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +83,17 @@ def strong_and_fickle(ticks: int) -> Span:
     return span(ticks, [1] * 8, tps)
 
 
+def three_that_go_together(ticks: int) -> Span:
+    """Three guests that talk to hubs on a, and more to each other: one or two gain nothing."""
+    one, two, three = range(HUBS, HUBS + 3)
+
+    def tps(tick: int) -> list[tuple[int, int, float]]:
+        among = [(one, two, 100.0), (two, three, 100.0), (one, three, 100.0)]
+        return [(0, one, 60.0), (1, two, 60.0), (0, three, 60.0), *among, (2, 3, 100.0)]
+
+    return span(ticks, [1, 1, 1], tps)
+
+
 def here(wave: Wave, trials: Sequence[Trial], done: Callable[[int], None]) -> list[SweptChunk]:
     """Work all off in this process, the last first."""
     found = [step(wave, trial) for trial in reversed(trials)]
@@ -91,9 +102,13 @@ def here(wave: Wave, trials: Sequence[Trial], done: Callable[[int], None]) -> li
 
 
 def swept(
-    spans: Sequence[Span], folder: Path, space: Space, today: Mapping[str, object]
+    spans: Sequence[Span],
+    folder: Path,
+    space: Space,
+    today: Mapping[str, object],
+    searched: Collection[str] = (),
 ) -> tuple[list[Chunk], list[SetOutcome]]:
     """Sweep a space over made-up load."""
     chunks = unpack(spans, folder)
     sets = parameter_sets(space, build(today).keys)
-    return chunks, sweep(chunks, sets, here, lambda share: None)
+    return chunks, sweep(chunks, sets, here, lambda share: None, searched)

@@ -22,7 +22,7 @@ from controller.core.distance import hops
 from controller.core.fit import Fit, Marks
 from controller.core.limits import Limits
 from controller.core.metrics import Weights
-from controller.core.policy import AtOnce, Case, Policy, Searching
+from controller.core.policy import AtOnce, Case, Policy, Question, Search, search_inline
 from controller.core.veto import placement_vetoes
 from controller.policies.registry import policy
 from controller.replay.recording import PlacementChange, Singles, Span
@@ -54,8 +54,8 @@ LEFT_OUT = (
     "The network has limits of its own.",
     "A tuple between workers costs what it cost on the machine of the demo.",
     "Loads are smoothed at each cycle, not at each recorded tick.",
+    "A search may take longer than a cycle, or wait until that of another topology ends.",
 )
-SEARCHES_LEFT_OUT = "The policy gather searches for placements; here it makes single moves."
 OUTCOMES = tuple(Outcome)
 NO_CYCLE = -1
 # Of a table of which each row is a tick; the outcome is the last.
@@ -111,21 +111,29 @@ class Rerun:
     What counts are policy, limits, cycle, smoothing, cool-down and moves per cycle; moves are
     always made, whatever the mode. Without a configuration nothing is decided: the placement is as
     it was, and the moves are the recorded controller's own. Without `explain`, a decision without a
-    move does not look for what came closest, and no policy searches. Linear in ticks; a
-    tick costs what the policy costs plus O(pairs + executors). Several can go through a log
-    together, so that it is read once and never held.
+    move does not look for what came closest. `search` answers a question when the next cycle
+    begins: a live run has the answer then at the earliest. Without it no policy searches. Linear in
+    ticks; a tick costs what the policy costs plus O(pairs + executors). Several can go through a
+    log together, so that it is read once and never held.
     """
 
-    def __init__(self, config: Config | None, *, explain: bool = True) -> None:
+    def __init__(
+        self,
+        config: Config | None,
+        *,
+        explain: bool = True,
+        search: Search | None = search_inline,
+    ) -> None:
         self._moves: list[ReplayedMove] = []
         self._parts: list[Floats] = []
         self._decides = config is not None
         config = config or Config()
         self._config = config
         chosen = policy(config.policy, config.options)
-        # A search takes longer than all else that a quick run does.
-        self._policy: Policy[Any] = Searching(chosen) if explain else AtOnce(chosen)
+        self._search = search
+        self._policy: Policy[Any] = AtOnce(chosen) if search is None else chosen
         self._memory: Any = None  # of the policy
+        self._question: Question | None = None  # that the next cycle has the answer to
         self._limits = replace(config.limits, max_moves=config.max_moves, explain=explain)
         self._place: dict[str, str] = {}
         self._recorded: dict[str, str] = {}
@@ -253,8 +261,10 @@ class Rerun:
         rests_until_s = {e: s for e, s in self._rests_until_s.items() if s > now_s}
         vetoes = first_of(Vetoes(dict.fromkeys(rests_until_s, _RESTS)), vetoes)
         case = Case(cluster, snapshot, self._limits)
+        if self._question is not None and self._search is not None:
+            self._memory = self._policy.heard(self._memory, self._search(self._question))
         found = decide_in_file(self._policy, case, vetoes, self._memory)
-        self._memory, decision = found.memory, found.decision
+        self._memory, self._question, decision = found.memory, found.question, found.decision
         self._rests_until_s = rests_until_s
         for move in decision.moves:
             rests_until_s[move.executor] = now_s + self._config.cooldown_s

@@ -35,6 +35,7 @@ class Chunk:
     day: int  # since 1970, UTC; each begins with the placement as recorded
     held_back: bool  # serves only to test what was chosen
     path: Path  # where the span is
+    executors: int
     ticks: int
     size_bytes: int
     span_s: float  # the time it stands for
@@ -114,6 +115,7 @@ def _write(path: Path, span: Span) -> Chunk:
         day=int(span.time_s[0] // DAY_S),
         held_back=False,
         path=path,
+        executors=len(span.first.executors),
         ticks=len(span.time_s),
         size_bytes=len(data),
         span_s=float(span.span_s.sum()),

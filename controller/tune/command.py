@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,9 +17,10 @@ from controller.errors import TuneError
 from controller.journal.reader import Log
 from controller.output import Output, OutputOption, counted, quiet
 from controller.replay.recording import Span, spans
-from controller.tune.choice import Objective, suggest
+from controller.tune.choice import Objective, ranked, suggest
 from controller.tune.chunks import Chunk, unpack
 from controller.tune.report import as_document, draw, page, print_found, proposed_diff
+from controller.tune.searches import rehearse
 from controller.tune.space import (
     SETS,
     ParameterSet,
@@ -28,8 +29,8 @@ from controller.tune.space import (
     read_space,
     without_moves,
 )
-from controller.tune.spark import spark
-from controller.tune.sweep import rehearse, sweep
+from controller.tune.spark import cores_of, spark
+from controller.tune.sweep import Engine, SetOutcome, sweep
 from migration import storm_yaml
 
 
@@ -89,11 +90,19 @@ def tune(
         for line in log.said():
             console.print(f"skipped: {line}", highlight=False)
         idle = without_moves(today, (chunk.topology for chunk in chunks))
-        rehearse(chunks, sets)
-        with spark(master, out / "spark.log") as engine, _progress(console, len(sets)) as report:
-            *outcomes, no_moves = sweep(chunks, [*sets, idle], engine, report)
+        with console.status("timing the searches"):
+            searches = rehearse(chunks, sets, cores_of(master))
+        with spark(master, out / "spark.log") as engine:
+            *outcomes, no_moves = _swept(
+                chunks, [*sets, idle], engine, console, searches.topologies
+            )
+            if searches.again:
+                best = [one.parameters for one in ranked(outcomes[1:], goal)]
+                again = [sets[0], *best[: searches.again - 1]]
+                every = {chunk.topology for chunk in chunks}
+                outcomes = _swept(chunks, again, engine, console, every)
     suggestion = suggest(outcomes, goal)
-    document = as_document(outcomes, goal, suggestion, no_moves)
+    document = as_document(outcomes, goal, suggestion, no_moves, searches.left_out)
     diff = proposed_diff(conf.read_text() if conf else None, suggestion, today)
     files = _write(out, document, diff, about)
     if output is Output.JSON:
@@ -134,6 +143,17 @@ def _about(chunks: list[Chunk], sets: list[ParameterSet], space: Space) -> str:
         f"{', '.join(names)}: {counted(ticks, 'tick')}, {whole_s:.0f} s on {counted(days, 'day')}, "
         f"the last {held_s:.0f} s held back; {counted(len(sets), 'parameter set')}{sampled}"
     )
+
+
+def _swept(
+    chunks: list[Chunk],
+    sets: list[ParameterSet],
+    engine: Engine,
+    console: Console,
+    searched: Collection[str],
+) -> list[SetOutcome]:
+    with _progress(console, len(sets)) as report:
+        return sweep(chunks, sets, engine, report, searched)
 
 
 def _write(out: Path, document: dict[str, Any], diff: str, about: str) -> list[str]:

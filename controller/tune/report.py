@@ -14,7 +14,7 @@ from rich.table import Table
 from controller.console import Console
 from controller.errors import TuneError
 from controller.output import print_list
-from controller.replay.rerun import LEFT_OUT, LIVE_DIFFERS, SEARCHES_LEFT_OUT
+from controller.replay.rerun import LEFT_OUT, LIVE_DIFFERS
 from controller.tune.choice import Objective, Suggestion, crossing_frac, front, ranked
 from controller.tune.sweep import Figures, SetOutcome
 from migration.settings import PREFIX
@@ -54,14 +54,15 @@ def as_document(
     objective: Objective,
     suggestion: Suggestion,
     no_moves: SetOutcome,
+    left_out: Sequence[str],
 ) -> dict[str, Any]:
     """Put what was found into the stable output format.
 
-    `no_moves` is of the replay in which nothing may move.
+    `no_moves` is of the replay in which nothing may move; `left_out` is what this sweep left out.
     """
     return {
         "objective": objective.said,
-        "left_out": [SEARCHES_LEFT_OUT, *LEFT_OUT],
+        "left_out": [*left_out, *LEFT_OUT],
         "today": _row(suggestion.today, objective),
         "best": _row(suggestion.best, objective),
         "no_moves": {**_row(no_moves, objective), "settings": "no moves", "changes": {}},

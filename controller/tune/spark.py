@@ -65,6 +65,13 @@ def spark(master: str, log: Path) -> Iterator[Engine]:
             _stop(context, gateway)
 
 
+def cores_of(master: str) -> int:
+    """Return how many cores work: of a cluster at least as many as there are here."""
+    here = len(os.sched_getaffinity(0))
+    found = re.match(r"local(?:\[(\d+)|$)", master)
+    return min(int(found[1] or 1), here) if found else here
+
+
 def _pyspark() -> Any:
     """Import pyspark, or name the command that installs it."""
     try:

@@ -1,12 +1,10 @@
 """Runs every parameter set over the log, whoever does the work, and adds up how each did."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import TypeAlias
 
-import numpy as np
-
-from controller.compiling import prepare
+from controller.core.policy import search_inline
 from controller.replay.recording import Span
 from controller.replay.rerun import Rerun, Series
 from controller.tune.chunks import Chunk, Episode, waves
@@ -89,33 +87,17 @@ def step(wave: Wave, trial: Trial) -> SweptChunk:
     return SweptChunk(trial.number, trial.episode, run, figures[False], figures[True])
 
 
-def rehearse(chunks: Sequence[Chunk], sets: Sequence[ParameterSet]) -> None:
-    """Let every policy try the first ticks of every topology, before others are set to work.
-
-    The loops of decisions are compiled here, once, and not by each of the others. Raises
-    `PolicyError` where a policy cannot work with this log; the message names what it lacks.
-    """
-    prepare()
-    firsts = {chunk.topology: chunk for chunk in reversed(chunks)}
-    of_policy = {one.config.policy: one for one in reversed(sets)}
-    for chunk in firsts.values():
-        span = chunk.load()
-        row = int(np.argmin(span.held))  # the first at which anything could be decided
-        begin = span.within(-np.inf, float(span.time_s[: row + 2].max()))
-        for one in of_policy.values():
-            Rerun(one.config, explain=False).take(begin)
-
-
 def sweep(
     chunks: Sequence[Chunk],
     sets: Sequence[ParameterSet],
     engine: Engine,
     progress: Callable[[float], None],
+    searched: Collection[str] = (),
 ) -> list[SetOutcome]:
     """Run all parameter sets over all of the log; one outcome a set, in their order.
 
-    The result does not depend on the workers or their order. `progress` gets the share that is
-    done, up to 1.
+    Policies search for the topologies that are `searched` for, by id, and for no others. The result
+    does not depend on the workers or their order. `progress` gets the share that is done, up to 1.
     """
     runs: dict[tuple[Episode, int], Rerun | None] = {}
     sums = [(Figures(), Figures()) for _ in sets]
@@ -128,7 +110,7 @@ def sweep(
             Trial(
                 number,
                 episode,
-                runs.pop((episode, number), None) or Rerun(one.config, explain=False),
+                runs.pop((episode, number), None) or _begun(one, episode[0] in searched),
                 episode in later,
             )
             for episode in wave
@@ -148,6 +130,10 @@ def sweep(
                 runs[one.episode, one.number] = one.run
         so_far += ticks
     return [SetOutcome(one, *figures) for one, figures in zip(sets, sums, strict=True)]
+
+
+def _begun(one: ParameterSet, searches: bool) -> Rerun:
+    return Rerun(one.config, explain=False, search=search_inline if searches else None)
 
 
 def _load(chunks: Sequence[Chunk]) -> Wave:

@@ -31,6 +31,7 @@ CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 START_S, STOP_S = 300.0, 60.0
 # pyspark forgets the pipe to a JVM that does not start.
 LEFT_OPEN = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+SEARCHED = {"wc-1"}
 SPACE = Space({"load.high": (0.7, 0.8, 0.9), "asc.threshold": (0.0, 0.002, 0.02, 0.1, 0.3)})
 
 
@@ -49,8 +50,9 @@ def sets() -> list[ParameterSet]:
 
 @pytest.fixture(scope="module")
 def expected(chunks: list[Chunk], sets: list[ParameterSet]) -> list[SetOutcome]:
-    found = sweep(chunks, sets, here, lambda share: None)
+    found = sweep(chunks, sets, here, lambda share: None, SEARCHED)
     assert len({outcome.chosen_by.moves for outcome in found}) > 2
+    assert found != sweep(chunks, sets, here, lambda share: None)
     return found
 
 
@@ -124,7 +126,7 @@ def test_spark_finds_what_one_process_finds(
 ) -> None:
     told: list[float] = []
     with spark(master, tmp_path / "spark.log") as engine:
-        assert sweep(chunks, sets, engine, told.append) == expected
+        assert sweep(chunks, sets, engine, told.append, SEARCHED) == expected
     assert told == sorted(told)
     assert told[-1] == 1.0
 
@@ -145,9 +147,9 @@ def test_a_standalone_cluster_survives_the_death_of_an_executor(
             killed.append(victim)
 
     with spark(cluster.master, tmp_path / "spark.log") as engine:
-        assert sweep(chunks, sets, engine, lambda share: None) == expected
+        assert sweep(chunks, sets, engine, lambda share: None, SEARCHED) == expected
         assert len(cluster.executors()) == 2
-        assert sweep(chunks, sets * 8, engine, kill_one) == expected * 8
+        assert sweep(chunks, sets * 8, engine, kill_one, SEARCHED) == expected * 8
     assert len(killed) == 1
     assert "Lost executor" in (tmp_path / "spark.log").read_text()
 

@@ -28,7 +28,7 @@ SLOTS = tuple(Slot(node, port) for node in "abc" for port in (1, 2))
 
 def rules(policy: str, max_moves: int, gain_frac: float, weight_worker: float) -> Config:
     keys = {"policy": policy, "max.moves.per.cycle": max_moves, "asc.threshold": gain_frac}
-    keys["target.gain"] = 1.0  # a quick replay searches no target, so none does
+    keys["target.gain"] = 1.0  # a replay has no target in its first cycle, so no file has one
     return build({**keys, "weight.worker": weight_worker, "vetoes": True, "load.low": 0.4})
 
 

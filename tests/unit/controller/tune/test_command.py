@@ -16,13 +16,15 @@ from controller.journal.reader import Log
 from controller.journal.record import JournalError, compact, to_line
 from controller.journal.writer import Bounds
 from controller.replay.recording import spans
-from controller.tune import command
+from controller.tune import command, searches
+from controller.tune.searches import Searches, TopologyCost
 from controller.tune.spark import spark
 from controller.tune.sweep import Engine
 from migration import ConfigError
 from tests.recorded_world import plain, record
 from tests.tuned_world import here
 
+NO_TARGET = "nstorm.target.gain: 1.0\n"  # more than any target gains
 SPACE = "asc.threshold: [0, 0.002, 0.1]\ncooldown.executor.secs: [10, 105]\n"
 
 
@@ -72,7 +74,7 @@ def test_it_ranks_draws_and_suggests(journal: Path) -> None:
 
 def test_the_change_is_of_the_file_that_is_given(journal: Path) -> None:
     conf = Path("storm.yaml")
-    conf.write_text("ui.port: 1\nnstorm.asc.threshold: 1.0\nnstorm.load.high: 1.0\n")
+    conf.write_text("ui.port: 1\nnstorm.asc.threshold: 1.0\nnstorm.load.high: 1.0\n" + NO_TARGET)
     document = as_json(journal, "--conf", conf)
     assert document["today"]["chosen_by"]["moves"] == 0
     assert document["suggestion"]["helps"]
@@ -89,7 +91,7 @@ def test_what_there_is_without_nstorm_is_measured_by_the_same_replay(
     tmp_path: Path, journal: Path
 ) -> None:
     conf = Path("storm.yaml")
-    conf.write_text("nstorm.asc.threshold: 1.0\nnstorm.load.high: 1.0\n")
+    conf.write_text("nstorm.asc.threshold: 1.0\nnstorm.load.high: 1.0\n" + NO_TARGET)
     document = as_json(journal, "--conf", conf)
     for part in ("chosen_by", "held_back"):
         assert document["today"][part]["moves"] == 0
@@ -100,6 +102,34 @@ def test_what_there_is_without_nstorm_is_measured_by_the_same_replay(
     assert any(shift.own for span in spans(Log.open([tmp_path / "moved"])) for shift in span.shifts)
     moved = as_json(tmp_path / "moved", "--conf", conf)["no_moves"]["chosen_by"]
     assert (moved["moves"], moved["local"]) == (0, document["no_moves"]["chosen_by"]["local"])
+
+
+def test_what_is_not_searched_for_is_named(journal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = as_json(journal)
+    assert not any("also searches" in line for line in whole["left_out"])
+    monkeypatch.setattr(searches, "MOST_S", 1e-6)
+    without = as_json(journal)
+    assert without["left_out"][0].startswith(
+        "In 1 topology with 8 executors it also searches for placements. All sets together would "
+    )
+    assert without["left_out"][1:] == whole["left_out"]
+    assert without["today"] != whole["today"]
+    assert "it also searches" in " ".join(run(journal).stdout.split())
+
+
+def test_the_best_sets_are_ranked_with_searches_where_not_all_can_be(
+    journal: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = {row["settings"]: row for row in as_json(journal)["ranking"]}
+    cost = TopologyCost("wc-1", 8, 0.0, 7 * 600.0)  # a third of the seven sets
+    found = Searches([cost], sets=7, searching=7, cores=3)
+    monkeypatch.setattr(command, "rehearse", lambda *given: found)
+    document = as_json(journal)
+    assert "only the 3 parameter sets that are best without searches" in document["left_out"][0]
+    assert len(document["ranking"]) == 3
+    assert document["today"] in document["ranking"]
+    # What they find with searches is what they find where all sets search.
+    assert all(row == whole[row["settings"]] for row in document["ranking"])
 
 
 def test_only_one_topology(journal: Path) -> None:

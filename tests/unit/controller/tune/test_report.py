@@ -84,7 +84,7 @@ def test_no_diff_where_nothing_helps(outcomes: list[SetOutcome]) -> None:
 def test_the_page_needs_nothing_from_elsewhere(
     outcomes: list[SetOutcome], suggestion: Suggestion, no_moves: SetOutcome, tmp_path: Any
 ) -> None:
-    document = as_document(outcomes, Objective(), suggestion, no_moves)
+    document = as_document(outcomes, Objective(), suggestion, no_moves, ())
     draw(document, tmp_path / "front.png")
     png = (tmp_path / "front.png").read_bytes()
     assert png.startswith(b"\x89PNG")
@@ -100,7 +100,7 @@ def test_the_page_needs_nothing_from_elsewhere(
 def test_what_is_printed(
     outcomes: list[SetOutcome], suggestion: Suggestion, no_moves: SetOutcome
 ) -> None:
-    document = as_document(outcomes, Objective(), suggestion, no_moves)
+    document = as_document(outcomes, Objective(), suggestion, no_moves, ())
     console = Console(width=160, record=True)
     print_found(console, document, "+nstorm.load.high: 0.9\n")
     text = console.export_text()

@@ -19,7 +19,15 @@ from controller.tune.chunks import DAY_S, HELD_BACK_FRAC, unpack, waves
 from controller.tune.space import Space
 from controller.tune.sweep import Figures
 from tests.bench.replay.score import through
-from tests.tuned_world import BEGIN_S, HUBS, TICK_S, span, strong_and_fickle, swept
+from tests.tuned_world import (
+    BEGIN_S,
+    HUBS,
+    TICK_S,
+    span,
+    strong_and_fickle,
+    swept,
+    three_that_go_together,
+)
 
 THRESHOLDS = (0.0, 0.005, 0.02, 0.03, 0.06)
 # A guest comes as soon as it talks and goes as soon as it does not.
@@ -85,6 +93,22 @@ def test_what_helps_only_before_the_cut_is_not_suggested(tmp_path: Path) -> None
     assert not found.helps
     assert "The load held back gives" in found.reason
     assert "less than 1% is noise" in found.reason
+
+
+def test_sets_are_ranked_with_the_targets_that_they_search(tmp_path: Path) -> None:
+    """Without searches no set moved anything here, and none was suggested."""
+    load, space, found = three_that_go_together(100), Space({"policy": ("gather",)}), {}
+    for searched in ([], [load.topology]):
+        folder = tmp_path / str(len(searched))
+        folder.mkdir()
+        _, outcomes = swept([load], folder, space, {"policy": "otd"}, searched)
+        found[len(searched)] = suggest(outcomes, Objective())
+    assert not found[0].helps
+    assert found[1].helps
+    assert dict(found[1].best.parameters.changes) == {"policy": "gather"}
+    figures = found[1].best.chosen_by
+    # The first cycle asks, the next three move; on the way it costs more.
+    assert (figures.moves, figures.inter_node) == (3, (180 + 180 + 320 + 260) * TICK_S)
 
 
 def test_pieces_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,156 @@
+"""Which topologies a sweep can search for in the time that it has, and what the others take."""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from controller.compiling import prepare
+from controller.config import Config
+from controller.core.policy import Question
+from controller.output import counted
+from controller.replay.rerun import Rerun
+from controller.tune.chunks import Chunk
+from controller.tune.space import ParameterSet
+
+# Searches are made while the whole sweep takes no longer than this on the cores that it has.
+MOST_S = 600.0
+# After so much CPU it is known what a search of a topology takes.
+TIMED_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyCost:
+    """The CPU that all parameter sets take for one topology."""
+
+    topology: str
+    executors: int
+    decide_s: float
+    search_s: float  # or more, where no search could be timed
+
+
+@dataclass(frozen=True, slots=True)
+class Searches:
+    """Which searches are made: as many as there is time for."""
+
+    costs: Sequence[TopologyCost]
+    sets: int
+    searching: int  # of the sets, those whose policy searches
+    cores: int
+
+    @property
+    def topologies(self) -> frozenset[str]:
+        """The topologies that all sets search for, by id."""
+        left_s = MOST_S * self.cores - sum(cost.decide_s for cost in self.costs)
+        found: set[str] = set()
+        for cost in sorted(self.costs, key=lambda cost: cost.search_s):
+            if cost.search_s <= max(left_s, 0.0):
+                found.add(cost.topology)
+                left_s -= cost.search_s
+        return frozenset(found)
+
+    @property
+    def again(self) -> int:
+        """How many sets can be tried once more with all searches; 0 if none or one, or all have."""
+        if not self._others:
+            return 0
+        search_s = sum(cost.search_s for cost in self.costs)
+        decide_s = sum(cost.decide_s for cost in self.costs)
+        made_s = search_s - sum(cost.search_s for cost in self._others)
+        each_s = search_s / self.searching + decide_s / self.sets
+        count = min(int((MOST_S * self.cores - decide_s - made_s) / each_s), self.sets)
+        return count if count > 1 else 0
+
+    @property
+    def left_out(self) -> list[str]:
+        """Name the searches that are not made, and what they would take; empty if all are."""
+        if not self._others:
+            return []
+        executors = sum(cost.executors for cost in self._others)
+        minutes = sum(cost.search_s for cost in self._others) / 60
+        count = len(self._others)
+        topologies = "1 topology" if count == 1 else f"{count} topologies"
+        where = f"In {topologies} with {counted(executors, 'executor')}"
+        what = "it also searches for placements"
+        if self.again:
+            what = (
+                f"only the {self.again} parameter sets that are best without searches are tried "
+                "with them, and ranked"
+            )
+        return [
+            f"{where} {what}. All sets together would need {minutes:,.0f} minutes of CPU or more "
+            f"for that; a sweep may take {MOST_S / 60 * self.cores:.0f}."
+        ]
+
+    @property
+    def _others(self) -> list[TopologyCost]:
+        return [cost for cost in self.costs if cost.topology not in self.topologies]
+
+
+class _Timed:
+    """Searches until that has taken its time; after that it only counts what is asked."""
+
+    def __init__(self, limit_s: float, each_s: float) -> None:
+        self.asked = self._answered = 0
+        self.spent_s, self._limit_s, self.each_s = 0.0, limit_s, each_s
+
+    def __call__(self, question: Question) -> Any:
+        self.asked += 1
+        if self.spent_s >= self._limit_s:
+            return question.failed
+        begun_s = time.thread_time()
+        answer = question.answer()
+        self._answered += 1
+        self.spent_s += time.thread_time() - begun_s
+        self.each_s = self.spent_s / self._answered
+        return answer
+
+
+def rehearse(chunks: Sequence[Chunk], sets: Sequence[ParameterSet], cores: int) -> Searches:
+    """Let a set of every policy go through a day of every topology; the smallest one comes first.
+
+    The loops of decisions are compiled here, once, and not by each of the others. No more is
+    searched than what shows whether all sets can. Raises `PolicyError` where a policy cannot work
+    with this log; the message names what it lacks.
+    """
+    prepare()
+    alike = Counter(one.config.policy for one in sets)
+    of_policy = {one.config.policy: one.config for one in reversed(sets)}
+    days: dict[str, dict[int, list[Chunk]]] = defaultdict(lambda: defaultdict(list))
+    for chunk in chunks:
+        days[chunk.topology][chunk.day].append(chunk)
+    left_s, each_s = MOST_S * cores, 0.0
+    found: list[TopologyCost] = []
+    asking: set[str] = set()
+    for topology, of_day in sorted(days.items(), key=lambda item: (_executors(item[1]), item[0])):
+        longest = max(of_day.values(), key=_ticks)
+        times = sum(map(_ticks, of_day.values())) / _ticks(longest)
+        decide_s = search_s = 0.0
+        for name, config in of_policy.items():
+            search = _Timed(min(left_s / (times * alike[name]), TIMED_S), each_s)
+            decide_s += times * alike[name] * (_cpu_s(config, longest, search) - search.spent_s)
+            search_s += times * alike[name] * search.asked * search.each_s
+            each_s = search.each_s
+            if search.asked:
+                asking.add(name)
+        left_s -= search_s
+        found.append(TopologyCost(topology, _executors(of_day), decide_s, search_s))
+    return Searches(found, len(sets), sum(alike[name] for name in asking), cores)
+
+
+def _ticks(chunks: Sequence[Chunk]) -> int:
+    return sum(chunk.ticks for chunk in chunks)
+
+
+def _executors(of_day: dict[int, list[Chunk]]) -> int:
+    return max(chunk.executors for chunks in of_day.values() for chunk in chunks)
+
+
+def _cpu_s(config: Config, chunks: Sequence[Chunk], search: _Timed) -> float:
+    spans = [chunk.load() for chunk in chunks]
+    run = Rerun(config, explain=False, search=search)
+    begun_s = time.thread_time()
+    for span in spans:
+        run.take(span)
+    return time.thread_time() - begun_s
