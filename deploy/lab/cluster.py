@@ -419,6 +419,19 @@ def plan_lab(
     return Lab(layout if beside is None else _served_by(beside, layout))
 
 
+@contextmanager
+def only_zookeeper(name: str) -> Iterator[Lab]:
+    """Run a ZooKeeper without a Storm until the end of the block."""
+    lab = plan_lab(f"{name}-{os.getpid()}", nodes=0)
+    try:
+        lab.prepare(owned=True)
+        lab.start_zookeeper()
+        yield lab
+    finally:
+        lab.down()
+        shutil.rmtree(lab.layout.run_dir)
+
+
 def _served_by(other: str, layout: LabLayout) -> LabLayout:
     """Let a lab use the ZooKeeper of another."""
     first = attach(other)

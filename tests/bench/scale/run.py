@@ -1,9 +1,7 @@
 """Runs a cluster of each size and measures it, at rest and while one executor moves each 5 s."""
 
 import json
-import os
 import random
-import shutil
 import socket
 import statistics
 import subprocess
@@ -20,7 +18,7 @@ import psutil
 
 from controller.storm.commands import COMMANDS, Command, decode, encode
 from deploy.lab import LabError
-from deploy.lab.cluster import Lab, plan_lab
+from deploy.lab.cluster import Lab, only_zookeeper
 from deploy.lab.interval import quantile
 from kvstore.zookeeper import Session
 from migration import wire
@@ -85,22 +83,9 @@ def bench(asked: Asked, tell: Callable[[str], None]) -> dict[str, Any]:
         found["clusters"].append(measure_cluster(nodes, asked, tell))
     if asked.agent:
         tell("an agent")
-        with zookeeper("scale-agent") as lab:
+        with only_zookeeper("scale-agent") as lab:
             found["agent"] = measure_agent(lab, asked.seconds, asked.profiles)
     return found
-
-
-@contextmanager
-def zookeeper(name: str) -> Iterator[Lab]:
-    """Run a ZooKeeper of its own until the end of the block."""
-    lab = plan_lab(f"{name}-{os.getpid()}", nodes=0)
-    try:
-        lab.prepare(owned=True)
-        lab.start_zookeeper()
-        yield lab
-    finally:
-        lab.down()
-        shutil.rmtree(lab.layout.run_dir)
 
 
 @dataclass
@@ -193,7 +178,7 @@ def measure_cluster(nodes: int, asked: Asked, tell: Callable[[str], None]) -> di
         As for `bench`.
     """
     paper = paper_cluster(nodes, asked.fan_out)
-    with zookeeper(f"scale-{nodes}") as lab:
+    with only_zookeeper(f"scale-{nodes}") as lab:
         run_dir = lab.layout.run_dir
         profile = None
         if asked.profiles is not None:
