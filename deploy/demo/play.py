@@ -195,8 +195,6 @@ def run_demo(
     own_cores : float or None
         Cores of each node, as on a cluster. Then a worker's capacity is nstorm's default, and the
         controller decides at saturation, as it is measured. None: nodes share all cores.
-    out_dir : Path
-        Where report.json and report.png go.
     """
     sweep()
     shutil.rmtree(JOURNAL_DIR, ignore_errors=True)  # of an earlier run, of another cluster
@@ -283,15 +281,7 @@ def _let_many_move(lab: Lab) -> None:
 
 
 def write(out_dir: Path, report: dict[str, Any], recording: Recording) -> None:
-    """Write report.json and report.png, each whole or not at all.
-
-    Parameters
-    ----------
-    out_dir : Path
-        Where; made if need be.
-    report : dict
-        From `assemble`.
-    """
+    """Write report.json and report.png, each whole or not at all."""
     files = {
         out_dir / "report.json": json.dumps(report, indent=1).encode(),
         out_dir / "report.png": draw(recording),

@@ -44,8 +44,6 @@ class AssignedExecutor:
     ----------
     executor : tuple[int, int]
         First and last task.
-    component : str
-        Its spout or bolt.
     start_secs : int
         The start time that Nimbus keeps for it.
     """
@@ -57,13 +55,7 @@ class AssignedExecutor:
 
 
 class Lab(Daemons):
-    """The cluster with its topologies and workers.
-
-    Parameters
-    ----------
-    layout : LabLayout
-        As for `Daemons`.
-    """
+    """The cluster with its topologies and workers."""
 
     def __init__(self, layout: LabLayout) -> None:
         super().__init__(layout)
@@ -80,16 +72,12 @@ class Lab(Daemons):
 
         Parameters
         ----------
-        name : str
-            Name of the topology.
         conf : Mapping[str, Any] or None
             Keys of its configuration in addition to the defaults (4 workers, 2 ackers); the keys
             "workload.*" shape it.
         rate_tps : float
             Sentences per second once `wait_ready` has seen all tasks open; before, Storm would
             drop tuples to workers that are still starting.
-        workload : str
-            One of `WORKLOADS`.
         """
         check_rate(rate_tps, workload)
         shaped = configure(workload, conf or {})
@@ -122,11 +110,6 @@ class Lab(Daemons):
 
     def ledger(self, name: str) -> Ledger:
         """Open the ledger of a topology.
-
-        Parameters
-        ----------
-        name : str
-            Name of the topology, as submitted.
 
         Returns
         -------
@@ -200,10 +183,6 @@ class Lab(Daemons):
 
         Parameters
         ----------
-        workers : int or None
-            New number of workers.
-        executors : Mapping[str, int] or None
-            New number of executors by component.
         wait_secs : int
             How long the topology stays inactive before.
         """
@@ -246,13 +225,6 @@ class Lab(Daemons):
         """Wait until every spout and bolt task is open in a living worker.
 
         The first time after `submit`, feeding begins then.
-
-        Parameters
-        ----------
-        name : str
-            Name of the topology.
-        limit_s : float
-            When to give up.
         """
         ledger = self.ledger(name)
 
@@ -333,38 +305,21 @@ def plan_lab(
 
     Parameters
     ----------
-    name : str
-        Its run directory below build/lab.
     nodes : int
         Number of supervisors: on 127.0.0.2 and up; with `cores`, `link` or a second Nimbus each in
         a network namespace.
-    slots : int
-        Of each node.
     hooks_jar : Path or None
         The jar that every JVM of Storm loads; None for a stock cluster.
-    conf : Mapping[str, Any] or None
-        Keys of every storm.yaml in addition to the lab's own.
     worker_heap_mb : int
         Heap of a worker, if `trimmed`.
     cores : float or None
         What a node's processes may use together.
     link : str or None
         The rate of a node's link in each direction, such as "20mbit".
-    nimbuses : int
-        Number of Nimbuses; one of them leads.
     trimmed : bool or None
         As in `LabOptions`; None where it follows from the network: loopback is trimmed.
-    java_version : int or None
-        Of all JVMs; None for the machine's own.
     beside : str or None
         The lab whose ZooKeeper also serves this one.
-    kafka : bool
-        Whether a Kafka broker runs with it.
-
-    Returns
-    -------
-    Lab
-        The cluster, to be entered or brought `up`.
 
     Raises
     ------
@@ -450,13 +405,7 @@ def _served_by(other: str, layout: LabLayout) -> LabLayout:
 
 
 def attach(name: str) -> Lab:
-    """Take hold of a lab that another process has started.
-
-    Parameters
-    ----------
-    name : str
-        Its run directory below build/lab.
-    """
+    """Take hold of a lab that another process has started."""
     return Lab(load(_run_dir(name)))
 
 

@@ -49,8 +49,6 @@ class Network:
         How many have neither.
     link_bps : int or None
         What each node's link carries in each direction; None where it has no bound.
-    cores : float or None
-        What the processes of one node may use together; None where they have no bound.
     cgroups : str or None
         The folder of the kernel's cpu controller, where `cores` is given.
     """
@@ -118,13 +116,7 @@ class Network:
         return commands
 
     def inside(self, host: str) -> list[str]:
-        """Give what goes before a command to run it at an address; the process id stays the same.
-
-        Parameters
-        ----------
-        host : str
-            Any of the lab's; at the bridge nothing goes before.
-        """
+        """Give what goes before a command to run it at an address; the process id stays the same."""
         if host not in (*self.node_hosts, *self.nimbus_hosts):
             return []
         # Not `ip netns exec`: it mounts another /sys, and a JVM would not find its cgroup there.
@@ -136,11 +128,6 @@ class Network:
 
     def create(self, reach: str | None = None) -> None:
         """Make everything, or nothing.
-
-        Parameters
-        ----------
-        reach : str or None
-            As for `commands`.
 
         Raises
         ------
@@ -179,14 +166,8 @@ def plan_network(
 
     Parameters
     ----------
-    run_dir : Path
-        The lab's directory; the names come from it.
-    nodes : int
-        Number of supervisors.
     nimbuses : int
         Number of Nimbuses in addition to the one at the bridge.
-    cores : float or None
-        Of each node.
     link : str or None
         Of each node; a rate as `tc` has it.
 
@@ -235,17 +216,7 @@ def plan_network(
 
 
 def refuse_cores(cores: float | None, nodes: int, slots: int) -> None:
-    """Refuse more than the machine has, and nodes whose workers could not start in time.
-
-    Parameters
-    ----------
-    cores : float or None
-        Of a node; None where they have no bound.
-    nodes : int
-        Number of supervisors.
-    slots : int
-        Of a node.
-    """
+    """Refuse more than the machine has, and nodes whose workers could not start in time."""
     machine = machine_cores()
     if cores is not None and not LEAST_CORES <= cores <= machine:
         raise LabError(
@@ -307,11 +278,6 @@ def cpu_cgroups(mounts: Path = Path("/proc/mounts")) -> Path | None:
 
 def remove(token: str) -> None:
     """Remove whatever there is of a lab's network, with the processes in it.
-
-    Parameters
-    ----------
-    token : str
-        What its names begin with.
 
     Raises
     ------

@@ -132,8 +132,6 @@ class Verdict:
     ----------
     answers : int
         How many tasks have reported their state.
-    runs : bool
-        Whether a worker of the topology lives.
     """
 
     workload: str

@@ -48,13 +48,6 @@ def solve(problem: PlacementProblem, time_limit_s: float) -> Solution:
     ----------
     problem : PlacementProblem
         What to place; `bound.between_nodes` of a large one is much smaller.
-    time_limit_s : float
-        How long it may take, about.
-
-    Returns
-    -------
-    Solution
-        Proven if the time was enough.
 
     Notes
     -----

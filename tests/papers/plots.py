@@ -9,20 +9,7 @@ from tests.papers.table import Chart
 
 
 def draw(chart: Chart, folder: Path) -> Path:
-    """Draw a chart.
-
-    Parameters
-    ----------
-    chart : Chart
-        What to draw.
-    folder : Path
-        Where to; it exists.
-
-    Returns
-    -------
-    Path
-        The PNG.
-    """
+    """Draw a chart."""
     figure = Figure(figsize=(9, 5), layout="constrained")
     axes = figure.subplots()
     for number, line in enumerate(chart.lines):

@@ -19,8 +19,6 @@ def cluster(slots: Sequence[int], capacity_cores: float = 1.0) -> Cluster:
     ----------
     slots : sequence of int
         How many workers each node has.
-    capacity_cores : float
-        Of each worker.
 
     Returns
     -------
@@ -48,16 +46,10 @@ def topology(
 
     Parameters
     ----------
-    executors : mapping of str to int
-        How many each component has.
-    edges : sequence of (str, str)
-        Who feeds whom.
     place : sequence of int
         Worker of each executor; all on the first if it is empty.
     cpu_cores : sequence of float
         Of each executor; nothing if it is empty.
-    talk : sequence of (int, int, float)
-        Traffic.
 
     Returns
     -------
@@ -84,11 +76,6 @@ def topology(
 
 def chain(sizes: Sequence[int]) -> LoadSnapshot:
     """Build components in a row, named po1 and so on.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        Executors of each.
 
     Returns
     -------

@@ -94,13 +94,7 @@ class Topology:
         return Sent(self.pairs.source[rows], self.pairs.target[rows], self.pairs.tps[rows])
 
     def publication(self, slot_of: dict[int, Slot]) -> Publication:
-        """Publish it as the hook in Nimbus does.
-
-        Parameters
-        ----------
-        slot_of : dict of int to Slot
-            Where Storm has its executors now.
-        """
+        """Publish it as the hook in Nimbus does."""
         return Publication(
             topology=self.id,
             name=self.name,

@@ -235,8 +235,6 @@ class Agent:
 
     Parameters
     ----------
-    world : World
-        The cluster it is of.
     name : str
         The supervisor's id.
     """
@@ -485,10 +483,6 @@ async def imitate(hosts: str, nodes: int, fan_out: int) -> None:
     ----------
     hosts : str
         Host and port of ZooKeeper, which is unused yet.
-    nodes : int
-        Size of the cluster.
-    fan_out : int
-        As for `paper_cluster`.
     """
     host, _, port = hosts.partition(":")
     world = World(paper_cluster(nodes, fan_out), (host, int(port)))

@@ -47,11 +47,6 @@ _MIB = 1024 * 1024
 class Jvms:
     """Four workers and a supervisor as their agent sees them: stores that are written.
 
-    Parameters
-    ----------
-    store_dir : Path
-        The node's `nstorm.store.dir`.
-
     Notes
     -----
     They report this process, which lives, as theirs.
@@ -153,10 +148,6 @@ def measure_agent(lab: Lab, seconds: float, profiles: Path | None) -> dict[str, 
     ----------
     lab : Lab
         Its ZooKeeper runs and has nothing in it yet.
-    seconds : float
-        How long to look.
-    profiles : Path or None
-        Where to put a profile.
     """
     run_dir = lab.layout.run_dir
     conf, log = run_dir / "agent.yaml", run_dir / "agent.log"

@@ -44,12 +44,8 @@ class Asked:
         Numbers of nodes.
     seconds : float
         How long to look, at rest and again with moves.
-    journal : bool
-        Whether the controller keeps one.
     profiles : Path or None
         Where to put profiles of controller and agent; measuring is slower then.
-    agent : bool
-        Whether to measure also an agent.
     fan_out : int
         As for `paper_cluster`.
     """
@@ -63,20 +59,7 @@ class Asked:
 
 
 def bench(asked: Asked, tell: Callable[[str], None]) -> dict[str, Any]:
-    """Measure everything.
-
-    Parameters
-    ----------
-    asked : Asked
-        What to measure.
-    tell : callable
-        Gets what comes next.
-
-    Returns
-    -------
-    dict
-        Ready for JSON.
-    """
+    """Measure everything."""
     found: dict[str, Any] = {"journal": asked.journal, "clusters": [], "agent": None}
     for nodes in asked.sizes:
         tell(f"{nodes} nodes")
@@ -168,15 +151,7 @@ def reporting(module: str, *arguments: str, log: Path, profile: Path | None) -> 
 
 
 def measure_cluster(nodes: int, asked: Asked, tell: Callable[[str], None]) -> dict[str, Any]:
-    """Measure a cluster of one size.
-
-    Parameters
-    ----------
-    nodes : int
-        Its size; ten executors a node.
-    asked, tell : Asked, callable
-        As for `bench`.
-    """
+    """Measure a cluster of one size."""
     paper = paper_cluster(nodes, asked.fan_out)
     with only_zookeeper(f"scale-{nodes}") as lab:
         run_dir = lab.layout.run_dir
@@ -318,15 +293,8 @@ def ask(port: int, word: bytes) -> dict[str, str]:
 
     Parameters
     ----------
-    port : int
-        Where it listens.
     word : bytes
         The command of four letters.
-
-    Returns
-    -------
-    dict of str to str
-        By the name of the figure.
     """
     with socket.create_connection(("127.0.0.1", port), timeout=10) as line:
         line.sendall(word)

@@ -36,13 +36,7 @@ RANDOM_WORLDS = 100
 
 
 def compare(paper: Paper) -> None:
-    """Add what arithmetic alone gives.
-
-    Parameters
-    ----------
-    paper : Paper
-        Of 004.
-    """
+    """Add what arithmetic alone gives."""
     _hand_graph(paper)
     _saddle(paper)
     _ping_pong(paper)

@@ -53,29 +53,12 @@ Settings = Mapping[str, RunSetting]
 
 
 def compare(paper: Paper) -> None:
-    """Add what the simulator gives, next to what the paper measured.
-
-    Parameters
-    ----------
-    paper : Paper
-        Of 004.
-    """
+    """Add what the simulator gives, next to what the paper measured."""
     _one_move(paper)
 
 
 def scenario(name: str) -> Scenario:
-    """Read one of the scenarios that the tests hold.
-
-    Parameters
-    ----------
-    name : str
-        Of the file, without its ending.
-
-    Returns
-    -------
-    Scenario
-        Ready to run.
-    """
+    """Read one of the scenarios that the tests hold."""
     return parse((FOLDER / f"{name}.txt").read_text())
 
 
