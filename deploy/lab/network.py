@@ -116,7 +116,7 @@ class Network:
         return commands
 
     def inside(self, host: str) -> list[str]:
-        """Give what goes before a command to run it at an address; the process id stays the same."""
+        """Give what goes before a command to run it at an address; its process id stays."""
         if host not in (*self.node_hosts, *self.nimbus_hosts):
             return []
         # Not `ip netns exec`: it mounts another /sys, and a JVM would not find its cgroup there.

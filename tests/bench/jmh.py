@@ -106,7 +106,7 @@ def cpu_ns(results: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
 
 
 def tuple_cost(tell: Callable[[str], None]) -> dict[str, Any]:
-    """Measure what the hooks add to the least a tuple can cost, in JVMs without and with, in turn."""
+    """Measure what the hooks add to the least cost of a tuple, in JVMs without and with in turn."""
     found: dict[bool, list[dict[str, list[float]]]] = {False: [], True: []}
     # By name and so in this order: both kinds of JVM have done the same before TuplePath.
     patterns = {False: "TuplePath", True: "TuplePath|WovenCalls"}

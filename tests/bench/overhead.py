@@ -156,7 +156,7 @@ def thread_cpu(process: Path, prefix: str) -> Iterator[tuple[str, float]]:
 
 
 def run_overhead(rounds: int, tell: Callable[[str], None]) -> dict[str, Any]:
-    """Measure on a cluster of its own until the ratio is known well enough or the rounds are over."""
+    """Measure on a cluster of its own until the ratio is known or the rounds are over."""
     with plan_lab("bench-overhead", hooks_jar=HOOKS_JAR, conf=CLUSTER) as lab:
         lab.start_agents()
         tell("two topologies start, one with hooks and one without")

@@ -68,26 +68,6 @@ class OutOfReach:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line of a chart; if x are words, a group of bars."""
-
-    label: str
-    x: Sequence[float] | Sequence[str]
-    y: Sequence[float]
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """A picture; `name` becomes the file's."""
-
-    name: str
-    title: str
-    x_label: str
-    y_label: str
-    lines: tuple[Line, ...]
-
-
 @dataclass(slots=True)
 class Paper:
     """All that is printed of one paper."""
@@ -95,7 +75,6 @@ class Paper:
     seed: str
     rows: list[Row] = field(default_factory=list)
     out_of_reach: list[OutOfReach] = field(default_factory=list)
-    charts: list[Chart] = field(default_factory=list)
 
     def row(
         self,
