@@ -23,7 +23,8 @@ from controller.policies.profiles import Machine, Profiles
 from controller.policies.registry import Aniello
 from tests.papers.table import Paper
 from tests.papers.triggers import Rules, Trigger, begin, look, worthwhile
-from tests.papers.worlds import chain, cluster, hand_graph, topology
+from tests.papers.worlds import hand_graph
+from tests.snapshots import chain, cluster, topology
 
 EXECUTORS, WORKERS = 37, 8
 ALPHAS = (0.0, 0.5, 1.0)

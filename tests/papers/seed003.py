@@ -8,7 +8,7 @@ from controller.policies.component_graph import executors_of
 from controller.policies.even import even_place, lf_place, pipelines
 from tests.papers.cohesion import cohesion, coupling
 from tests.papers.table import Paper
-from tests.papers.worlds import chain, cluster, topology
+from tests.snapshots import chain, cluster, topology
 
 NODES = 8
 # Table 3, at low parallelism; ten times as many at high.

@@ -22,7 +22,8 @@ from migration.wire import encode
 from tests.papers.bound import between_nodes, word_count_ratio
 from tests.papers.problem import PlacementProblem, cheapest
 from tests.papers.table import Paper
-from tests.papers.worlds import cluster, hand_graph, ping_pong, saddle, topology
+from tests.papers.worlds import hand_graph, ping_pong, saddle
+from tests.snapshots import cluster, topology
 
 OURS = "an example of ours, worked by hand"
 BOUND = "a bound of ours; the paper prints none"
