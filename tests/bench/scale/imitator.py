@@ -476,7 +476,7 @@ async def _told(world: World, stop: asyncio.Event) -> None:
         await asyncio.sleep(TELL_S)
 
 
-async def imitate(hosts: str, nodes: int, fan_out: int) -> None:
+async def imitate(hosts: str, nodes: int) -> None:
     """Play until standard input ends.
 
     Parameters
@@ -485,7 +485,7 @@ async def imitate(hosts: str, nodes: int, fan_out: int) -> None:
         Host and port of ZooKeeper, which is unused yet.
     """
     host, _, port = hosts.partition(":")
-    world = World(paper_cluster(nodes, fan_out), (host, int(port)))
+    world = World(paper_cluster(nodes), (host, int(port)))
     nimbus = Nimbus(world)
     make_nodes(hosts, world, nimbus)
     world.agents = {name: Agent(world, name) for name in world.paper.nodes}
@@ -502,4 +502,4 @@ async def imitate(hosts: str, nodes: int, fan_out: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(imitate(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
+    asyncio.run(imitate(sys.argv[1], int(sys.argv[2])))

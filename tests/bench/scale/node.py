@@ -141,7 +141,7 @@ def _living(store_dir: Path) -> Iterator[None]:
         jvms.close()
 
 
-def measure_agent(lab: Lab, seconds: float, profiles: Path | None) -> dict[str, Any]:
+def measure_agent(lab: Lab, seconds: float) -> dict[str, Any]:
     """Measure the agent of a node with 1,000 executors.
 
     Parameters
@@ -164,10 +164,6 @@ def measure_agent(lab: Lab, seconds: float, profiles: Path | None) -> dict[str, 
     with Session(lab.zookeeper) as session:
         assert session.connect()
         session.create("/storm")
-    profiled: list[str] = []
-    if profiles is not None:
-        profiles.mkdir(parents=True, exist_ok=True)
-        profiled = ["-m", "cProfile", "-o", str(profiles / "agent.prof")]
     with ExitStack() as stack:
         session = stack.enter_context(Session(lab.storm_zookeeper))
         assert session.connect()
@@ -176,7 +172,7 @@ def measure_agent(lab: Lab, seconds: float, profiles: Path | None) -> dict[str, 
         plan = Plan("of-the-bench", 1, 0, TOPOLOGY)
         session.create(wire.plan_path(TOPOLOGY), wire.encode(plan))
         stack.enter_context(_living(run_dir / "store"))
-        command = [sys.executable, *profiled, "-m", "agent", "--conf", str(conf)]
+        command = [sys.executable, "-m", "agent", "--conf", str(conf)]
         with log.open("w") as sink:
             process = subprocess.Popen(command, stdout=sink, stderr=sink)
         try:
