@@ -419,10 +419,9 @@ def bench_downtime(
 ) -> None:
     """Redeploy executors by Storm's ways and by nstorm's, in turn, and count lost seconds.
 
-    Finished rounds, and a picture of all, are kept in build/bench.
+    Finished rounds are kept in build/bench.
     """
     from tests.bench.downtime.kept import Kept  # noqa: PLC0415
-    from tests.bench.downtime.picture import draw  # noqa: PLC0415
     from tests.bench.downtime.report import as_tables, report  # noqa: PLC0415
     from tests.bench.downtime.run import BOLTS, FOLDER, bench  # noqa: PLC0415
 
@@ -438,7 +437,6 @@ def bench_downtime(
     kept = Kept(file, asked, resume=resume)
     bench(asked, kept, _progress)
     found = report(kept.rounds, kept.steady_tps)
-    draw(kept.rounds, file.with_suffix(".png"))
     _answer(found, as_tables, output)
 
 
