@@ -16,7 +16,7 @@ from controller.policies.heterogeneity import Model, heterogeneity
 from controller.policies.profiles import Cost, Machine, Profile, Profiles
 from migration.model import Component, Edge
 from tests.papers.growth import add_instances, first_assignment, maximize_throughput
-from tests.papers.machine_profiles import rolling_count, unique_visitor, utilisation
+from tests.papers.machine_profiles import rolling_count, unique_visitor
 from tests.papers.optimum import (
     best_placement,
     best_placement_of,
@@ -127,13 +127,6 @@ def test_what_costs_nothing_has_no_limit() -> None:
     assert model.reachable_tps(one) == inf
     assert maximize_throughput(model, one, 1.0, is_open=ALL_OPEN[:1])[1] == 1.0
     assert model.reachable_tps(3 * one) == 0.0
-
-
-def test_utilisation_counts_strong_machines_more() -> None:
-    # The second kind is three times as fast for one component, the same for the other.
-    cost = np.array([[0.3, 0.1], [0.2, 0.2]])
-    assert utilisation(cost, np.array([1.0, 0.0])) == pytest.approx((0.25 + 0.5) / 2)
-    assert utilisation(cost, np.array([0.6, 0.6])) == pytest.approx(0.6)
 
 
 def world(
