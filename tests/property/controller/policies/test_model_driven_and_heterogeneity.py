@@ -22,7 +22,6 @@ from controller.policies.profiles import Performance, Profile, Profiles
 from migration.model import Component
 from tests.papers.acquisition import empty_slots, threads_of
 from tests.papers.bound import between_nodes
-from tests.papers.linear_program import solve
 from tests.papers.problem import PlacementProblem, cheapest
 from tests.snapshots import snapshot
 
@@ -214,7 +213,7 @@ def test_no_policy_beats_the_best_of_all_placements(
 
 @settings(max_examples=25)
 @given(worlds(most=5), st.sampled_from([(1.0, 0.0), (0.8, 0.2)]))
-def test_the_linear_program_finds_the_best_of_all_placements(
+def test_no_placement_costs_less_between_nodes_than_the_bound(
     world: World, weights: tuple[float, float]
 ) -> None:
     cluster, snapshot = world
@@ -222,13 +221,11 @@ def test_the_linear_program_finds_the_best_of_all_placements(
         cluster, snapshot, Limits(weight_node=weights[0], weight_worker=weights[1])
     )
     best = cheapest(problem)
-    solution = solve(problem, 60.0)
-    assert solution.is_proven
-    if best is None:
-        assert solution.place is None
-        return
-    assert abs(solution.cost_tps - problem.cost_tps(best)) <= 1e-6
-    assert solve(between_nodes(problem), 60.0).lower_tps <= between_nodes_tps(problem, best) + 1e-6
+    if best is not None:
+        nodes = between_nodes(problem)
+        bound = cheapest(nodes)
+        assert bound is not None
+        assert nodes.cost_tps(bound) <= between_nodes_tps(problem, best) + 1e-6
 
 
 def between_nodes_tps(problem: PlacementProblem, place: Ints) -> float:
