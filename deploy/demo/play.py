@@ -124,10 +124,10 @@ class _Play:
         self.watch(FED_S)
         return DemoSpan(began_s, time.time())
 
-    def work(self) -> tuple[DemoSpan, bool]:
+    def work(self) -> bool:
         """Watch the controller until it comes to rest; True if it did."""
         self._screen.next_step()
-        calm, began_s = Calm(), time.time()
+        calm = Calm()
 
         def at_rest(look: Look) -> bool:
             nonlocal calm
@@ -137,8 +137,7 @@ class _Play:
             return calm.reached
 
         limit_s = self._end_s - AFTERWARDS_S - time.monotonic()
-        came_to_rest = self.watch(max(limit_s, LEAST_WORK_S), at_rest)
-        return DemoSpan(began_s, time.time()), came_to_rest
+        return self.watch(max(limit_s, LEAST_WORK_S), at_rest)
 
     def moved(self) -> tuple[MoveRecord, ...]:
         """Wait until the moves under way have settled, and give all of the controller's."""
@@ -235,7 +234,7 @@ def _play(
         if own_cores is not None:
             run.ledger.set_rate(SATURATE)
         controls.resume(session)
-        worked, came_to_rest = run.work()
+        came_to_rest = run.work()
         controls.pause(session, "the demo compares two placements")
         moves = run.moved()
         new = operator.placement().slot_of
@@ -256,7 +255,6 @@ def _play(
         inter_node=tuple(run.inter_node),
         rate_tps=rate_tps,
         quiet=quiet,
-        worked=worked,
         came_to_rest=came_to_rest,
         cooldown_s=COOLDOWN_S,
         moves=moves,

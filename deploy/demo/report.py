@@ -75,7 +75,6 @@ class Recording:
     inter_node: tuple[tuple[float, float], ...]
     rate_tps: float
     quiet: DemoSpan
-    worked: DemoSpan
     came_to_rest: bool
     cooldown_s: float
     moves: tuple[MoveRecord, ...]
