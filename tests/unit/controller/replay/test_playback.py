@@ -224,7 +224,7 @@ def test_a_segment_of_another_format_is_skipped(tmp_path: Path) -> None:
     edit(sorted(tmp_path.iterdir())[-1], lambda head: head.update(format=99))
     log = Log.open([tmp_path])
     assert all(one.identical for one in replay(log.ticks(0)))
-    assert log.said() == ["1 segments of format 99, which a newer version of nstorm reads"]
+    assert log.said() == ["1 segments of format 99, which a newer nstorm reads"]
 
 
 def test_a_journal_of_the_old_format_is_refused_and_its_reader_named(tmp_path: Path) -> None:
@@ -233,10 +233,10 @@ def test_a_journal_of_the_old_format_is_refused_and_its_reader_named(tmp_path: P
     # Those of format 2 had their memory as JSON.
     edit(path, lambda head: head.update(format=2, memory={"tick": 7}))
     log = Log.open([tmp_path])
-    with pytest.raises(JournalError, match=r"format 2, which nstorm .* reads"):
+    with pytest.raises(JournalError, match="format 2, which an older nstorm reads"):
         log.newest_head()
     assert list(replay(log.ticks(0))) == []
-    assert log.said() == ["1 segments of format 2, which nstorm 0.1.0 as of 2026-11-23 reads"]
+    assert log.said() == ["1 segments of format 2, which an older nstorm reads"]
 
 
 def test_keys_that_are_not_known_are_passed_over(tmp_path: Path) -> None:
