@@ -184,9 +184,7 @@ class _Play:
         return tuple(pairs), ""
 
 
-def run_demo(
-    screen: Screen, out_dir: Path = OUT_DIR, own_cores: float | None = None
-) -> dict[str, Any]:
+def run_demo(screen: Screen, own_cores: float | None) -> dict[str, Any]:
     """Run the demo and write its report.
 
     Parameters
@@ -217,7 +215,7 @@ def run_demo(
             controls.pause(session, "the demo measures Storm's own placement first")
             recording = _play(lab, session, screen, began_s, own_cores)
     report = assemble(recording)
-    write(out_dir, report, recording)
+    write(OUT_DIR, report, recording)
     return report
 
 

@@ -159,16 +159,10 @@ class Lab(Daemons):
         )
         return sorted(placed, key=lambda executor: executor.executor)
 
-    def kill_topology(self, name: str, wait_secs: int = 0) -> None:
-        """Kill a topology and wait until its workers have ended.
-
-        Parameters
-        ----------
-        wait_secs : int
-            How long Storm lets it run on, with spouts inactive.
-        """
+    def kill_topology(self, name: str) -> None:
+        """Kill a topology and wait until its workers have ended."""
         topology = self.topology_id(name)
-        self._client.ask("kill", name, wait_secs)
+        self._client.ask("kill", name, 0)
         self.wait_until(f"{name} ends", lambda: topology not in self.topologies())
         self.wait_until(f"workers of {name} end", lambda: not self._workers_of(topology))
 
@@ -207,18 +201,12 @@ class Lab(Daemons):
         """
         return {slot: pid for slot, pid, _ in self._workers()}
 
-    def kill_worker(self, slot: str, sig: signal.Signals = signal.SIGKILL) -> int:
-        """Send a signal to a worker.
-
-        Returns
-        -------
-        int
-            The process id it had.
-        """
+    def kill_worker(self, slot: str) -> int:
+        """Kill a worker; return the process id it had."""
         pids = self.worker_pids()
         if slot not in pids:
             raise LabError(f"no worker runs in slot {slot!r}: workers are in {sorted(pids)}")
-        os.kill(pids[slot], sig)
+        os.kill(pids[slot], signal.SIGKILL)
         return pids[slot]
 
     def wait_ready(self, name: str, limit_s: float = READY_LIMIT_S) -> None:

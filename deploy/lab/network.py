@@ -23,6 +23,8 @@ _SUBNETS = [*_ALL.subnets(new_prefix=24)]
 _NAMESPACES = Path("/run/netns")
 _DEVICES = Path("/sys/class/net")
 _PERIOD_US = 100_000
+# What ends at the same time is gone by then; processes in a group need longer.
+_GONE_LIMIT_S, _EMPTY_LIMIT_S = 1.0, 10.0
 # The last number of an address: the bridge has 1, nodes come from 2 on.
 _FIRST_NODE, _FIRST_NIMBUS, _END = 2, 202, 254
 # A worker's JVM takes about this much CPU until it runs, and Storm gives up on it after 120 s
@@ -298,12 +300,12 @@ def remove(token: str) -> None:
         _run_on(space, ["ip", "netns", "del", space.name])
 
 
-def _run_on(path: Path, command: Sequence[str], limit_s: float = 1.0) -> str:
+def _run_on(path: Path, command: Sequence[str]) -> str:
     """Run a command on something that may go at the same time; then it is also done."""
     try:
         return _run(command)
     except LabError:
-        deadline = time.monotonic() + limit_s
+        deadline = time.monotonic() + _GONE_LIMIT_S
         # The kernel forgets a device's name a moment before its path.
         while path.exists():
             if time.monotonic() > deadline:
@@ -332,8 +334,8 @@ def _quota_refused(cgroups: Path, run_dir: Path, cores: float) -> str | None:
             group.rmdir()
 
 
-def _remove_group(group: Path, limit_s: float = 10.0) -> None:
-    deadline = time.monotonic() + limit_s
+def _remove_group(group: Path) -> None:
+    deadline = time.monotonic() + _EMPTY_LIMIT_S
     while True:
         try:
             group.rmdir()

@@ -4,7 +4,7 @@ The set-ups are those of 004, section 5.1, and plain random graphs; everything f
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
 
@@ -216,22 +216,6 @@ def _placed(
         pinned=(None,) * count,
         traffic=traffic,
     )
-
-
-def noisy(
-    snapshot: LoadSnapshot, random: Random, traffic: float = 0.2, cpu: float = 0.1
-) -> LoadSnapshot:
-    """Measure a load as a meter does, with errors that multiply.
-
-    Parameters
-    ----------
-    traffic, cpu : float
-        Sigma of the log-normal errors.
-    """
-    true = snapshot.traffic
-    tps = true.tps * random.lognormal(0, traffic, len(true.tps))
-    cores = snapshot.cpu_cores * random.lognormal(0, cpu, len(snapshot.cpu_cores))
-    return replace(snapshot, cpu_cores=cores, traffic=replace(true, tps=tps))
 
 
 def crowd(executors: int) -> Case:

@@ -71,10 +71,10 @@ def prepared(
     unpacked = folder / "chunks"
     unpacked.mkdir(parents=True)
     chunks = unpack(spans(Log.open(record(executors, ticks, folder / "log"))), unpacked)
-    return chunks, _tried(executors, sets)
+    return chunks, _tried(sets)
 
 
-def _tried(executors: int, sets: int) -> list[ParameterSet]:
+def _tried(sets: int) -> list[ParameterSet]:
     today = dict(build({}).keys)
     space = Space(Space().narrowed(today).values, sets)
     return parameter_sets(space, today)
@@ -100,7 +100,7 @@ def day(executors: int, recorded: int, times: int, sets: int, folder: Path) -> d
     )
     unpacked = folder / "day"
     unpacked.mkdir()
-    chunks, tried = unpack(again, unpacked), _tried(executors, sets)
+    chunks, tried = unpack(again, unpacked), _tried(sets)
     took_s, figures = _on_spark(chunks, tried, "local[2]", folder)
     return {
         "executors": executors,

@@ -111,7 +111,7 @@ class Topology:
 
 @dataclass(frozen=True, slots=True)
 class PaperCluster:
-    """All nodes and topologies; everything follows from the seed."""
+    """All nodes and topologies."""
 
     nodes: tuple[str, ...]
     topologies: tuple[Topology, ...]
@@ -140,7 +140,7 @@ class PaperCluster:
         )
 
 
-def paper_cluster(nodes: int, seed: int = 1) -> PaperCluster:
+def paper_cluster(nodes: int) -> PaperCluster:
     """Make a cluster of ten executors a node, in topologies of at most 333.
 
     Parameters
@@ -148,7 +148,7 @@ def paper_cluster(nodes: int, seed: int = 1) -> PaperCluster:
     nodes : int
         How many; 1,000 have 10,000 executors in 30 topologies.
     """
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(1)
     names = tuple(f"{n:08x}-node-{n:04}" for n in range(nodes))
     executors = nodes * EXECUTORS_A_NODE
     count = max(round(executors / LARGEST_TOPOLOGY), 1)
