@@ -270,7 +270,7 @@ def demo(
         raise CommandError(f"the demo needs {error.name}: type: make setup") from None
     console = Console()
     with Screen(console) as screen:
-        report = run_demo(screen, own_cores=own_cores)
+        report = run_demo(screen, own_cores)
     for line in lines(report):
         typer.echo(line)
     typer.echo(f"written: {OUT_DIR / 'report.json'} and {OUT_DIR / 'report.png'}")

@@ -25,11 +25,6 @@ class Affinity:
     def between(self, executors: Ints, places: Ints) -> Floats:
         """Look up traffic.
 
-        Parameters
-        ----------
-        executors, places : Ints, shape (K,)
-            Pairs.
-
         Returns
         -------
         Floats, shape (K,)
@@ -39,11 +34,6 @@ class Affinity:
 
     def gain(self, executors: Ints, places: Ints) -> Floats:
         """Compute ASC: by how much traffic inside places grows when an executor moves.
-
-        Parameters
-        ----------
-        executors, places : Ints, shape (K,)
-            Moves, one a row.
 
         Returns
         -------
@@ -59,38 +49,12 @@ class Affinity:
 
 
 def by_node(cluster: Cluster, snapshot: LoadSnapshot) -> Affinity:
-    """Measure each executor's traffic with each node.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        Places.
-    snapshot : LoadSnapshot
-        Traffic.
-
-    Returns
-    -------
-    Affinity
-        Places are node indices.
-    """
+    """Measure each executor's traffic with each node."""
     return _affinity(snapshot, cluster.node_of[snapshot.place], len(cluster.nodes))
 
 
 def by_worker(cluster: Cluster, snapshot: LoadSnapshot) -> Affinity:
-    """Measure each executor's traffic with each worker.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        Places.
-    snapshot : LoadSnapshot
-        Traffic.
-
-    Returns
-    -------
-    Affinity
-        Places are worker indices.
-    """
+    """Measure each executor's traffic with each worker."""
     return _affinity(snapshot, snapshot.place, len(cluster.workers))
 
 

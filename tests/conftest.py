@@ -1,7 +1,6 @@
 """Gives tests a real ZooKeeper and a real Storm cluster, and fails whoever leaks."""
 
 import os
-import shutil
 import socket
 import threading
 import time
@@ -14,7 +13,7 @@ from hypothesis import HealthCheck, Phase, settings
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 
-from deploy.lab.cluster import HOOKS_JAR, RUNS_DIR, Lab, plan_lab, sweep
+from deploy.lab.cluster import HOOKS_JAR, RUNS_DIR, Lab, only_zookeeper, plan_lab, sweep
 from deploy.lab.home.assemble import ZOOKEEPER_VERSION
 from tests.clusters import CALM
 
@@ -70,14 +69,8 @@ def container_zookeeper() -> Iterator[str]:
 def local_zookeeper() -> Iterator[str]:
     """Address of a ZooKeeper that is a process of this machine."""
     sweep()
-    lab = plan_lab(f"zookeeper-{os.getpid()}", nodes=0)
-    try:
-        lab.prepare(owned=True)
-        lab.start_zookeeper()
+    with only_zookeeper("zookeeper") as lab:
         yield lab.zookeeper
-    finally:
-        lab.down()
-        shutil.rmtree(lab.layout.run_dir)
 
 
 @pytest.fixture(scope="session")

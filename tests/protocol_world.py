@@ -36,7 +36,7 @@ from migration.model import (
     WorkerAck,
 )
 from migration.observation import Observation
-from migration.protocol import Event, FinishedMove, HeldPlan, Step, begin, resume, step
+from migration.protocol import Event, FinishedMove, HeldPlan, MoveOutcome, Step, begin, resume, step
 from migration.wire import SPEAKS
 
 TOPOLOGY, CLUSTER = "wc-1", "c1"
@@ -491,6 +491,17 @@ class World:
                 if f"{turn} {index}" not in lagging:
                     self.turn(turn, worker)
 
+    def rounds(
+        self, count: int, seconds: float = 0.05, lagging: frozenset[str] = frozenset()
+    ) -> list[Phase]:
+        """Let everybody take turns, each time followed by the leader; return the phases seen."""
+        seen = []
+        for _ in range(count):
+            self.everybody(seconds, lagging)
+            self.lead()
+            seen += self.phases()
+        return seen
+
     def until(
         self, phase: Phase, seconds: float = 0.05, lagging: frozenset[str] = frozenset()
     ) -> None:
@@ -544,6 +555,11 @@ class World:
             if not self.stored.entries:
                 break
         self.everybody(1.0)
+
+    def ends(self) -> MoveOutcome:
+        """Let everybody answer until the plan is empty, and give how the last move ended."""
+        self.settle()
+        return self.finished[-1].outcome
 
     def working(self, executor: ExecutorId) -> int:
         """Count the copies that take tuples."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from controller.config import Config, build
 from controller.cycle import CycleInput, Memory, cycle, failed
-from controller.journal.record import from_line
+from controller.journal.record import compact, from_line, to_line
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Bounds, Writer
 from controller.policies.gather.goal import Answer
@@ -36,6 +36,15 @@ def plain(line: bytes) -> dict[str, Any]:
     assert found is not None
     del found["crc"]
     return found
+
+
+def edit(segment: Path, change: Callable[[dict[str, Any]], object], row: int = 0) -> None:
+    """Change a row of a segment, else its head, and give it a checksum that fits."""
+    lines = segment.read_bytes().splitlines(keepends=True)
+    found = plain(lines[row])
+    change(found)
+    lines[row] = to_line(compact(found))
+    segment.write_bytes(b"".join(lines))
 
 
 def publication(executors: int) -> Publication:

@@ -26,7 +26,6 @@ def span(
     *,
     cpu_cores: float = 0.1,
     begin_s: float = BEGIN_S,
-    topology: str = "wc-1-7",
 ) -> Span:
     """Two pinned hubs on each worker (executors 0 and 1 on a, 2 and 3 on b), and guests."""
     place = np.array([0, 0, 1, 1, *guests], dtype=np.int64)
@@ -40,7 +39,7 @@ def span(
     ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     cpu = np.full((ticks, count), cpu_cores, dtype=np.float32)
     first = LoadSnapshot(
-        topology=topology,
+        topology="wc-1-7",
         time_s=begin_s,
         components=(Component("bolt", "bolt", count),),
         edges=(),

@@ -22,13 +22,6 @@ from migration.model import Slot
 
 # A reader refuses a segment of another format; raise it whenever a key changes its meaning.
 FORMAT = 6
-_READ_BY = {
-    1: "nstorm 0.1.0 as of 2026-11-22",
-    2: "nstorm 0.1.0 as of 2026-11-23",
-    3: "nstorm 0.2.0 as of 2026-11-23",
-    4: "nstorm 0.2.0 as of 2026-11-24",
-    5: "nstorm 0.2.0 as of 2026-11-26",
-}
 _LINE = re.compile(rb'\{"crc":"([0-9a-f]{8})",')
 _BRACE = zlib.crc32(b"{")
 
@@ -92,12 +85,10 @@ class TickRecord(Struct, frozen=True, tag_field="kind", tag="tick", kw_only=True
 
 
 def other_format(found: object) -> str:
-    """Name a format that this version does not read, and the version that does.
-
-    Such as ``format 1, which nstorm 0.1.0 as of 2026-11-22 reads``.
-    """
-    reader = _READ_BY.get(found, "a newer version of nstorm") if isinstance(found, int) else ""
-    return f"format {found}, which {reader or 'no version of nstorm'} reads"
+    """Name a format that this version does not read, and which version does."""
+    if not isinstance(found, int):
+        return f"format {found}, which no version of nstorm reads"
+    return f"format {found}, which {'a newer' if found > FORMAT else 'an older'} nstorm reads"
 
 
 def of_another_version(error: Exception) -> JournalError:

@@ -29,8 +29,6 @@ class Calm:
     ----------
     tick : int
         The newest cycle that was seen; -1 before the first.
-    quiet_cycles : int
-        How many up to it were quiet.
     """
 
     tick: int = -1

@@ -56,15 +56,7 @@ class Look:
 
 
 class Gauges:
-    """Looks at one topology.
-
-    Parameters
-    ----------
-    session : Session
-        Connected to Storm's ZooKeeper.
-    topology : str
-        Name of the topology.
-    """
+    """Looks at one topology."""
 
     def __init__(self, session: Session, topology: str) -> None:
         self._session = session

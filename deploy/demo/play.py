@@ -124,10 +124,10 @@ class _Play:
         self.watch(FED_S)
         return DemoSpan(began_s, time.time())
 
-    def work(self) -> tuple[DemoSpan, bool]:
+    def work(self) -> bool:
         """Watch the controller until it comes to rest; True if it did."""
         self._screen.next_step()
-        calm, began_s = Calm(), time.time()
+        calm = Calm()
 
         def at_rest(look: Look) -> bool:
             nonlocal calm
@@ -137,8 +137,7 @@ class _Play:
             return calm.reached
 
         limit_s = self._end_s - AFTERWARDS_S - time.monotonic()
-        came_to_rest = self.watch(max(limit_s, LEAST_WORK_S), at_rest)
-        return DemoSpan(began_s, time.time()), came_to_rest
+        return self.watch(max(limit_s, LEAST_WORK_S), at_rest)
 
     def moved(self) -> tuple[MoveRecord, ...]:
         """Wait until the moves under way have settled, and give all of the controller's."""
@@ -185,9 +184,7 @@ class _Play:
         return tuple(pairs), ""
 
 
-def run_demo(
-    screen: Screen, out_dir: Path = OUT_DIR, own_cores: float | None = None
-) -> dict[str, Any]:
+def run_demo(screen: Screen, own_cores: float | None) -> dict[str, Any]:
     """Run the demo and write its report.
 
     Parameters
@@ -195,8 +192,6 @@ def run_demo(
     own_cores : float or None
         Cores of each node, as on a cluster. Then a worker's capacity is nstorm's default, and the
         controller decides at saturation, as it is measured. None: nodes share all cores.
-    out_dir : Path
-        Where report.json and report.png go.
     """
     sweep()
     shutil.rmtree(JOURNAL_DIR, ignore_errors=True)  # of an earlier run, of another cluster
@@ -220,7 +215,7 @@ def run_demo(
             controls.pause(session, "the demo measures Storm's own placement first")
             recording = _play(lab, session, screen, began_s, own_cores)
     report = assemble(recording)
-    write(out_dir, report, recording)
+    write(OUT_DIR, report, recording)
     return report
 
 
@@ -237,7 +232,7 @@ def _play(
         if own_cores is not None:
             run.ledger.set_rate(SATURATE)
         controls.resume(session)
-        worked, came_to_rest = run.work()
+        came_to_rest = run.work()
         controls.pause(session, "the demo compares two placements")
         moves = run.moved()
         new = operator.placement().slot_of
@@ -258,7 +253,6 @@ def _play(
         inter_node=tuple(run.inter_node),
         rate_tps=rate_tps,
         quiet=quiet,
-        worked=worked,
         came_to_rest=came_to_rest,
         cooldown_s=COOLDOWN_S,
         moves=moves,
@@ -283,15 +277,7 @@ def _let_many_move(lab: Lab) -> None:
 
 
 def write(out_dir: Path, report: dict[str, Any], recording: Recording) -> None:
-    """Write report.json and report.png, each whole or not at all.
-
-    Parameters
-    ----------
-    out_dir : Path
-        Where; made if need be.
-    report : dict
-        From `assemble`.
-    """
+    """Write report.json and report.png, each whole or not at all."""
     files = {
         out_dir / "report.json": json.dumps(report, indent=1).encode(),
         out_dir / "report.png": draw(recording),

@@ -48,16 +48,12 @@ class Recording:
 
     Attributes
     ----------
-    windows : tuple of LedgerWindow
-        Every second of the ledger.
     inter_node : tuple of (float, float)
         Unix time and share, as seen while it ran.
     rate_tps : float
         Fed while the controller worked, sentences per second.
     quiet : DemoSpan
         Fed at that rate, without a move.
-    came_to_rest : bool
-        Whether the controller did before its time was over.
     moves : tuple of MoveRecord
         Those that the controller chose.
     pairs : tuple of Pair
@@ -66,8 +62,6 @@ class Recording:
         Why there are not as many pairs as there should be; empty if there are.
     taken : tuple of (str, DemoSpan)
         "a" or "b", and when it was measured.
-    load_averages : tuple of float
-        Of the machine, at the end of each of these.
     link_bps : int or None
         What a node's link carries in each direction; None without a bound.
     own_cores : float or None
@@ -81,7 +75,6 @@ class Recording:
     inter_node: tuple[tuple[float, float], ...]
     rate_tps: float
     quiet: DemoSpan
-    worked: DemoSpan
     came_to_rest: bool
     cooldown_s: float
     moves: tuple[MoveRecord, ...]
@@ -98,18 +91,7 @@ class Recording:
 
 
 def assemble(recording: Recording) -> dict[str, Any]:
-    """Make the report.
-
-    Parameters
-    ----------
-    recording : Recording
-        Of a run that went to its end.
-
-    Returns
-    -------
-    dict
-        Ready for JSON; what could not be measured is null.
-    """
+    """Make the report."""
     totals, made = recording.totals, [m for m in recording.moves if m.outcome == "MOVED"]
     pairs, loads = recording.pairs, recording.load_averages
     return {
@@ -155,18 +137,7 @@ def is_lossless(report: Mapping[str, Any]) -> bool:
 
 
 def lines(report: Mapping[str, Any]) -> list[str]:
-    """Put the report into sentences.
-
-    Parameters
-    ----------
-    report : mapping
-        From `assemble`.
-
-    Returns
-    -------
-    list of str
-        One fact a line.
-    """
+    """Put the report into sentences."""
     restarts, pause = report["worker_restarts"], report["move_pause_ms"]
     zero, loads = report["zero_throughput_windows"], report["load_average"]
     rest = "the controller came to rest" if report["came_to_rest"] else "its time was over before"

@@ -20,33 +20,16 @@ class DemoSpan:
     ended_s: float
 
     def seconds_of(self, windows: Iterable[LedgerWindow]) -> list[LedgerWindow]:
-        """Choose the seconds that lie wholly inside.
-
-        Returns
-        -------
-        list of LedgerWindow
-            In the given order.
-        """
+        """Choose the seconds that lie wholly inside."""
         return [w for w in windows if self.began_s <= w.t_s and w.t_s + 1 <= self.ended_s]
 
     def seconds_touched(self, windows: Iterable[LedgerWindow]) -> list[LedgerWindow]:
-        """Choose the seconds that lie at least partly inside.
-
-        Returns
-        -------
-        list of LedgerWindow
-            In the given order.
-        """
+        """Choose the seconds that lie at least partly inside."""
         return [w for w in windows if w.t_s <= self.ended_s and w.t_s + 1 > self.began_s]
 
 
 def is_warm(windows: Sequence[LedgerWindow]) -> bool:
     """Check whether the throughput has stopped growing.
-
-    Parameters
-    ----------
-    windows : sequence of LedgerWindow
-        The seconds since the load was raised.
 
     Returns
     -------
@@ -62,11 +45,6 @@ def is_warm(windows: Sequence[LedgerWindow]) -> bool:
 
 def felt_span(move: MoveRecord) -> DemoSpan | None:
     """Find when a move could be felt: from PREPARE until the source had stopped.
-
-    Parameters
-    ----------
-    move : MoveRecord
-        As the controller reports it.
 
     Returns
     -------

@@ -14,15 +14,7 @@ ANSWER_LIMIT_S = 60.0
 
 
 class NimbusClient:
-    """One question and one answer at a time; the process starts with the first question.
-
-    Parameters
-    ----------
-    command : Sequence[str]
-        How to start the Java client.
-    log : Path
-        The file that takes its log.
-    """
+    """One question and one answer at a time; the process starts with the first question."""
 
     def __init__(self, command: Sequence[str], log: Path, env: dict[str, str]) -> None:
         self._command = command
@@ -33,11 +25,6 @@ class NimbusClient:
 
     def ask(self, *request: object) -> dict[str, Any]:
         """Send a request and wait for its answer.
-
-        Parameters
-        ----------
-        *request : object
-            The command and its arguments, as JSON takes them.
 
         Raises
         ------

@@ -44,8 +44,6 @@ class AssignedExecutor:
     ----------
     executor : tuple[int, int]
         First and last task.
-    component : str
-        Its spout or bolt.
     start_secs : int
         The start time that Nimbus keeps for it.
     """
@@ -57,13 +55,7 @@ class AssignedExecutor:
 
 
 class Lab(Daemons):
-    """The cluster with its topologies and workers.
-
-    Parameters
-    ----------
-    layout : LabLayout
-        As for `Daemons`.
-    """
+    """The cluster with its topologies and workers."""
 
     def __init__(self, layout: LabLayout) -> None:
         super().__init__(layout)
@@ -80,16 +72,12 @@ class Lab(Daemons):
 
         Parameters
         ----------
-        name : str
-            Name of the topology.
         conf : Mapping[str, Any] or None
             Keys of its configuration in addition to the defaults (4 workers, 2 ackers); the keys
             "workload.*" shape it.
         rate_tps : float
             Sentences per second once `wait_ready` has seen all tasks open; before, Storm would
             drop tuples to workers that are still starting.
-        workload : str
-            One of `WORKLOADS`.
         """
         check_rate(rate_tps, workload)
         shaped = configure(workload, conf or {})
@@ -122,11 +110,6 @@ class Lab(Daemons):
 
     def ledger(self, name: str) -> Ledger:
         """Open the ledger of a topology.
-
-        Parameters
-        ----------
-        name : str
-            Name of the topology, as submitted.
 
         Returns
         -------
@@ -176,16 +159,10 @@ class Lab(Daemons):
         )
         return sorted(placed, key=lambda executor: executor.executor)
 
-    def kill_topology(self, name: str, wait_secs: int = 0) -> None:
-        """Kill a topology and wait until its workers have ended.
-
-        Parameters
-        ----------
-        wait_secs : int
-            How long Storm lets it run on, with spouts inactive.
-        """
+    def kill_topology(self, name: str) -> None:
+        """Kill a topology and wait until its workers have ended."""
         topology = self.topology_id(name)
-        self._client.ask("kill", name, wait_secs)
+        self._client.ask("kill", name, 0)
         self.wait_until(f"{name} ends", lambda: topology not in self.topologies())
         self.wait_until(f"workers of {name} end", lambda: not self._workers_of(topology))
 
@@ -200,10 +177,6 @@ class Lab(Daemons):
 
         Parameters
         ----------
-        workers : int or None
-            New number of workers.
-        executors : Mapping[str, int] or None
-            New number of executors by component.
         wait_secs : int
             How long the topology stays inactive before.
         """
@@ -228,31 +201,18 @@ class Lab(Daemons):
         """
         return {slot: pid for slot, pid, _ in self._workers()}
 
-    def kill_worker(self, slot: str, sig: signal.Signals = signal.SIGKILL) -> int:
-        """Send a signal to a worker.
-
-        Returns
-        -------
-        int
-            The process id it had.
-        """
+    def kill_worker(self, slot: str) -> int:
+        """Kill a worker; return the process id it had."""
         pids = self.worker_pids()
         if slot not in pids:
             raise LabError(f"no worker runs in slot {slot!r}: workers are in {sorted(pids)}")
-        os.kill(pids[slot], sig)
+        os.kill(pids[slot], signal.SIGKILL)
         return pids[slot]
 
     def wait_ready(self, name: str, limit_s: float = READY_LIMIT_S) -> None:
         """Wait until every spout and bolt task is open in a living worker.
 
         The first time after `submit`, feeding begins then.
-
-        Parameters
-        ----------
-        name : str
-            Name of the topology.
-        limit_s : float
-            When to give up.
         """
         ledger = self.ledger(name)
 
@@ -333,38 +293,21 @@ def plan_lab(
 
     Parameters
     ----------
-    name : str
-        Its run directory below build/lab.
     nodes : int
         Number of supervisors: on 127.0.0.2 and up; with `cores`, `link` or a second Nimbus each in
         a network namespace.
-    slots : int
-        Of each node.
     hooks_jar : Path or None
         The jar that every JVM of Storm loads; None for a stock cluster.
-    conf : Mapping[str, Any] or None
-        Keys of every storm.yaml in addition to the lab's own.
     worker_heap_mb : int
         Heap of a worker, if `trimmed`.
     cores : float or None
         What a node's processes may use together.
     link : str or None
         The rate of a node's link in each direction, such as "20mbit".
-    nimbuses : int
-        Number of Nimbuses; one of them leads.
     trimmed : bool or None
         As in `LabOptions`; None where it follows from the network: loopback is trimmed.
-    java_version : int or None
-        Of all JVMs; None for the machine's own.
     beside : str or None
         The lab whose ZooKeeper also serves this one.
-    kafka : bool
-        Whether a Kafka broker runs with it.
-
-    Returns
-    -------
-    Lab
-        The cluster, to be entered or brought `up`.
 
     Raises
     ------
@@ -419,6 +362,19 @@ def plan_lab(
     return Lab(layout if beside is None else _served_by(beside, layout))
 
 
+@contextmanager
+def only_zookeeper(name: str) -> Iterator[Lab]:
+    """Run a ZooKeeper without a Storm until the end of the block."""
+    lab = plan_lab(f"{name}-{os.getpid()}", nodes=0)
+    try:
+        lab.prepare(owned=True)
+        lab.start_zookeeper()
+        yield lab
+    finally:
+        lab.down()
+        shutil.rmtree(lab.layout.run_dir)
+
+
 def _served_by(other: str, layout: LabLayout) -> LabLayout:
     """Let a lab use the ZooKeeper of another."""
     first = attach(other)
@@ -437,13 +393,7 @@ def _served_by(other: str, layout: LabLayout) -> LabLayout:
 
 
 def attach(name: str) -> Lab:
-    """Take hold of a lab that another process has started.
-
-    Parameters
-    ----------
-    name : str
-        Its run directory below build/lab.
-    """
+    """Take hold of a lab that another process has started."""
     return Lab(load(_run_dir(name)))
 
 

@@ -35,11 +35,6 @@ class Daemons:
     """ZooKeeper, Nimbus, the supervisors, and nstorm's agents.
 
     As a context manager it is up inside the block and gone after it, whatever ends the block.
-
-    Parameters
-    ----------
-    layout : LabLayout
-        The cluster on paper, from `plan_lab` or `attach`.
     """
 
     def __init__(self, layout: LabLayout) -> None:
@@ -121,13 +116,7 @@ class Daemons:
             self._wait_start("Kafka listens", lambda: _listens(host, kafka))
 
     def prepare(self, owned: bool = False) -> None:
-        """Write the run directory afresh.
-
-        Parameters
-        ----------
-        owned : bool
-            As for `up`.
-        """
+        """Write the run directory afresh."""
         run_dir = self.layout.run_dir
         shutil.rmtree(run_dir, ignore_errors=True)
         run_dir.mkdir(parents=True)
@@ -191,18 +180,7 @@ class Daemons:
         self._processes.kill(name, sig)
 
     def daemon(self, name: str) -> Child | None:
-        """Find a daemon or an agent.
-
-        Parameters
-        ----------
-        name : str
-            As for `kill_daemon`.
-
-        Returns
-        -------
-        Child or None
-            Its process, or None when it does not run.
-        """
+        """Find a daemon or an agent."""
         return self._processes.alive(name)
 
     def start_agents(self) -> None:
@@ -218,15 +196,7 @@ class Daemons:
         return self._processes.start(f"agent-{node.host}", command, node.log_dir / "agent.log")
 
     def start_controller(self, mode: str, name: str = "controller") -> Child:
-        """Start nstorm's controller on the host of Nimbus.
-
-        Parameters
-        ----------
-        mode : str
-            "observe", "advise" or "auto".
-        name : str
-            Distinguishes it, and its log, from others; of several one leads.
-        """
+        """Start nstorm's controller on the host of Nimbus."""
         root = self.layout.nimbus_dir
         conf = str(root / "conf" / "storm.yaml")
         # The configuration last: by it `Processes.living` finds what was started but not recorded.
@@ -315,14 +285,8 @@ class Daemons:
 
         Parameters
         ----------
-        what : str
-            How to call it should it not come.
-        done : Callable[[], bool]
-            Whether it has come; asked about three times a second.
         limit_s : float
             When to give up, where the machine is not busy.
-        missing : Callable[[], str]
-            Names what of it has not come yet.
 
         Raises
         ------

@@ -33,8 +33,6 @@ class Figures:
 
     Attributes
     ----------
-    acked_tps : float
-        Sentences acked per second.
     cpu_us_per_sentence : float or None
         CPU time of all workers that have executors, user and system.
     link_bytes_per_sentence : float or None
@@ -43,8 +41,6 @@ class Figures:
         What went over that direction of a link that carried most.
     ack_p50_ms, ack_p99_ms : float or None
         From the emission of a sentence to its ack, at most 6 per cent too high.
-    inter_node_tuple_frac : float or None
-        Share of the tuples that went to another node.
     inter_node_byte_frac : float or None
         Share of the bytes that went to another node, of those that went through a socket. Tuples
         within a worker have none.
@@ -54,8 +50,6 @@ class Figures:
         How much of its rate the fullest direction of a link carried.
     fullest_link : str or None
         The node, and "out" or "in".
-    worker_cores_mean, worker_cores_max : float
-        CPU of a worker.
     fullest_worker : str
         Host and port of the worker that used most.
     machine_busy_frac : float
@@ -105,15 +99,7 @@ class Counters:
 
 
 class Tuples:
-    """Follows the tuples that the workers of one topology count.
-
-    Parameters
-    ----------
-    session : Session
-        Connected to Storm's ZooKeeper.
-    topology : str
-        Its id or its name.
-    """
+    """Follows the tuples that the workers of one topology count."""
 
     def __init__(self, session: Session, topology: str) -> None:
         self._topology = topology
@@ -137,8 +123,6 @@ class Tuples:
 
         Parameters
         ----------
-        rates : Rates
-            From `mark` with an earlier one.
         worker_cores : float or None
             Capacity of a worker; None divides a node's CPU by its slots.
 
@@ -166,10 +150,6 @@ class Meter:
 
     Parameters
     ----------
-    lab : Lab
-        The cluster, with agents.
-    session : Session
-        Connected to Storm's ZooKeeper.
     topology : str
         Its name; it runs alone in the lab.
     """
@@ -183,13 +163,6 @@ class Meter:
 
     def take(self, length_s: int, wait: Callable[[float], object] = time.sleep) -> Figures:
         """Take the figures of the next whole seconds.
-
-        Parameters
-        ----------
-        length_s : int
-            How many.
-        wait : callable
-            Waits for this time, in seconds.
 
         Raises
         ------
@@ -249,15 +222,6 @@ def figures(
     link_bps: int | None,
 ) -> Figures:
     """Work the figures out of what was counted at both ends.
-
-    Parameters
-    ----------
-    seconds : list of LedgerWindow
-        The seconds between, at least one.
-    inter_node_tuple_frac : float or None
-        Share of the tuples that crossed between nodes.
-    link_bps : int or None
-        The rate of a link in each direction; None where it has no bound.
 
     Returns
     -------
@@ -320,11 +284,6 @@ def device_bytes(pid: int, device: str, proc: Path = Path("/proc")) -> tuple[int
 
 def gc_pause_s(pid: int, folder: Path = Path("/tmp")) -> float | None:
     """Read how long a JVM has stood still for its collectors.
-
-    Parameters
-    ----------
-    folder : Path
-        Where JVMs leave their counters.
 
     Returns
     -------

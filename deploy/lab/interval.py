@@ -27,18 +27,7 @@ class Ratio:
     high: float
 
     def within(self, half_width: float) -> bool:
-        """Check whether both ends are near enough to the ratio.
-
-        Parameters
-        ----------
-        half_width : float
-            How near, in the unit of the ratio.
-
-        Returns
-        -------
-        bool
-            Whether they are.
-        """
+        """Check whether both ends are near enough to the ratio."""
         return max(self.ratio - self.low, self.high - self.ratio) <= half_width
 
     def __str__(self) -> str:
@@ -52,11 +41,6 @@ def paired_ratio(over: Sequence[float], under: Sequence[float]) -> Ratio:
     ----------
     over, under : Sequence of float
         One pair a round, all above 0; at least one round.
-
-    Returns
-    -------
-    Ratio
-        The geometric mean of the rounds' ratios with its interval.
 
     Raises
     ------
@@ -81,13 +65,6 @@ def paired_ratio(over: Sequence[float], under: Sequence[float]) -> Ratio:
 
 def quantile(values: Sequence[float], share: float) -> float:
     """Give the smallest value that at least a share of all values does not exceed.
-
-    Parameters
-    ----------
-    values : Sequence of float
-        At least one.
-    share : float
-        Above 0, at most 1.
 
     Returns
     -------

@@ -45,8 +45,6 @@ class LabNode:
         The id it gave itself; empty until it is up.
     thrift_port : int
         Where its workers talk to it.
-    root : Path
-        The directory that holds all of the node.
     """
 
     host: str
@@ -89,10 +87,6 @@ class LabNimbus:
     ----------
     name : str
         "nimbus", "nimbus-2".
-    host : str
-        Its address.
-    root : Path
-        The directory that holds all of it.
     """
 
     name: str
@@ -109,14 +103,10 @@ class LabOptions:
     trimmed : bool
         Whether workers have what saves memory and CPU instead of Storm's own heap, collector,
         wait strategies and periods.
-    java_home : str or None
-        The Java of all JVMs; None for the machine's.
     network : Network or None
         None where all is on loopback.
     ensemble_host : str or None
         Where another lab's ZooKeeper is that serves this one; None for one of its own.
-    zookeeper_root : str
-        Where Storm keeps its nodes in ZooKeeper.
     cannot_show : tuple of str
         What was asked for and cannot be had on this machine.
     kafka_port : int
@@ -139,18 +129,8 @@ class LabLayout:
 
     Attributes
     ----------
-    run_dir : Path
-        The directory of this lab; absolute.
-    zookeeper_port : int
-        ZooKeeper's port.
-    nimbus_port : int
-        Thrift port of every Nimbus.
     hooks_jar : Path or None
         The jar that every JVM of Storm loads; None for a stock cluster.
-    worker_heap_mb : int
-        Heap of a worker.
-    conf : Mapping[str, Any]
-        Keys of every storm.yaml in addition to the lab's own.
     """
 
     run_dir: Path
@@ -429,11 +409,6 @@ def free_ports(count: int) -> list[int]:
     aligned and a lab listens on the first port of its block (ZooKeeper's) first and longest, so two
     labs never share one.
 
-    Parameters
-    ----------
-    count : int
-        How many, up to 64.
-
     Raises
     ------
     LabError
@@ -490,11 +465,6 @@ def save(layout: LabLayout) -> None:
 
 def load(run_dir: Path) -> LabLayout:
     """Read the layout of a lab that another process has started.
-
-    Returns
-    -------
-    LabLayout
-        What `save` wrote.
 
     Raises
     ------

@@ -35,8 +35,6 @@ class Totals:
         Acks and fails of ids that were not in flight.
     words_emitted, words_counted : int
         Words that the split bolts sent and the count bolts took.
-    ticks : int
-        Tick tuples that the count bolts got.
     """
 
     emitted: int = 0
@@ -61,8 +59,6 @@ class LedgerWindow:
     ----------
     t_s : int
         Unix time of its begin.
-    emitted, acked, failed : int
-        Sentences in this second.
     pending : int
         Sentences in flight at its end.
     latency : Counter[int]
@@ -78,13 +74,7 @@ class LedgerWindow:
     latency: Counter[int] = field(default_factory=Counter)
 
     def add(self, row: dict[str, Any]) -> None:
-        """Add the window of one spout task.
-
-        Parameters
-        ----------
-        row : dict[str, Any]
-            A line of a ledger file.
-        """
+        """Add the window of one spout task."""
         self.emitted += row["emitted"]
         self.acked += row["acked"]
         self.failed += row["failed"]
@@ -94,13 +84,7 @@ class LedgerWindow:
 
 
 class Ledger:
-    """The ledger of one topology; it reads on from where it was each time it is asked.
-
-    Parameters
-    ----------
-    directory : Path
-        Where the topology's JVMs write.
-    """
+    """The ledger of one topology; it reads on from where it was each time it is asked."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -167,13 +151,7 @@ class Ledger:
         }
 
     def totals(self) -> Totals:
-        """Give the counts so far, up to a fifth of a second old.
-
-        Returns
-        -------
-        Totals
-            Sums over all JVMs.
-        """
+        """Give the counts so far, up to a fifth of a second old."""
         self._read()
         sums: Counter[str] = Counter()
         for row in self._newest.values():
@@ -202,15 +180,8 @@ class Ledger:
 
         Parameters
         ----------
-        from_s : float
-            Unix time of the begin.
         to_s : float or None
             Unix time of the end; None for now. Seconds that may still change are left out.
-
-        Returns
-        -------
-        list[LedgerWindow]
-            In order of time.
         """
         seconds = self._seconds(from_s, to_s)
         return [self._windows.get(second) or LedgerWindow(second) for second in seconds]
@@ -219,13 +190,6 @@ class Ledger:
         """Count the acks of each 10 ms, over all spout tasks; the seconds are those of `windows`.
 
         A spout's JVM that is killed takes the acks of its last fifth of a second with it.
-
-        Parameters
-        ----------
-        from_s : float
-            Unix time of the begin.
-        to_s : float or None
-            Unix time of the end; None for now.
 
         Returns
         -------
@@ -238,11 +202,6 @@ class Ledger:
 
     def drain(self, limit_s: float = 60.0) -> Totals:
         """Pause the spouts and wait until nothing is in flight and all words have arrived.
-
-        Parameters
-        ----------
-        limit_s : float
-            When to give up waiting.
 
         Returns
         -------
@@ -305,23 +264,12 @@ class Ledger:
 
 
 def throughput_tps(windows: Sequence[LedgerWindow]) -> float:
-    """Give the median rate of acked sentences.
-
-    Returns
-    -------
-    float
-        Sentences per second.
-    """
+    """Give the median rate of acked sentences."""
     return statistics.median(window.acked for window in windows)
 
 
 def longest_gap_s(acked_10ms: Counts) -> float:
     """Give the longest time without an ack.
-
-    Parameters
-    ----------
-    acked_10ms : Counts
-        As `Ledger.acked_10ms` gives it.
 
     Returns
     -------
@@ -338,15 +286,8 @@ def degraded_s(acked_10ms: Counts, normal_tps: float) -> dict[float, int]:
 
     Parameters
     ----------
-    acked_10ms : Counts
-        As `Ledger.acked_10ms` gives it.
     normal_tps : float
         What is acked in a second where nothing disturbs; above 0.
-
-    Returns
-    -------
-    dict[float, int]
-        By share, for each of `DEGRADATION_FRACS`.
     """
     # A hair more: 1 - 0.8 is less than 0.2.
     left_frac = acked_10ms.sum(axis=1) / normal_tps - 1e-9
@@ -355,13 +296,6 @@ def degraded_s(acked_10ms: Counts, normal_tps: float) -> dict[float, int]:
 
 def latency_ms(windows: Sequence[LedgerWindow], quantile: float) -> float:
     """Give a quantile of the ack latency, at most 6 per cent too high.
-
-    Parameters
-    ----------
-    windows : Sequence[LedgerWindow]
-        The stretch of time.
-    quantile : float
-        Between 0 and 1.
 
     Returns
     -------

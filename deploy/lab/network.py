@@ -23,6 +23,8 @@ _SUBNETS = [*_ALL.subnets(new_prefix=24)]
 _NAMESPACES = Path("/run/netns")
 _DEVICES = Path("/sys/class/net")
 _PERIOD_US = 100_000
+# What ends at the same time is gone by then; processes in a group need longer.
+_GONE_LIMIT_S, _EMPTY_LIMIT_S = 1.0, 10.0
 # The last number of an address: the bridge has 1, nodes come from 2 on.
 _FIRST_NODE, _FIRST_NIMBUS, _END = 2, 202, 254
 # A worker's JVM takes about this much CPU until it runs, and Storm gives up on it after 120 s
@@ -49,8 +51,6 @@ class Network:
         How many have neither.
     link_bps : int or None
         What each node's link carries in each direction; None where it has no bound.
-    cores : float or None
-        What the processes of one node may use together; None where they have no bound.
     cgroups : str or None
         The folder of the kernel's cpu controller, where `cores` is given.
     """
@@ -118,13 +118,7 @@ class Network:
         return commands
 
     def inside(self, host: str) -> list[str]:
-        """Give what goes before a command to run it at an address; the process id stays the same.
-
-        Parameters
-        ----------
-        host : str
-            Any of the lab's; at the bridge nothing goes before.
-        """
+        """Give what goes before a command to run it at an address; its process id stays."""
         if host not in (*self.node_hosts, *self.nimbus_hosts):
             return []
         # Not `ip netns exec`: it mounts another /sys, and a JVM would not find its cgroup there.
@@ -136,11 +130,6 @@ class Network:
 
     def create(self, reach: str | None = None) -> None:
         """Make everything, or nothing.
-
-        Parameters
-        ----------
-        reach : str or None
-            As for `commands`.
 
         Raises
         ------
@@ -179,14 +168,8 @@ def plan_network(
 
     Parameters
     ----------
-    run_dir : Path
-        The lab's directory; the names come from it.
-    nodes : int
-        Number of supervisors.
     nimbuses : int
         Number of Nimbuses in addition to the one at the bridge.
-    cores : float or None
-        Of each node.
     link : str or None
         Of each node; a rate as `tc` has it.
 
@@ -235,17 +218,7 @@ def plan_network(
 
 
 def refuse_cores(cores: float | None, nodes: int, slots: int) -> None:
-    """Refuse more than the machine has, and nodes whose workers could not start in time.
-
-    Parameters
-    ----------
-    cores : float or None
-        Of a node; None where they have no bound.
-    nodes : int
-        Number of supervisors.
-    slots : int
-        Of a node.
-    """
+    """Refuse more than the machine has, and nodes whose workers could not start in time."""
     machine = machine_cores()
     if cores is not None and not LEAST_CORES <= cores <= machine:
         raise LabError(
@@ -308,11 +281,6 @@ def cpu_cgroups(mounts: Path = Path("/proc/mounts")) -> Path | None:
 def remove(token: str) -> None:
     """Remove whatever there is of a lab's network, with the processes in it.
 
-    Parameters
-    ----------
-    token : str
-        What its names begin with.
-
     Raises
     ------
     LabError
@@ -332,12 +300,12 @@ def remove(token: str) -> None:
         _run_on(space, ["ip", "netns", "del", space.name])
 
 
-def _run_on(path: Path, command: Sequence[str], limit_s: float = 1.0) -> str:
+def _run_on(path: Path, command: Sequence[str]) -> str:
     """Run a command on something that may go at the same time; then it is also done."""
     try:
         return _run(command)
     except LabError:
-        deadline = time.monotonic() + limit_s
+        deadline = time.monotonic() + _GONE_LIMIT_S
         # The kernel forgets a device's name a moment before its path.
         while path.exists():
             if time.monotonic() > deadline:
@@ -366,8 +334,8 @@ def _quota_refused(cgroups: Path, run_dir: Path, cores: float) -> str | None:
             group.rmdir()
 
 
-def _remove_group(group: Path, limit_s: float = 10.0) -> None:
-    deadline = time.monotonic() + limit_s
+def _remove_group(group: Path) -> None:
+    deadline = time.monotonic() + _EMPTY_LIMIT_S
     while True:
         try:
             group.rmdir()

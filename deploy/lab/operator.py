@@ -28,8 +28,6 @@ class Placement:
 
     Attributes
     ----------
-    slot_of : dict of ExecutorId to Slot
-        All of the topology's executors.
     free : tuple of ExecutorId
         Those that move live and have no entry in the plan, by task.
     staying : Counter of Slot
@@ -51,15 +49,7 @@ _READY_LIMIT_S = 60.0
 
 
 class Operator:
-    """An operator who moves executors by hand.
-
-    Parameters
-    ----------
-    session : Session
-        Connected to Storm's ZooKeeper.
-    topology : str
-        Name of the topology.
-    """
+    """An operator who moves executors by hand."""
 
     def __init__(self, session: Session, topology: str) -> None:
         self._session = session
@@ -67,13 +57,7 @@ class Operator:
         self._view = LiveCluster.of_session(session)
 
     def ready(self) -> bool:
-        """Check whether every worker of the topology can follow plans, and its agent reports it.
-
-        Returns
-        -------
-        bool
-            Whether moves may begin.
-        """
+        """Check whether every worker of the topology can follow plans, and its agent reports it."""
         view = self._found()
         if view is None or view.stand_back is not None:
             return False
@@ -110,13 +94,7 @@ class Operator:
         return {*published(self._view, self._topology).allowed.pinned.values()}
 
     def entries(self) -> int:
-        """Count the entries of the plan.
-
-        Returns
-        -------
-        int
-            0 once every move has come to its end.
-        """
+        """Count the entries of the plan."""
         view = self._found()
         return 0 if view is None else len(view.plan.entries)
 
@@ -139,13 +117,7 @@ class Operator:
         return self._session.create(f"{COMMANDS}/c-", encode(wish), ephemeral=True, sequence=True)
 
     def look(self, path: str) -> Command:
-        """See what has become of a wish.
-
-        Parameters
-        ----------
-        path : str
-            As `ask` gave it.
-        """
+        """See what has become of a wish."""
         stored = self._session.read(path)
         command = None if stored is None else decode(stored.data)
         if command is None:
@@ -159,12 +131,8 @@ class Operator:
 
         Parameters
         ----------
-        path : str
-            As `ask` gave it.
         until : callable
             Whether it has; an ended one always has.
-        limit_s : float
-            When to give up.
         """
         deadline = time.monotonic() + limit_s
         while True:
@@ -211,17 +179,8 @@ def beside(lab: Lab, topology: str, mode: str = "observe") -> Iterator[Operator]
 
     Parameters
     ----------
-    lab : Lab
-        The cluster, up and with hooks.
-    topology : str
-        Name of a topology that runs.
     mode : str
         The controller's; in "observe" only the operator moves anything.
-
-    Yields
-    ------
-    Operator
-        Once moves may begin.
     """
     for node in lab.nodes:
         if lab.daemon(f"agent-{node.host}") is None:

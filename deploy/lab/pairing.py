@@ -76,8 +76,6 @@ def place(operator: Operator, goal: SlotOf, wait: Callable[[float], object] = ti
     ----------
     goal : mapping of ExecutorId to Slot
         Of executors that may move; others are left where they are.
-    wait : callable
-        Waits for this time, in seconds.
 
     Returns
     -------
@@ -128,15 +126,6 @@ def _away(operator: Operator, goal: SlotOf) -> dict[ExecutorId, Slot]:
 def in_turn(go: Callable[[str], object], take: Callable[[], Figures], first: str) -> Iterator[Pair]:
     """Take the figures of placements in the order A B B A A B B A …, for as long as is asked.
 
-    Parameters
-    ----------
-    go : callable
-        Brings the topology to placement "a" or "b".
-    take : callable
-        Takes the figures of a window.
-    first : str
-        Where the topology is: "a" or "b".
-
     Yields
     ------
     Pair
@@ -153,11 +142,6 @@ def in_turn(go: Callable[[str], object], take: Callable[[], Figures], first: str
 
 def ratio(pairs: Sequence[Pair], figure: str) -> Ratio | None:
     """Give how many times as much B has as A.
-
-    Parameters
-    ----------
-    figure : str
-        One of `COMPARED`.
 
     Returns
     -------
@@ -212,13 +196,7 @@ def known(pairs: Sequence[Pair]) -> bool:
 
 
 def verdict(pairs: Sequence[Pair]) -> list[str]:
-    """Explain whether B pays and why, a sentence a fact.
-
-    Parameters
-    ----------
-    pairs : sequence of Pair
-        At least one.
-    """
+    """Explain whether B pays and why, a sentence a fact."""
     gain = ratio(pairs, "acked_tps")
     if gain is None:
         return ["nothing was acked in some window, so there is nothing to compare"]

@@ -69,19 +69,7 @@ class Processes:
     def start(
         self, name: str, command: Sequence[str], log: Path, env: Mapping[str, str] | None = None
     ) -> Child:
-        """Start a process in a session of its own and remember it.
-
-        Parameters
-        ----------
-        name : str
-            Its name in the run directory.
-        command : Sequence[str]
-            The program and its arguments.
-        log : Path
-            The file that takes its output.
-        env : Mapping[str, str] or None
-            Variables in addition to those of this process.
-        """
+        """Start a process in a session of its own and remember it."""
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as output:
             popen = subprocess.Popen(
@@ -98,13 +86,7 @@ class Processes:
         return child
 
     def recorded(self) -> list[Child]:
-        """List what the run directory knows, living or not.
-
-        Returns
-        -------
-        list[Child]
-            In the order they were started.
-        """
+        """List what the run directory knows, living or not."""
         try:
             rows = json.loads(self._file.read_text())
         except FileNotFoundError:
@@ -112,13 +94,7 @@ class Processes:
         return [Child(**row) for row in rows]
 
     def alive(self, name: str) -> Child | None:
-        """Find a recorded process that runs.
-
-        Returns
-        -------
-        Child or None
-            The process, or None when it does not run.
-        """
+        """Find a recorded process that runs."""
         return next((c for c in self.recorded() if c.name == name and _runs(c)), None)
 
     def kill(self, name: str, sig: signal.Signals = signal.SIGKILL) -> None:

@@ -132,8 +132,6 @@ class Verdict:
     ----------
     answers : int
         How many tasks have reported their state.
-    runs : bool
-        Whether a worker of the topology lives.
     """
 
     workload: str
@@ -163,7 +161,6 @@ Oracle = Callable[[Evidence], list[Difference]]
 class Workload:
     """A topology that the lab can submit."""
 
-    like: str
     oracle: Oracle
     conf: Mapping[str, Any]
 
@@ -424,29 +421,24 @@ def trident(evidence: Evidence) -> list[Difference]:
 _TICKS = {"workload.tick.secs": 1}
 _SHIFTING = {"workload.lines": 32_768, "workload.shift.lines": 4096, **_TICKS}
 
+# What each stands for is in docs/workloads.md.
 WORKLOADS: Mapping[str, Workload] = {
     "wordcount": Workload(
-        "the acked WordCount, whose counts are not checked",
         arrivals,
         # Its splits lead to the ledger of their JVM, which is nobody's memory.
         {"nstorm.move": {"count": "live", "split": "live"}},
     ),
-    "counters": Workload("a WordCount whose counts must be right", counts, _TICKS),
-    "partitions": Workload(
-        "counters whose spouts read a partition each, as Kafka's do", partitions, _TICKS
-    ),
+    "counters": Workload(counts, _TICKS),
+    "partitions": Workload(partitions, _TICKS),
     "unacked": Workload(
-        "the same without acks: a lost tuple stays lost",
         counts,
         {"topology.acker.executors": 0, **_TICKS},
     ),
     "drift": Workload(
-        "a WordCount whose hot words change while it runs",
         counts,
         {"workload.shift.words": 100, **_SHIFTING},
     ),
     "harmonic": Workload(
-        "a WordCount that needs CPU for each word, with new words every period",
         harmonic,
         {
             "workload.harmonic.terms": 10_000,
@@ -456,7 +448,6 @@ WORKLOADS: Mapping[str, Workload] = {
         },
     ),
     "heap": Workload(
-        "counters that fill the heap of their worker",
         heap,
         {
             "workload.heap.kind": "arrays",
@@ -466,7 +457,6 @@ WORKLOADS: Mapping[str, Workload] = {
         },
     ),
     "batches": Workload(
-        "a sink that keeps tuples, writes them in batches and acks them then",
         batches,
         {
             "workload.batch.size": 100,
@@ -477,7 +467,6 @@ WORKLOADS: Mapping[str, Workload] = {
         },
     ),
     "connections": Workload(
-        "the same through a connection that each task opens in prepare and closes in cleanup",
         connections,
         {
             "workload.batch.size": 100,
@@ -487,17 +476,14 @@ WORKLOADS: Mapping[str, Workload] = {
         },
     ),
     "slow-prepare": Workload(
-        "a bolt that takes seconds to prepare and heeds no interrupt",
         slow,
         {"workload.prepare.secs": 5, **_TICKS},
     ),
     "threads": Workload(
-        "a bolt that answers on threads of its own, with a client that its JVM shares",
         threads,
         {"workload.lookup.threads": 2, **_TICKS},
     ),
     "windows": Workload(
-        "sums in sliding windows of event time",
         windows,
         {
             "workload.sentence.words": 1,
@@ -510,12 +496,10 @@ WORKLOADS: Mapping[str, Workload] = {
         },
     ),
     "page-views": Workload(
-        "a web site's log: parsed, filtered, placed, counted by minute, region and page",
         page_views,
         {"workload.minute.lines": 500, "workload.minutes.kept": 3, **_TICKS},
     ),
     "numbers": Workload(
-        "numbered lines that have to come in their order, straight and through other bolts",
         numbers,
         # A new spout counts from 0 again.
         {
@@ -525,7 +509,6 @@ WORKLOADS: Mapping[str, Workload] = {
         },
     ),
     "kafka": Workload(
-        "lines that a KafkaBolt writes to a broker, and a KafkaSpout reads: each offset, in order",
         kafka,
         # How Kafka's own move is known by their classes.
         {
@@ -536,7 +519,6 @@ WORKLOADS: Mapping[str, Workload] = {
         },
     ),
     "trident": Workload(
-        "Trident's WordCount, with a transactional spout",
         trident,
         {"workload.spouts": 1, "topology.trident.batch.emit.interval.millis": 200},
     ),

@@ -304,13 +304,6 @@ def bench_scale(
         float, typer.Option(min=5, help="How long to look: at rest, with moves, at an agent.")
     ] = 40.0,
     journal: Annotated[bool, typer.Option(help="Let the controller keep a journal.")] = False,
-    agent: Annotated[bool, typer.Option(help="Measure an agent, too.")] = True,
-    fan_out: Annotated[
-        int, typer.Option(min=0, help="To how many tasks of a component a task sends; 0: to all.")
-    ] = 0,
-    profiles: Annotated[
-        Path | None, typer.Option(help="Folder for profiles of controller and agent; slower.")
-    ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Measure how ZooKeeper, controller and agent bear a large cluster; no Storm.
@@ -320,7 +313,7 @@ def bench_scale(
     from tests.bench.scale.report import as_tables  # noqa: PLC0415
     from tests.bench.scale.run import Asked, bench  # noqa: PLC0415
 
-    asked = Asked(tuple(nodes), seconds, journal, profiles, agent, fan_out)
+    asked = Asked(tuple(nodes), seconds, journal)
     _answer(bench(asked, _progress), as_tables, output)
 
 
@@ -426,10 +419,9 @@ def bench_downtime(
 ) -> None:
     """Redeploy executors by Storm's ways and by nstorm's, in turn, and count lost seconds.
 
-    Finished rounds, and a picture of all, are kept in build/bench.
+    Finished rounds are kept in build/bench.
     """
     from tests.bench.downtime.kept import Kept  # noqa: PLC0415
-    from tests.bench.downtime.picture import draw  # noqa: PLC0415
     from tests.bench.downtime.report import as_tables, report  # noqa: PLC0415
     from tests.bench.downtime.run import BOLTS, FOLDER, bench  # noqa: PLC0415
 
@@ -445,7 +437,6 @@ def bench_downtime(
     kept = Kept(file, asked, resume=resume)
     bench(asked, kept, _progress)
     found = report(kept.rounds, kept.steady_tps)
-    draw(kept.rounds, file.with_suffix(".png"))
     _answer(found, as_tables, output)
 
 

@@ -57,12 +57,8 @@ class Kept:
 
     Parameters
     ----------
-    file : Path
-        Where.
     setup : mapping
         What all rounds have in common, ready for JSON.
-    resume : bool
-        Whether to go on with what is there.
 
     Raises
     ------

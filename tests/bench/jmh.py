@@ -46,12 +46,8 @@ def run(
 
     Parameters
     ----------
-    pattern : str
-        Which, as JMH takes it.
     hooks : bool
         Whether the JVM has the jar as its agent, in the role of a worker.
-    params : Mapping of str to str or None
-        Values of their parameters.
 
     Returns
     -------
@@ -96,18 +92,7 @@ def _run(command: Sequence[str]) -> None:
 
 
 def cpu_ns(results: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
-    """Read what JMH wrote.
-
-    Parameters
-    ----------
-    results : Sequence of Mapping
-        JMH's JSON.
-
-    Returns
-    -------
-    dict of str to list of float
-        As `run` gives it.
-    """
+    """Read what JMH wrote."""
     found = {}
     for result in results:
         name = ".".join(result["benchmark"].rsplit(".", 2)[1:])
@@ -121,18 +106,7 @@ def cpu_ns(results: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
 
 
 def tuple_cost(tell: Callable[[str], None]) -> dict[str, Any]:
-    """Measure what the hooks add to the least a tuple can cost, in JVMs without and with, in turn.
-
-    Parameters
-    ----------
-    tell : callable
-        Takes a line about the progress.
-
-    Returns
-    -------
-    dict
-        As `summary` gives it.
-    """
+    """Measure what the hooks add to the least cost of a tuple, in JVMs without and with in turn."""
     found: dict[bool, list[dict[str, list[float]]]] = {False: [], True: []}
     # By name and so in this order: both kinds of JVM have done the same before TuplePath.
     patterns = {False: "TuplePath", True: "TuplePath|WovenCalls"}
@@ -147,11 +121,6 @@ def summary(
     stock: Sequence[Mapping[str, list[float]]], hooked: Sequence[Mapping[str, list[float]]]
 ) -> dict[str, Any]:
     """Put the figures of stock and hooked JVMs side by side.
-
-    Parameters
-    ----------
-    stock, hooked : Sequence of Mapping
-        What `run` gave, pair by pair.
 
     Returns
     -------

@@ -62,12 +62,6 @@ class AtRandom:
 
     Parameters
     ----------
-    lab : Lab
-        The cluster.
-    operator : Operator
-        Asks for the moves.
-    seed : int
-        Of the choice of executors and targets.
     kill_every : int
         Kill the source of each so-manieth move while it drains; 0: of none.
     spared : callable
@@ -120,13 +114,7 @@ class AtRandom:
         """Do nothing: only this operator moves anything."""
 
     def ended(self) -> list[Moved]:
-        """Wait until every move has come to its end, and list what came of each.
-
-        Returns
-        -------
-        list of Moved
-            In the order they were asked for.
-        """
+        """Wait until every move has come to its end, and list what came of each."""
         self._lab.wait_until(
             "every move has come to its end", lambda: self._operator.entries() == 0, 180
         )
@@ -146,19 +134,7 @@ class AtRandom:
 
 
 class ByItself:
-    """The controller in mode auto; between the blocks it is paused.
-
-    Parameters
-    ----------
-    lab : Lab
-        The cluster, with a controller in mode auto.
-    operator : Operator
-        Looks at the plan, and moves something where the controller finds nothing.
-    session : Session
-        Connected to Storm's ZooKeeper.
-    seed : int
-        Of what the operator moves.
-    """
+    """The controller in mode auto; between the blocks it is paused."""
 
     killed = 0
 
@@ -205,13 +181,7 @@ class ByItself:
         controls.pause(self._session, "a stretch without moves, for comparison")
 
     def ended(self) -> list[Moved]:
-        """Pause the controller, wait until every move has come to its end, and list them.
-
-        Returns
-        -------
-        list of Moved
-            In the order they ended.
-        """
+        """Pause the controller, wait until every move has come to its end, and list them."""
         self.rest()
         self._lab.wait_until(
             "every move has come to its end", lambda: self._operator.entries() == 0, 180
@@ -231,22 +201,7 @@ class ByItself:
 
 @contextmanager
 def by_itself(lab: Lab, operator: Operator, seed: int) -> Iterator[ByItself]:
-    """Watch the controller move.
-
-    Parameters
-    ----------
-    lab : Lab
-        The cluster, with a controller in mode auto.
-    operator : Operator
-        Looks at the plan, and moves something where the controller finds nothing.
-    seed : int
-        Of what the operator moves.
-
-    Yields
-    ------
-    ByItself
-        Paused at first.
-    """
+    """Watch the controller move."""
     with Session(lab.storm_zookeeper) as session:
         session.connect()
         yield ByItself(lab, operator, session, seed)
@@ -263,19 +218,10 @@ def choose(
 
     Parameters
     ----------
-    placement : Placement
-        Where executors are.
-    chosen : Random
-        The source of chance.
     spared : frozenset of str
         Slots that nothing may leave.
     pinned : bool
         Also choose what stays.
-
-    Returns
-    -------
-    tuple of (ExecutorId, Slot) or None
-        None if nothing may move now.
     """
     stays = placement.pinned if pinned else ()
     free = [

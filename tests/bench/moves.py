@@ -54,11 +54,6 @@ class Stretch:
     def half_rate_share(self, rate_tps: float) -> float:
         """Give the share of windows under half a rate.
 
-        Parameters
-        ----------
-        rate_tps : float
-            The rate.
-
         Returns
         -------
         float
@@ -83,25 +78,10 @@ def run_moves(
 
     Parameters
     ----------
-    lab : Lab
-        The cluster.
-    mover : Mover
-        Makes the moves.
-    topology : str
-        Name of a topology that is being fed.
     moves : int
         How many at least.
     interleave : bool
         False: all moves in one go, after one control block.
-    block_s : float
-        How long a block lasts.
-    tell : callable
-        Takes how far it is, after each block.
-
-    Returns
-    -------
-    dict
-        The report, ready for JSON.
     """
     ledger = lab.ledger(topology)
     pids, meters = lab.worker_pids(), kill_meters(lab)
@@ -146,16 +126,8 @@ def submit(
 
     Parameters
     ----------
-    lab : Lab
-        The cluster.
-    topology : str
-        Name for it.
-    variant : Variant
-        Which.
     rate_tps : float
         Sentences per second, where the variant leaves that open.
-    workload : str
-        "counters" for one whose counts are checked, and travel.
     """
     rate_tps = SATURATE if variant in FED_TO_THE_FULL else rate_tps
     lab.submit(topology, CONF_OF[variant], rate_tps, workload)
@@ -166,11 +138,6 @@ def submit(
 
 def message_timeout_s(lab: Lab) -> float:
     """Give the lab's message timeout.
-
-    Parameters
-    ----------
-    lab : Lab
-        The cluster.
 
     Returns
     -------

@@ -47,14 +47,10 @@ class Stretch:
 
     Attributes
     ----------
-    from_s, to_s : int
-        Unix seconds.
     cpu_s : float
         CPU time of its workers.
     thread_s : Mapping of str to float
         That of the hooks' threads, by name.
-    acked : int
-        Sentences acked.
     """
 
     from_s: int
@@ -70,15 +66,7 @@ class Stretch:
 
 
 class Side:
-    """A topology of two workers that can be stopped and continued.
-
-    Parameters
-    ----------
-    lab : Lab
-        The cluster.
-    name : str
-        Name of a topology that runs.
-    """
+    """A topology of two workers that can be stopped and continued."""
 
     def __init__(self, lab: Lab, name: str) -> None:
         pid_of, slots = lab.worker_pids(), {placed.slot for placed in lab.assignment(name)}
@@ -97,13 +85,7 @@ class Side:
             self.signal(signal.SIGSTOP)
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the workers.
-
-        Parameters
-        ----------
-        number : signal.Signals
-            SIGSTOP or SIGCONT.
-        """
+        """Send a signal to the workers."""
         for pid in self.pids:
             os.kill(pid, number)
 
@@ -121,13 +103,7 @@ class Side:
         self.stretches.append(Stretch(from_s, to_s, cpu_end_s - cpu_s, used))
 
     def counted(self) -> list[Stretch]:
-        """Look up what was acked in each stretch; the last windows may have come late.
-
-        Returns
-        -------
-        list of Stretch
-            In order of time.
-        """
+        """Look up what was acked in each stretch; the last windows may have come late."""
         return [
             replace(
                 stretch,
@@ -147,11 +123,6 @@ class Side:
 def process_cpu_s(process: Path) -> float:
     """Read how much CPU time a process has used, in steps of a clock tick.
 
-    Parameters
-    ----------
-    process : Path
-        Its folder in /proc.
-
     Returns
     -------
     float
@@ -167,8 +138,6 @@ def thread_cpu(process: Path, prefix: str) -> Iterator[tuple[str, float]]:
 
     Parameters
     ----------
-    process : Path
-        The process' folder in /proc.
     prefix : str
         How the threads' names begin; the kernel keeps 15 characters of a name.
 
@@ -187,20 +156,7 @@ def thread_cpu(process: Path, prefix: str) -> Iterator[tuple[str, float]]:
 
 
 def run_overhead(rounds: int, tell: Callable[[str], None]) -> dict[str, Any]:
-    """Measure on a cluster of its own until the ratio is known well enough or the rounds are over.
-
-    Parameters
-    ----------
-    rounds : int
-        How many at most, of about 11 s each.
-    tell : callable
-        Takes a line about the progress.
-
-    Returns
-    -------
-    dict
-        The report, ready for JSON.
-    """
+    """Measure on a cluster of its own until the ratio is known or the rounds are over."""
     with plan_lab("bench-overhead", hooks_jar=HOOKS_JAR, conf=CLUSTER) as lab:
         lab.start_agents()
         tell("two topologies start, one with hooks and one without")
@@ -259,18 +215,7 @@ def _rounds(on: Side, off: Side, rounds: int, tell: Callable[[str], None]) -> li
 
 
 def whole(on: Sequence[Stretch], off: Sequence[Stretch]) -> list[tuple[Stretch, Stretch]]:
-    """Pair the stretches by rounds, without those in which something was not acked at all.
-
-    Parameters
-    ----------
-    on, off : Sequence of Stretch
-        With hooks and without, in order of time.
-
-    Returns
-    -------
-    list of tuple of (Stretch, Stretch)
-        On and off.
-    """
+    """Pair the stretches by rounds, without those in which something was not acked at all."""
     return [pair for pair in zip(on, off, strict=True) if min(stretch.acked for stretch in pair)]
 
 
@@ -278,13 +223,6 @@ def report(
     on: Sequence[Stretch], off: Sequence[Stretch], load_averages: Sequence[float]
 ) -> dict[str, Any]:
     """Report what the rounds have shown.
-
-    Parameters
-    ----------
-    on, off : Sequence of Stretch
-        With hooks and without, in order of time.
-    load_averages : Sequence of float
-        One a round.
 
     Returns
     -------
@@ -318,20 +256,7 @@ def report(
 
 
 def thread_share(stretches: Sequence[Stretch], prefix: str) -> float:
-    """Give the share of some threads in the CPU time of the workers.
-
-    Parameters
-    ----------
-    stretches : Sequence of Stretch
-        Over which; the workers used CPU in at least one of them.
-    prefix : str
-        How the threads' names begin.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-    """
+    """Give the share of some threads in the CPU time of the workers."""
     threads_s = sum(
         spent_s
         for stretch in stretches

@@ -46,20 +46,7 @@ SEED = 1
 
 
 def run_plan(writes: int, tell: Callable[[str], None]) -> dict[str, Any]:
-    """Measure on the disk of this machine and on a cluster of its own.
-
-    Parameters
-    ----------
-    writes : int
-        How many plans go from ZooKeeper to the workers.
-    tell : callable
-        Takes a line about the progress.
-
-    Returns
-    -------
-    dict
-        The report, ready for JSON.
-    """
+    """Measure on the disk of this machine and on a cluster of its own."""
     store_dir = REPOSITORY / "build" / "bench-plan"
     shutil.rmtree(store_dir, ignore_errors=True)
     tell("commits and reads in Python")
@@ -97,8 +84,6 @@ def in_python(path: Path, entries: int) -> dict[str, float]:
     ----------
     path : Path
         A folder that is not there yet; the last plan stays in it.
-    entries : int
-        Moves in each plan.
 
     Returns
     -------
@@ -130,20 +115,7 @@ def in_python(path: Path, entries: int) -> dict[str, float]:
 
 
 def sample_plan(version: int, entries: int) -> LocalPlan:
-    """Make a plan such as an agent stores.
-
-    Parameters
-    ----------
-    version : int
-        Its version.
-    entries : int
-        Moves in it.
-
-    Returns
-    -------
-    LocalPlan
-        Of one topology.
-    """
+    """Make a plan such as an agent stores."""
     cluster = "6f1c2c1e-5a0e-4d6c-9a57-0b9a2f6f3c11"
     source = Slot("0e9d9bd5-93a5-4f08-8c3e-7d1c8a6c9a10-127.0.0.2", 6700)
     target = Slot("7c0a3fd2-1b8e-4f5b-8a52-9b1d4a5c2e77-127.0.0.3", 6701)
@@ -185,8 +157,6 @@ class Watched:
 
     Parameters
     ----------
-    path : Path
-        Its folder.
     key : bytes
         PLAN_KEY for an agent's store, ACK_KEY for a worker's.
     """
@@ -198,11 +168,6 @@ class Watched:
 
     def shows(self, plan: Plan) -> bool:
         """Check whether the plan has just arrived here.
-
-        Parameters
-        ----------
-        plan : Plan
-            Which.
 
         Returns
         -------
@@ -225,13 +190,6 @@ def arrivals(lab: Lab, writes: int) -> list[Arrival]:
     ----------
     lab : Lab
         The cluster, with agents, and with the cluster's id and epoch in ZooKeeper.
-    writes : int
-        How many plans.
-
-    Returns
-    -------
-    list of Arrival
-        One a plan.
     """
     pauses = random.Random(SEED)
     alive = set(lab.worker_pids().values())
@@ -293,11 +251,6 @@ def _send(
 def latencies(arrived: Sequence[Arrival]) -> dict[str, Any]:
     """Summarise how long plans were on their way.
 
-    Parameters
-    ----------
-    arrived : Sequence of Arrival
-        At least one.
-
     Returns
     -------
     dict
@@ -315,19 +268,6 @@ def latencies(arrived: Sequence[Arrival]) -> dict[str, Any]:
 
 
 def quantiles(name: str, values: Sequence[float]) -> dict[str, float]:
-    """Give median, 99th percentile and maximum.
-
-    Parameters
-    ----------
-    name : str
-        What the keys begin with.
-    values : Sequence of float
-        At least one.
-
-    Returns
-    -------
-    dict of str to float
-        Under name_p50, name_p99 and name_max.
-    """
+    """Give median, 99th percentile and maximum."""
     shares = {"p50": 0.5, "p99": 0.99, "max": 1.0}
     return {f"{name}_{key}": round(quantile(values, share), 4) for key, share in shares.items()}

@@ -36,12 +36,8 @@ class Footprint:
         Live Java threads, without those of the compiler, which come and go.
     heap_bytes : int
         Of live objects, right after a full collection.
-    timers : int
-        Entries of Storm's timers.
     metrics : int
         Live objects of the classes that metrics are made of.
-    files : int
-        Open file descriptors.
     """
 
     threads: int
@@ -56,19 +52,8 @@ def run_round_trips(lab: Lab, operator: Operator, topology: str, *, trips: int) 
 
     Parameters
     ----------
-    lab : Lab
-        The cluster.
-    operator : Operator
-        Asks for the moves.
-    topology : str
-        Name of a topology that is being fed.
     trips : int
         How many times back and forth, after a few that warm the JVMs up.
-
-    Returns
-    -------
-    dict
-        The report, ready for JSON: a footprint of each worker before and after, and the tuples.
     """
     executor, home, away = choose(operator.placement())
     for slot in (away, home) * WARM_UP_TRIPS:
@@ -98,11 +83,6 @@ def run_round_trips(lab: Lab, operator: Operator, topology: str, *, trips: int) 
 
 def choose(placement: Placement) -> tuple[ExecutorId, Slot, Slot]:
     """Choose who travels, and between which workers.
-
-    Parameters
-    ----------
-    placement : Placement
-        Where executors are.
 
     Returns
     -------

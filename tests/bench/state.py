@@ -49,11 +49,6 @@ def run_state(
 ) -> dict[str, Any]:
     """Move counters that keep `size_mb` each, at random, and then let Storm rebalance them.
 
-    Parameters
-    ----------
-    kind : str
-        What they keep, as `workload.heap.kind` has it.
-
     Returns
     -------
     dict

@@ -18,8 +18,6 @@ class Expected:
 
     Attributes
     ----------
-    outcomes : frozenset of str
-        How the move may end.
     within_s : float
         From the lifting of the fault until all is whole.
     tuples_fail : bool
@@ -45,15 +43,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A plain move under load, drained.
-
-    Attributes
-    ----------
-    emitted, acked, failed : int
-        Sentences.
-    words_emitted, words_counted : int
-        Words.
-    """
+    """A plain move under load, drained."""
 
     emitted: int
     acked: int
@@ -85,16 +75,10 @@ class Seen:
 
     Attributes
     ----------
-    move : str
-        Executor, source and target, as `Stand.place` names them.
     load : float
         The machine's load average when the fault struck.
-    outcome : str
-        How the move ended.
     recovered_s : float or None
         From the lifting of the fault until all was whole; None if it never was.
-    flaw : str
-        What was not whole at last.
     undone_while_held : bool
         Whether the plan had the move in UNDO before the fault was lifted.
     gap_s : float or None
@@ -112,10 +96,6 @@ class Seen:
         Agents, controllers and daemons, likewise.
     window : Window or None
         What was counted around the plain move afterwards; None if it did not come to that.
-    next_move : str
-        How that move ended.
-    next_restarts : int
-        Workers that it restarted.
     """
 
     move: str = NO_MOVE

@@ -48,9 +48,17 @@ from migration.model import (
     WorkerAck,
     WorkerLoad,
 )
+from tests.bench.scale.imitator import SOURCE_STATES, TARGET_STATES
 from tests.chaos.faults import expire_session
 from tests.integration.test_zookeeper import Proxy
-from tests.messages import executor, node_acks, publication, replace, worker_ack, worker_load
+from tests.messages import (
+    executor,
+    node_acks,
+    publication,
+    replace,
+    worker_ack,
+    worker_load,
+)
 
 pytestmark = pytest.mark.zookeeper
 
@@ -59,20 +67,6 @@ WC = "wc-1"
 A1, A2, B1, B2 = Slot("a", 6700), Slot("a", 6701), Slot("b", 6700), Slot("b", 6701)
 PLACES = {1: A1, 2: B1, 3: A1, 4: A2, 5: B1, 6: B2, 7: B2}
 RATES_TPS = {(1, 2): 1000, (2, 3): 10000, (2, 4): 5000, (5, 6): 2000, (6, 7): 500}
-# What the two ends of a move report in each phase.
-SOURCE = {
-    Phase.PREPARE: EntryState.READY,
-    Phase.SWITCH: EntryState.ROUTED,
-    Phase.DRAIN: EntryState.DRAINED,
-    Phase.STOP: EntryState.STOPPED,
-    Phase.SETTLE: EntryState.STOPPED,
-    Phase.UNDO: EntryState.ROUTED,
-}
-TARGET = {
-    Phase.PREPARE: EntryState.READY,
-    Phase.SWITCH: EntryState.ROUTED,
-    Phase.UNDO: EntryState.STOPPED,
-}
 
 
 class Puppets:
@@ -157,11 +151,11 @@ class Puppets:
 
     def _state(self, slot: Slot, entry: Any) -> EntryState:
         if slot == entry.source:
-            return SOURCE[entry.phase]
+            return SOURCE_STATES[entry.phase]
         if slot == entry.target:
             if entry.phase is Phase.PREPARE and self.never_ready:
                 return EntryState.NONE
-            return TARGET.get(entry.phase, EntryState.ROUTED)
+            return TARGET_STATES.get(entry.phase, EntryState.ROUTED)
         return EntryState.NONE if entry.phase is Phase.PREPARE else EntryState.ROUTED
 
     def _load(self, node: str) -> NodeLoad:

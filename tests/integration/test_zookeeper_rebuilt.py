@@ -1,6 +1,5 @@
 """Agent and controller come back unaided to a ZooKeeper that was wiped and started again."""
 
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ import pytest
 
 from agent.config import AgentConfig
 from agent.daemon import adopt_cluster
-from deploy.lab.cluster import Lab, plan_lab, sweep
+from deploy.lab.cluster import Lab, only_zookeeper, sweep
 from kvstore.zookeeper import Session
 from migration import wire
 from migration.model import NodeAcks, Plan
@@ -29,14 +28,8 @@ TOPOLOGY = "ab-2"
 def own() -> Iterator[Lab]:
     """A ZooKeeper of this test's own."""
     sweep()
-    lab = plan_lab(f"rebuilt-{os.getpid()}", nodes=0)
-    try:
-        lab.prepare(owned=True)
-        lab.start_zookeeper()
+    with only_zookeeper("rebuilt") as lab:
         yield lab
-    finally:
-        lab.down()
-        shutil.rmtree(lab.layout.run_dir)
 
 
 @contextmanager

@@ -108,7 +108,6 @@ def empty_slots(machines: Sequence[int]) -> Slots:
 def map_growing(
     needed: int,
     mapper: Callable[[Slots], Placed | Lacking],
-    sizes: Sequence[int] = VM_SLOTS,
     *,
     most: int = 10_000,
 ) -> tuple[int, Placed]:
@@ -118,7 +117,7 @@ def map_growing(
     `most` slots are enough: some thread needs more than a slot or a machine has.
     """
     for slots in range(needed, most + 1):
-        placed = mapper(empty_slots(acquire(slots, sizes)))
+        placed = mapper(empty_slots(acquire(slots)))
         if not isinstance(placed, Lacking):
             return slots, placed
     raise ValueError(f"the threads cannot be mapped to {most} slots")

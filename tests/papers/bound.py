@@ -28,13 +28,6 @@ def between_nodes(problem: PlacementProblem) -> PlacementProblem:
 def word_count_ratio(node_cores: Sequence[float], load_cores: float) -> float:
     """Compute a share of the traffic that has to cross between nodes.
 
-    Parameters
-    ----------
-    node_cores : sequence of float
-        What each node holds.
-    load_cores : float
-        What all executors need together, above 0.
-
     Returns
     -------
     float

@@ -2,15 +2,13 @@
 
 import json
 import logging
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from controller.cli.running import new_app
-from controller.errors import CommandError
 from controller.output import Output, OutputOption, example, quiet
 from tests.papers.table import Paper, as_document, print_summary, print_table
 
@@ -46,7 +44,7 @@ def _known_seed(seed: str | None) -> str | None:
     return seed
 
 
-@app.command(epilog=example("python -m tests.papers 004 --out plots"))
+@app.command(epilog=example("python -m tests.papers 004"))
 def reproduce(
     seed: Annotated[
         str | None,
@@ -58,21 +56,16 @@ def reproduce(
         bool, typer.Option("--details", help="Show every figure; with one paper they always are.")
     ] = False,
     output: OutputOption = Output.TABLE,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Folder to draw the plots into, as PNG.")
-    ] = None,
 ) -> None:
     """Print the papers' figures and ours, and why they differ.
 
     The simulated figures of 004 take most of the time, about two minutes.
     """
-    draw = _drawing(out)
     # Hundreds of simulated cycles: what they decide is in the figures.
     with quiet(logging.ERROR):
         papers = _papers(SEEDS if seed is None else [seed])
-    written = draw(papers)
     if output is Output.JSON:
-        print(json.dumps(as_document(papers) | {"plots": written}, indent=1))
+        print(json.dumps(as_document(papers), indent=1))
         return
     console = Console()
     if details or seed is not None:
@@ -80,21 +73,3 @@ def reproduce(
     else:
         print_summary(papers, console)
         console.print("every figure: --details, or name the paper", highlight=False)
-    for path in written:
-        console.print(f"written: {path}", highlight=False)
-
-
-def _drawing(out: Path | None) -> Callable[[Sequence[Paper]], list[str]]:
-    """Prepare to draw, so that what is missing is reported before all the work."""
-    if out is None:
-        return lambda papers: []
-    try:
-        # Late: matplotlib is an extra, and takes long to load.
-        from tests.papers.plots import draw  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise CommandError(f"--out needs {error.name}: type: make setup") from None
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CommandError(f"--out {out}: {error.strerror}") from None
-    return lambda papers: [str(draw(chart, out)) for paper in papers for chart in paper.charts]

@@ -8,7 +8,6 @@ is not stated.
 
 import numpy as np
 
-from controller.core.cluster import Floats
 from controller.policies.heterogeneity import Model
 
 # By component and machine: IR0 in tuples/s, tuples/s for one per cent of CPU, U0 in per cent.
@@ -37,16 +36,3 @@ def rolling_count() -> Model:
 def unique_visitor() -> Model:
     """Build UniqueVisitor on one machine of each kind: two components, one tuple for one."""
     return _chain(_UNIQUE_VISITOR, 1.0)
-
-
-def utilisation(cost_s: Floats, used: Floats) -> float:
-    """Average the CPU in use over kinds of machines, more for those that can do more.
-
-    `cost_s`, shape (C, T), is what a tuple costs each kind of component on each kind of machine,
-    above 0. `used`, shape (T,), the mean share of CPU in use of each kind of machine. 000,
-    equations 7 and 8, whose indices are the other way round than equation 5's. The weights printed
-    add up to the number of kinds of components, so it is divided by that.
-    """
-    speed = 1 / cost_s
-    weights = (speed / speed.sum(axis=1, keepdims=True)).sum(axis=0)
-    return float(weights @ used) / len(cost_s)

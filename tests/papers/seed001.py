@@ -33,7 +33,7 @@ from tests.papers.acquisition import (
 from tests.papers.performance_model import Sweep, Trial, perf_model
 from tests.papers.prediction import predicted_rate, task_rate
 from tests.papers.seed001_pairs import RATES_TPS, RSM_OPEN, VMS, needs_of, tasks_at
-from tests.papers.table import Chart, Line, Paper
+from tests.papers.table import Paper
 from tests.papers.task_profiles import TASKS, diamond, linear, star
 
 Allocate = Callable[[Sequence[Performance], float], Allocation]
@@ -52,19 +52,15 @@ def reproduce() -> Paper:
     _profile(paper)
     _lsa_sums(paper)
     _mba_sums(paper)
-    slots = [_slots(paper, rate) for rate in RATES_TPS]
+    for rate in RATES_TPS:
+        _lsa_slots(paper, rate)
+        _mba_slots(paper, rate)
     _diamond(paper)
     _highest(paper)
     _predicted(paper)
     _examples(paper)
     seed001_pairs.compare(paper)
     _measured(paper)
-    bars = tuple(
-        Line(label, [str(rate) for rate in RATES_TPS], [row[i] for row in slots])
-        for i, label in enumerate(("LSA", "LSA+RSM", "MBA", "MBA+SAM"))
-    )
-    title = "Slots of the linear topology (figure 7a)"
-    paper.charts.append(Chart("001_slots", title, "tuples/s", "slots", bars))
     return paper
 
 
@@ -162,12 +158,7 @@ def _mba_sums(paper: Paper) -> None:
     )
 
 
-def _slots(paper: Paper, rate: int) -> tuple[int, int, int, int]:
-    """Compare the slots of the linear topology: LSA, LSA+RSM, MBA and MBA+SAM."""
-    return (*_lsa_slots(paper, rate), *_mba_slots(paper, rate))
-
-
-def _lsa_slots(paper: Paper, rate: int) -> tuple[int, int]:
+def _lsa_slots(paper: Paper, rate: int) -> None:
     planned, mapped = {50: (7, 7), 100: (13, 13), 200: (25, 28)}[rate]
     tasks, where = tasks_at(lsa, linear(), rate), "8.4.1, figure 7a"
     plain, what = slots_needed(tasks.values()), f"linear, {rate} t/s"
@@ -177,10 +168,9 @@ def _lsa_slots(paper: Paper, rate: int) -> tuple[int, int]:
     paper.row(where, f"{what}: LSA+RSM slots", mapped, by_rsm[0], differs=RSM_OPEN)
     what = f"{what}: LSA+RSM slots, fewest and most over the task to begin with"
     paper.row(where, what, None, (min(by_rsm), max(by_rsm)))
-    return plain, by_rsm[0]
 
 
-def _mba_slots(paper: Paper, rate: int) -> tuple[int, int]:
+def _mba_slots(paper: Paper, rate: int) -> None:
     printed, where = {50: 4, 100: 7, 200: 15}[rate], "8.4.1, figure 7a"
     tasks, what = tasks_at(mba, linear(), rate), f"linear, {rate} t/s"
     fewest = slots_needed(tasks.values())
@@ -205,7 +195,6 @@ def _mba_slots(paper: Paper, rate: int) -> tuple[int, int]:
             by_sam - fewest,
             differs="a sentence of the text; its own counts, 4 and 4, say none",
         )
-    return fewest, by_sam
 
 
 def _rsm_slots(tasks: Tasks) -> int:

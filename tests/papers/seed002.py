@@ -21,9 +21,10 @@ from controller.policies.component_graph import (
 )
 from controller.policies.profiles import Machine, Profiles
 from controller.policies.registry import Aniello
-from tests.papers.table import Chart, Line, Paper
+from tests.papers.table import Paper
 from tests.papers.triggers import Rules, Trigger, begin, look, worthwhile
-from tests.papers.worlds import chain, cluster, hand_graph, topology
+from tests.papers.worlds import hand_graph
+from tests.snapshots import chain, cluster, topology
 
 EXECUTORS, WORKERS = 37, 8
 ALPHAS = (0.0, 0.5, 1.0)
@@ -52,13 +53,6 @@ def reproduce() -> Paper:
         "20 to 30 % below the default",
         "its load and the whole evaluation (section 4) are not in our text",
     )
-    alphas = [i / 50 for i in range(51)]
-    lines = tuple(
-        Line(label, alphas, [of(alpha, EXECUTORS, WORKERS) for alpha in alphas])
-        for label, of in (("formula", limit_formula), ("as a count", executor_limit))
-    )
-    title = f"Most executors of a worker, {EXECUTORS} on {WORKERS}"
-    paper.charts.append(Chart("002_limit", title, "α", "M(α)", lines))
     return paper
 
 

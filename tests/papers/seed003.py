@@ -7,8 +7,8 @@ from controller.core.cluster import Ints, LoadSnapshot
 from controller.policies.component_graph import executors_of
 from controller.policies.even import even_place, lf_place, pipelines
 from tests.papers.cohesion import cohesion, coupling
-from tests.papers.table import Chart, Line, Paper
-from tests.papers.worlds import chain, cluster, topology
+from tests.papers.table import Paper
+from tests.snapshots import chain, cluster, topology
 
 NODES = 8
 # Table 3, at low parallelism; ten times as many at high.
@@ -48,7 +48,9 @@ def reproduce() -> Paper:
         Cohesion, coupling, the examples of figures 3 to 5, and the printed per cents.
     """
     paper = Paper("003")
-    values = [_cohesion(paper, name, times) for times in (1, 10) for name in SIZES]
+    for times in (1, 10):
+        for name in SIZES:
+            _cohesion(paper, name, times)
     _start_of_pipelines(paper)
     for name in SIZES:
         _coupling(paper, name)
@@ -62,14 +64,6 @@ def reproduce() -> Paper:
         gain = f"page views, {what}: even / L/F - 1, %; printed: {printed}"
         paper.row("4.5", gain, None, (least, most), note=note)
     _measured(paper)
-    low = values[: len(SIZES)]
-    bars = tuple(
-        Line(label, list(SIZES), [value[i] for value in low])
-        for i, label in enumerate(("even", "L/F"))
-    )
-    paper.charts.append(
-        Chart("003_cohesion", "Cohesion (figure 6a), 8 slots", "topology", "cohesion", bars)
-    )
     return paper
 
 
@@ -82,7 +76,7 @@ def _places(snapshot: LoadSnapshot, times: int) -> tuple[Ints, Ints]:
     return even_place(nodes, snapshot), lf_place(nodes, snapshot)
 
 
-def _cohesion(paper: Paper, name: str, times: int) -> tuple[float, float]:
+def _cohesion(paper: Paper, name: str, times: int) -> None:
     snapshot = _workload(name, times)
     even, lf = (cohesion(snapshot, place) for place in _places(snapshot, times))
     what = f"{name}, {NODES * times} slots"
@@ -90,7 +84,6 @@ def _cohesion(paper: Paper, name: str, times: int) -> tuple[float, float]:
     paper.row("4.2", f"pipelines, {what}", None, len(pipelines(snapshot)))
     printed, within = GAIN[name]
     paper.row("4.2", f"cohesion gain %, {what}", printed, 100 * (lf / even - 1), within=within)
-    return even, lf
 
 
 def _start_of_pipelines(paper: Paper) -> None:

@@ -29,10 +29,6 @@ class Row:
         Number of the paper, its section or table, and what the figure shows.
     paper : float, str, tuple of float, or None
         As printed; None if our copy has no such figure.
-    ours : float, str or tuple of float
-        As the shipped code has it now.
-    why : str
-        Why they differ, or that they do not.
     lab : float, str, or None
         As measured on a Storm cluster of the lab; None where it was not.
     otherwise : bool
@@ -72,40 +68,13 @@ class OutOfReach:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line of a chart; if x are words, a group of bars."""
-
-    label: str
-    x: Sequence[float] | Sequence[str]
-    y: Sequence[float]
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """A picture; `name` becomes the file's."""
-
-    name: str
-    title: str
-    x_label: str
-    y_label: str
-    lines: tuple[Line, ...]
-
-
 @dataclass(slots=True)
 class Paper:
-    """All that is printed of one paper.
-
-    Attributes
-    ----------
-    seed : str
-        Its number.
-    """
+    """All that is printed of one paper."""
 
     seed: str
     rows: list[Row] = field(default_factory=list)
     out_of_reach: list[OutOfReach] = field(default_factory=list)
-    charts: list[Chart] = field(default_factory=list)
 
     def row(
         self,
@@ -125,22 +94,12 @@ class Paper:
 
         Parameters
         ----------
-        where, what : str
-            Section or table, and what the figure shows.
-        paper : float, str, tuple of float, or None
-            As printed; None if our copy has no such figure.
-        ours : float, str or tuple of float
-            As computed.
-        differs : str
-            Why they differ.
         note : str
             What to know even if they are equal.
         within : float
             Half of the last printed digit.
         holds : bool or None
             Whether what is printed, such as "< 1", is true of ours; None: compare.
-        lab, otherwise : float, str, or None; bool
-            As in `Row`.
         """
         if paper is None:
             why = note or NOT_IN_TEXT
@@ -151,27 +110,11 @@ class Paper:
         self.rows.append(Row(self.seed, where, what, paper, ours, why, lab, otherwise))
 
     def claim(self, where: str, what: str, holds: bool, *, differs: str = UNEXPLAINED) -> None:
-        """Compare what the text has in words, without a figure.
-
-        Parameters
-        ----------
-        where, what : str
-            As in `Row`.
-        holds : bool
-            Whether it is so of ours.
-        differs : str
-            Why it is not.
-        """
+        """Compare what the text has in words, without a figure."""
         self.row(where, what, "yes", YES_NO[holds], differs=differs)
 
     def beyond(self, where: str, what: str, paper: str, why: str) -> None:
-        """Name a figure that cannot be computed here.
-
-        Parameters
-        ----------
-        where, what, paper, why : str
-            As in `OutOfReach`.
-        """
+        """Name a figure that cannot be computed here."""
         self.out_of_reach.append(OutOfReach(self.seed, where, what, paper, why))
 
 
@@ -188,18 +131,7 @@ def _equal(paper: Value, ours: Value, within: float) -> bool:
 
 
 def as_document(papers: Sequence[Paper]) -> dict[str, Any]:
-    """Put papers into the stable output format.
-
-    Parameters
-    ----------
-    papers : sequence of Paper
-        In order.
-
-    Returns
-    -------
-    dict
-        Ready for JSON.
-    """
+    """Put papers into the stable output format."""
     return {
         "rows": [asdict(row) for paper in papers for row in paper.rows],
         "out_of_reach": [asdict(one) for paper in papers for one in paper.out_of_reach],
@@ -207,15 +139,7 @@ def as_document(papers: Sequence[Paper]) -> dict[str, Any]:
 
 
 def print_summary(papers: Sequence[Paper], console: Console) -> None:
-    """Print how many figures of each paper agree, and why the others do not.
-
-    Parameters
-    ----------
-    papers : sequence of Paper
-        In order.
-    console : Console
-        Where to.
-    """
+    """Print how many figures of each paper agree, and why the others do not."""
     counts = Table("paper", "figures", *VERDICTS, "out of reach here")
     reasons, unlike = Table("paper", "figures", "why they differ"), ("differs", "said, not so")
     for paper in papers:
@@ -231,15 +155,7 @@ def print_summary(papers: Sequence[Paper], console: Console) -> None:
 
 
 def print_table(papers: Sequence[Paper], console: Console) -> None:
-    """Print papers for a reader.
-
-    Parameters
-    ----------
-    papers : sequence of Paper
-        In order.
-    console : Console
-        Where to.
-    """
+    """Print papers for a reader."""
     for paper in papers:
         labs = ("lab",) if any(row.lab is not None for row in paper.rows) else ()
         table = Table("where", "what", "paper", "ours", *labs, "why they differ", title=paper.seed)

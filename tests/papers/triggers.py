@@ -48,8 +48,6 @@ class Watch:
     ----------
     over_since_s : Floats, shape (N,)
         Since when each node is at its capacity or above; infinity where it is not.
-    period_start_s : float
-        When the period under way began.
     """
 
     over_since_s: Floats
@@ -57,20 +55,7 @@ class Watch:
 
 
 def begin(rules: Rules, time_s: float) -> Watch:
-    """Start again, as after each change of the schedule.
-
-    Parameters
-    ----------
-    rules : Rules
-        For the number of nodes.
-    time_s : float
-        Now.
-
-    Returns
-    -------
-    Watch
-        Without any memory.
-    """
+    """Start again, as after each change of the schedule."""
     return Watch(np.full(len(rules.capacity), np.inf), time_s)
 
 
@@ -81,12 +66,6 @@ def look(
 
     Parameters
     ----------
-    rules : Rules
-        Limits.
-    watch : Watch
-        What was seen before.
-    time_s : float
-        Now, not earlier than before.
     node_load : Floats, shape (N,)
         In the unit of the capacities.
 
@@ -114,13 +93,6 @@ def look(
 
 def worthwhile(rules: Rules, current_tps: float, planned_tps: float) -> bool:
     """Check whether a schedule saves enough traffic between nodes.
-
-    Parameters
-    ----------
-    rules : Rules
-        With R.
-    current_tps, planned_tps : float
-        Inter-node traffic now, and by the schedule.
 
     Returns
     -------

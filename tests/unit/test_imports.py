@@ -120,7 +120,9 @@ ALLOWED: dict[str, frozenset[str]] = {
     "controller.cli": frozenset({"agent", "controller", "kvstore", "migration"}),
     "deploy": frozenset({"agent", "controller", "kvstore", "migration"}),
     "tests.bench": frozenset({"agent", "controller", "deploy", "kvstore", "migration"}),
-    "tests.papers": frozenset({"controller", "deploy.sim", "kvstore", "migration"}),
+    "tests.papers": frozenset(
+        {"controller", "deploy.sim", "kvstore", "migration", "tests.snapshots"}
+    ),
 }
 OURS = frozenset({*PRODUCT, "deploy", "tests"})
 PURE = frozenset({"controller.core", "controller.policies"})

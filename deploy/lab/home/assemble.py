@@ -18,33 +18,14 @@ _SOURCES = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class Homes:
-    """Where the assembled software lies.
-
-    Attributes
-    ----------
-    storm : Path
-        A Storm home as the daemons expect it.
-    zookeeper : Path
-        A directory of ZooKeeper's jars.
-    """
+    """Where the assembled software lies."""
 
     storm: Path
     zookeeper: Path
 
 
 def homes(build_dir: Path = REPOSITORY / "build") -> Homes:
-    """Name the directories that `assemble` fills.
-
-    Parameters
-    ----------
-    build_dir : Path
-        The directory they are in.
-
-    Returns
-    -------
-    Homes
-        The two directories, which may not exist yet.
-    """
+    """Name the directories that `assemble` fills."""
     return Homes(build_dir / f"storm-{STORM_VERSION}", build_dir / f"zookeeper-{ZOOKEEPER_VERSION}")
 
 
@@ -53,16 +34,6 @@ def assemble(build_dir: Path = REPOSITORY / "build") -> Homes:
 
     Each directory is made under another name and renamed when complete, so an interrupted run
     leaves nothing that looks finished.
-
-    Parameters
-    ----------
-    build_dir : Path
-        The directory to build in.
-
-    Returns
-    -------
-    Homes
-        The two complete directories.
     """
     done = homes(build_dir)
     build_dir.mkdir(parents=True, exist_ok=True)

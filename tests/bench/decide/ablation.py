@@ -16,12 +16,10 @@ from controller.core.decision import Rule
 from controller.policies import greedy
 from controller.policies.gather import anneal as annealing
 from controller.policies.gather import evaluate, route, search
-from controller.policies.gather.problem import Problem, TargetOptions
-from controller.policies.gather.search import HOT
+from controller.policies.gather.problem import Problem
 from deploy.sim.remembering import gather
-from tests.bench.decide.fresh import ANNEALINGS, ROUNDS, ROUNDS_OF_ALL, RULES, followed
-from tests.bench.decide.worlds import Kind, kinds, world
-from tests.bench.frame import append, read
+from tests.bench.decide.fresh import FREE, RULES, annealed, followed, fresh
+from tests.bench.decide.worlds import Kind, world
 
 WHOLE = "nothing"
 
@@ -67,16 +65,9 @@ def ablation(
     worlds: int, sizes: Sequence[int | None], file: Path, tell: Callable[[str], None]
 ) -> list[dict[str, Any]]:
     """Measure a number of worlds of each kind and size, but those that the file has already."""
-    done = {(row["kind"], row["seed"]) for row in read(file)}
     with TemporaryDirectory() as folder:
         policies = {part.name: _patched(part, Path(folder)) for part in PARTS}
-        for seed in range(1, worlds + 1):
-            for size in sizes:
-                for kind in kinds(size):
-                    if (kind.name, seed) not in done:
-                        tell(f"{kind.name}, seed {seed}")
-                        append(file, _measured(kind, seed, policies))
-    return read(file)
+        return fresh(worlds, sizes, file, tell, lambda kind, seed: _measured(kind, seed, policies))
 
 
 def _patched(part: Part, folder: Path) -> Callable[[], tuple[ExitStack, Rule]]:
@@ -114,13 +105,8 @@ def _measured(
     kind: Kind, seed: int, policies: Mapping[str, Callable[[], tuple[ExitStack, Rule]]]
 ) -> dict[str, Any]:
     cluster, start = world(kind, seed)
-    free = TargetOptions(gain_frac=0.0, move_price_frac=0.0, fill_frac=1.0)
-    problem = Problem.of(cluster, start, RULES, free)
-    rounds = min(ROUNDS, ROUNDS_OF_ALL // len(start.place))
-    costs = [
-        problem.cost_tps(annealing.anneal(problem, start.place, rounds, HOT, seed))
-        for seed in range(ANNEALINGS)
-    ]
+    problem = Problem.of(cluster, start, RULES, FREE)
+    costs = [problem.cost_tps(place) for place in annealed(problem, start)]
     ends = {}
     for name, begin in policies.items():
         begin_s = time.process_time()

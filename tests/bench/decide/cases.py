@@ -4,7 +4,7 @@ The set-ups are those of 004, section 5.1, and plain random graphs; everything f
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
 
@@ -53,13 +53,6 @@ Random = np.random.Generator
 def word_shares(random: Random, tasks: int) -> Floats:
     """Draw what share of all words each task counts.
 
-    Parameters
-    ----------
-    random : Generator
-        Deals the words out.
-    tasks : int
-        How many tasks.
-
     Returns
     -------
     Floats, shape (tasks,)
@@ -74,13 +67,6 @@ def word_shares(random: Random, tasks: int) -> Floats:
 def wordcount_comm(hardware: Hardware, seed: int) -> Case:
     """Make the communication-intensive WordCount: CPU goes with the tuples handled.
 
-    Parameters
-    ----------
-    hardware : Hardware
-        Where it runs.
-    seed : int
-        Of the words' hashes.
-
     Returns
     -------
     Case
@@ -94,8 +80,6 @@ def wordcount_comp(hardware: Hardware, seed: int) -> Case:
 
     Parameters
     ----------
-    hardware : Hardware
-        Where it runs.
     seed : int
         Of the words' hashes and of the CPU of bolt1 (log-normal, sigma 0.4).
 
@@ -124,13 +108,6 @@ def _wordcount(hardware: Hardware, random: Random, *, computing: bool) -> Case:
 
 def keyed(hardware: Hardware, seed: int) -> Case:
     """Make a WordCount whose two bolts are keyed alike, so that the traffic falls into blocks.
-
-    Parameters
-    ----------
-    hardware : Hardware
-        Where it runs.
-    seed : int
-        Of the words' hashes and of the start.
 
     Returns
     -------
@@ -182,15 +159,6 @@ class Groups:
 
 def planted(hardware: Hardware, seed: int, groups: Groups) -> Case:
     """Make a graph of groups, dealt out at random; rates and CPU are log-normal.
-
-    Parameters
-    ----------
-    hardware : Hardware
-        Where it runs.
-    seed : int
-        Of everything.
-    groups : Groups
-        The graph.
 
     Returns
     -------
@@ -250,31 +218,6 @@ def _placed(
     )
 
 
-def noisy(
-    snapshot: LoadSnapshot, random: Random, traffic: float = 0.2, cpu: float = 0.1
-) -> LoadSnapshot:
-    """Measure a load as a meter does, with errors that multiply.
-
-    Parameters
-    ----------
-    snapshot : LoadSnapshot
-        What is true.
-    random : Generator
-        Of the errors.
-    traffic, cpu : float
-        Sigma of the log-normal errors.
-
-    Returns
-    -------
-    LoadSnapshot
-        What is read.
-    """
-    true = snapshot.traffic
-    tps = true.tps * random.lognormal(0, traffic, len(true.tps))
-    cores = snapshot.cpu_cores * random.lognormal(0, cpu, len(snapshot.cpu_cores))
-    return replace(snapshot, cpu_cores=cores, traffic=replace(true, tps=tps))
-
-
 def crowd(executors: int) -> Case:
     """Make the graph that decisions are timed on: about 30 neighbours an executor, none too hot.
 
@@ -282,11 +225,6 @@ def crowd(executors: int) -> Case:
     ----------
     executors : int
         How many, on a node of four workers for each 40, but on 250 nodes at most.
-
-    Returns
-    -------
-    Case
-        From one seed.
     """
     nodes = min(max(executors // 40, 1), 250)
     # Drawn pairs that fall together are one.

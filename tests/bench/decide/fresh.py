@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from controller.core.cluster import LoadSnapshot
+from controller.core.cluster import Ints, LoadSnapshot
 from controller.core.decision import Rule
 from controller.core.fit import TOLERANCE_CORES, Fit
 from controller.core.limits import Limits
@@ -28,6 +28,8 @@ ANNEALINGS, ROUNDS, ROUNDS_OF_ALL = 3, 10_000, 1_600_000
 # CP-SAT gets this time, for worlds with at most this number of places for all executors.
 PROOF_S, MOST_TO_PROVE = 15.0, 200
 MOST_DECISIONS = 3_000
+# Every gain counts, moves have no price, and workers may be filled up to their limit.
+FREE = TargetOptions(gain_frac=0.0, move_price_frac=0.0, fill_frac=1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,11 @@ class Followed:
 
 
 def fresh(
-    worlds: int, sizes: Sequence[int | None], file: Path, tell: Callable[[str], None]
+    worlds: int,
+    sizes: Sequence[int | None],
+    file: Path,
+    tell: Callable[[str], None],
+    measure: Callable[[Kind, int], dict[str, Any]],
 ) -> list[dict[str, Any]]:
     """Measure a number of worlds of each kind and size, but those that the file has already."""
     done = {(row["kind"], row["seed"]) for row in read(file)}
@@ -51,7 +57,7 @@ def fresh(
             for kind in kinds(size):
                 if (kind.name, seed) not in done:
                     tell(f"{kind.name}, seed {seed}")
-                    append(file, measured(kind, seed))
+                    append(file, measure(kind, seed))
     return read(file)
 
 
@@ -59,13 +65,11 @@ def measured(kind: Kind, seed: int) -> dict[str, Any]:
     """Follow both policies in one world, and look for its best placement."""
     begin_s = time.process_time()
     cluster, start = world(kind, seed)
-    free = TargetOptions(gain_frac=0.0, move_price_frac=0.0, fill_frac=1.0)
-    problem = Problem.of(cluster, start, RULES, free)
+    problem = Problem.of(cluster, start, RULES, FREE)
     gather = followed(Remembering(policy("gather", Options())), (cluster, start))
     took_s = time.process_time() - begin_s
     literal = followed(otd, (cluster, start))
-    rounds = min(ROUNDS, ROUNDS_OF_ALL // len(start.place))
-    places = [anneal(problem, start.place, rounds, HOT, seed) for seed in range(ANNEALINGS)]
+    places = annealed(problem, start)
     places += [one.end.place for one in (gather, literal) if problem.excess_at(one.end.place) == 0]
     best = min(places, key=problem.cost_tps)
     proof = None
@@ -93,6 +97,12 @@ def measured(kind: Kind, seed: int) -> dict[str, Any]:
         "search_and_way_s": round(took_s, 1),
         "all_s": round(time.process_time() - begin_s, 1),
     }
+
+
+def annealed(problem: Problem, start: LoadSnapshot) -> list[Ints]:
+    """Look for the best placement by annealing, several times."""
+    rounds = min(ROUNDS, ROUNDS_OF_ALL // len(start.place))
+    return [anneal(problem, start.place, rounds, HOT, seed) for seed in range(ANNEALINGS)]
 
 
 def followed(decide: Rule, case: Case) -> Followed:

@@ -17,10 +17,9 @@ CORES, SHARES = 1e9, 1e8
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The best placement found, and what no placement costs less than, in weighted tuples/s."""
+    """The best placement found."""
 
     place: Ints
-    bound_tps: float
     is_best: bool  # there is no better one
 
 
@@ -51,11 +50,10 @@ def prove(problem: Problem, known: Ints, limit_s: float) -> Proof:
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = 1
     status = solver.solve(model)
-    bound = solver.best_objective_bound * problem.total_tps / SHARES
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return Proof(known, max(bound, 0.0), is_best=False)
+        return Proof(known, is_best=False)
     place = np.array([[solver.value(one) for one in row].index(1) for row in at], np.int64)
-    return Proof(place, bound, status == cp_model.OPTIMAL)
+    return Proof(place, status == cp_model.OPTIMAL)
 
 
 def _places(model: cp_model.CpModel, problem: Problem, known: Ints) -> list[list[cp_model.IntVar]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.table import Table
 
-from tests.bench.decide.fresh import fresh, summary
+from tests.bench.decide.fresh import fresh, measured, summary
 from tests.bench.decide.speed import speed
 from tests.bench.frame import table
 
@@ -30,7 +30,7 @@ def bench(
     for executors in sizes if repeats else ():
         tell(f"speed at {executors} executors")
         times.append(speed(executors, repeats))
-    found = list(summary(fresh(worlds, world_sizes, file, tell))) if worlds else []
+    found = list(summary(fresh(worlds, world_sizes, file, tell, measured))) if worlds else []
     return {"speed": times, "worlds": found}
 
 

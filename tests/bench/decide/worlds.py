@@ -20,16 +20,10 @@ class Kind:
 
     Attributes
     ----------
-    executors : int
-        How many; a small world has from 8 to 40, at random.
     used_frac : float
         Share of all CPU in use.
     is_uneven : bool
         Whether nodes differ in workers and capacity.
-    pinned_frac : float
-        Share of the executors that must stay.
-    is_alike : bool
-        Whether all executors use about as much CPU.
     """
 
     executors: int | None
@@ -58,11 +52,6 @@ def kinds(executors: int | None) -> Iterator[Kind]:
     ----------
     executors : int or None
         None for small ones.
-
-    Yields
-    ------
-    Kind
-        Each combination once.
     """
     for used, uneven, pinned, alike in product(
         (ROOMY, TIGHT), (False, True), (0.0, 0.15), (True, False)
@@ -72,13 +61,6 @@ def kinds(executors: int | None) -> Iterator[Kind]:
 
 def world(kind: Kind, seed: int) -> Case:
     """Make one world; no worker is above the default limit in it.
-
-    Parameters
-    ----------
-    kind : Kind
-        What sort.
-    seed : int
-        Of everything.
 
     Returns
     -------

@@ -62,8 +62,6 @@ class Asked:
         Sentences per second of the steady load; None for 60 % of what was measured at saturation.
     others : bool
         Whether Storm's ways and nstorm without lazy kill also take their turn.
-    own_cores : float or None
-        What each node has; None where all share the machine's.
     """
 
     duration_s: int
@@ -95,8 +93,6 @@ class Round:
     redeployed_s : list of float
         When executors were redeployed, from the begin; one that was due while the last was still
         under way is left out.
-    moved : int
-        Executors that were redeployed in all.
     refused : list of str
         How moves ended that did not come about.
     acked_10ms : list of list of int
@@ -106,10 +102,6 @@ class Round:
     emitted, failed, lost, double_acked : int
         Sentences; those whose fate was not known within two message timeouts are lost, and
         those whose spout died.
-    restarts : int
-        Workers that were started.
-    load_average : float
-        Of the machine, at the end.
     """
 
     load: str

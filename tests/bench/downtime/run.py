@@ -130,14 +130,10 @@ class Redeployment:
 
     Attributes
     ----------
-    began_s : float
-        Unix time.
     workers : mapping of str to int
         Process ids by slot, before.
     restarting : frozenset of str
         Slots whose workers Storm restarts.
-    paths : tuple of str
-        To follow nstorm's moves by.
     """
 
     began_s: float
@@ -148,13 +144,7 @@ class Redeployment:
 
 
 class Rounds:
-    """Makes rounds with the topology that runs.
-
-    Parameters
-    ----------
-    rate_tps : float
-        What it is fed.
-    """
+    """Makes rounds with the topology that runs."""
 
     def __init__(self, lab: Lab, load: Load, rate_tps: float, asked: Asked) -> None:
         self._lab = lab
@@ -293,17 +283,6 @@ def redeploy(
     chosen: random.Random,
 ) -> dict[ExecutorId, Slot]:
     """Choose executors and where they go, so that workers stay even.
-
-    Parameters
-    ----------
-    slot_of : mapping of ExecutorId to Slot
-        Where all are.
-    free : sequence of ExecutorId
-        Those that may be chosen.
-    together : int
-        How many.
-    chosen : Random
-        The source of chance.
 
     Returns
     -------

@@ -7,17 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A topology in a lab of two nodes.
-
-    Attributes
-    ----------
-    workload : str
-        Of `deploy.lab.workloads`.
-    link : str
-        What a node's link carries in each direction.
-    conf : Mapping of str to Any
-        Keys of the topology's configuration.
-    """
+    """A topology in a lab of two nodes."""
 
     workload: str
     link: str

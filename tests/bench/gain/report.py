@@ -63,18 +63,7 @@ def _policy(rounds: Rounds, case: str, policy: str) -> dict[str, Any]:
 
 
 def as_tables(found: Mapping[str, Any]) -> Iterator[Table]:
-    """Make tables for people.
-
-    Parameters
-    ----------
-    found : mapping
-        From `report`.
-
-    Yields
-    ------
-    Table
-        For rich: a case, and a policy's way from move to move.
-    """
+    """Make tables for people."""
     for case, row in found.items():
         policies = row["policies"]
         of = "of the policy's placement, as times Storm's"

@@ -24,8 +24,6 @@ class Target:
         Slot by executor, Storm's placement and the policy's, with names from `names_of`.
     steps : tuple of (str, str)
         The moves that lead there, in order: executor and slot.
-    reason : str
-        Why the policy ended there.
     """
 
     storm: Mapping[str, str]

@@ -44,10 +44,6 @@ class AskedGain:
     ----------
     rounds : int
         The most pairs of each policy.
-    cycles : bool
-        Whether to measure also after each move on the way.
-    trimmed : bool
-        As of `plan_lab`.
     own_cores : float or None
         Cores of each node, as on a cluster. Then a worker's capacity is nstorm's default, and
         policies look at the load at which they are measured. None: nodes share all cores, a worker
@@ -181,15 +177,6 @@ def run_case(
 ) -> None:
     """Measure one workload on a lab of its own, as far as it is not measured yet.
 
-    Parameters
-    ----------
-    name : str
-        Of the case.
-    rounds : Rounds
-        What is finished, and where to write what will be.
-    tell : callable
-        Takes a line about the progress.
-
     Raises
     ------
     LabError
@@ -269,13 +256,6 @@ def decided(
     """Follow a policy from Storm's placement until nothing moves.
 
     The traffic stands still, no executor rests, and what a live run may not do is not done.
-
-    Parameters
-    ----------
-    picture : tuple of (Cluster, LoadSnapshot)
-        Storm's placement.
-    names : mapping of Slot to str
-        Of the slots.
     """
     cluster, snapshot = picture
     config = replace(Config(), policy=policy, vetoes=True, cooldown_s=0.0)

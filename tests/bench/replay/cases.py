@@ -17,11 +17,6 @@ EXECUTORS_PER_WORKER, WORKERS_PER_NODE, PEERS, TICK_S = 50, 2, 10, 5.0
 def publication(executors: int) -> Publication:
     """Lay a spout and bolts over workers of 50 executors.
 
-    Parameters
-    ----------
-    executors : int
-        How many.
-
     Returns
     -------
     Publication
@@ -53,18 +48,7 @@ def publication(executors: int) -> Publication:
 
 
 def windows(executors: int) -> Callable[[int], Window]:
-    """Let each executor send to ten others, at rates that noise goes around.
-
-    Parameters
-    ----------
-    executors : int
-        How many.
-
-    Returns
-    -------
-    callable
-        Gives the load of a tick.
-    """
+    """Let each executor send to ten others, at rates that noise goes around."""
     rng = np.random.default_rng(7)
     keys = np.unique(rng.integers(0, executors**2, PEERS * executors))
     source, target = keys // executors, keys % executors
@@ -81,22 +65,7 @@ def windows(executors: int) -> Callable[[int], Window]:
 
 
 def record(executors: int, ticks: int, folder: Path, segment_bytes: int = 2**26) -> list[Path]:
-    """Let a controller write a journal of some ticks.
-
-    Parameters
-    ----------
-    executors, ticks : int
-        Size of the journal.
-    folder : Path
-        Where it goes.
-    segment_bytes : int
-        Size of a segment.
-
-    Returns
-    -------
-    list of Path
-        Its segments, in their order.
-    """
+    """Let a controller write a journal of some ticks."""
     world, window = WindowWorld(publication(executors)), windows(executors)
     writer = Writer(folder, "bench", Bounds(size_bytes=2**40, segment_bytes=segment_bytes))
     for _ in record_windows(world, map(window, range(ticks)), build({"mode": "advise"}), writer):

@@ -68,13 +68,6 @@ class _Bytes:
 def cost(executors: int, ticks: int, folder: Path) -> dict[str, Any]:
     """Run a controller over some ticks, and then its journal.
 
-    Parameters
-    ----------
-    executors, ticks : int
-        Size of the run; more than two ticks.
-    folder : Path
-        Where the journal goes.
-
     Returns
     -------
     dict
@@ -136,18 +129,7 @@ def _replayed(folder: Path) -> dict[str, float]:
 
 
 def cpu_s(run: Callable[[], object]) -> float:
-    """Take the time of the processor that something needs on this thread.
-
-    Parameters
-    ----------
-    run : callable
-        What to time.
-
-    Returns
-    -------
-    float
-        Seconds.
-    """
+    """Take the time of the processor that something needs on this thread."""
     begun_s = time.thread_time()
     run()
     return time.thread_time() - begun_s

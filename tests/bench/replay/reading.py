@@ -24,17 +24,10 @@ def reading(executors: int, recorded: int, ticks: int, folder: Path) -> dict[str
 
     Parameters
     ----------
-    executors : int
-        Size of each tick.
     recorded, ticks : int
         Length of what is recorded, and of the log that is made of it.
     folder : Path
         Where the log goes; one of this size that is there is read as it is.
-
-    Returns
-    -------
-    dict
-        CPU of the thread that reads and of the whole process, and how long it took at which load.
     """
     long = folder / f"{ticks}-of-{executors}"
     if not long.exists():
@@ -62,17 +55,7 @@ def reading(executors: int, recorded: int, ticks: int, folder: Path) -> dict[str
 
 
 def lay_out(segments: Sequence[Path], ticks: int, folder: Path) -> None:
-    """Make a long log of a short one, in packed segments.
-
-    Parameters
-    ----------
-    segments : sequence of Path
-        Of the short one.
-    ticks : int
-        Length of the long one.
-    folder : Path
-        Where it goes; made, with its parents.
-    """
+    """Make a long log of a short one, in packed segments."""
     folder.mkdir(parents=True)
     head, *lines = [line for path in segments for line in _lines(path)]
     lines = [line for line in lines if b'"kind":"tick"' in line[:60]]

@@ -24,8 +24,6 @@ class Sizes:
     ----------
     cost : sequence of int
         Executors whose cycle and journal are timed.
-    ticks : int
-        For how many ticks.
     executors : int
         In the log that is swept.
     swept : int
@@ -34,8 +32,6 @@ class Sizes:
         Of the sweep on Spark, and how often; no rounds leave it out.
     recorded : int
         Ticks of the log that makes up a day.
-    day : bool
-        Whether a day is swept as well.
     """
 
     cost: Sequence[int] = (1_000, 10_000)

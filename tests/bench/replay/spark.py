@@ -28,17 +28,6 @@ def against_no_spark(
 ) -> dict[str, Any]:
     """Sweep without Spark, with Spark on one core, and on two, in turn.
 
-    Parameters
-    ----------
-    executors, ticks : int
-        Size of the log.
-    sets : int
-        Parameter sets.
-    rounds : int
-        How often each is timed.
-    folder : Path
-        Where the log goes.
-
     Returns
     -------
     dict
@@ -78,27 +67,14 @@ def against_no_spark(
 def prepared(
     executors: int, ticks: int, sets: int, folder: Path
 ) -> tuple[list[Chunk], list[ParameterSet]]:
-    """Record a log and choose what to try.
-
-    Parameters
-    ----------
-    executors, ticks, sets : int
-        As for `against_no_spark`.
-    folder : Path
-        Where the log goes.
-
-    Returns
-    -------
-    tuple of list of Chunk and list of ParameterSet
-        For `sweep`.
-    """
+    """Record a log and choose what to try."""
     unpacked = folder / "chunks"
     unpacked.mkdir(parents=True)
     chunks = unpack(spans(Log.open(record(executors, ticks, folder / "log"))), unpacked)
-    return chunks, _tried(executors, sets)
+    return chunks, _tried(sets)
 
 
-def _tried(executors: int, sets: int) -> list[ParameterSet]:
+def _tried(sets: int) -> list[ParameterSet]:
     today = dict(build({}).keys)
     space = Space(Space().narrowed(today).values, sets)
     return parameter_sets(space, today)
@@ -109,14 +85,8 @@ def day(executors: int, recorded: int, times: int, sets: int, folder: Path) -> d
 
     Parameters
     ----------
-    executors, recorded : int
-        Size of the log.
     times : int
         How often it comes.
-    sets : int
-        Parameter sets.
-    folder : Path
-        Where it goes.
 
     Returns
     -------
@@ -130,7 +100,7 @@ def day(executors: int, recorded: int, times: int, sets: int, folder: Path) -> d
     )
     unpacked = folder / "day"
     unpacked.mkdir()
-    chunks, tried = unpack(again, unpacked), _tried(executors, sets)
+    chunks, tried = unpack(again, unpacked), _tried(sets)
     took_s, figures = _on_spark(chunks, tried, "local[2]", folder)
     return {
         "executors": executors,
@@ -142,22 +112,7 @@ def day(executors: int, recorded: int, times: int, sets: int, folder: Path) -> d
 
 
 def alone(wave: Wave, trials: Sequence[Trial], done: Callable[[int], None]) -> Iterable[SweptChunk]:
-    """Work trials off one after the other, in this process.
-
-    Parameters
-    ----------
-    wave : Wave
-        The load.
-    trials : sequence of Trial
-        What to run.
-    done : callable
-        Gets how many are done.
-
-    Yields
-    ------
-    SweptChunk
-        One a trial.
-    """
+    """Work trials off one after the other, in this process."""
     for count, trial in enumerate(trials, 1):
         yield step(wave, trial)
         done(count)

@@ -53,8 +53,6 @@ class Wire(asyncio.Protocol):
 
     Parameters
     ----------
-    root : str
-        The node that all paths are under.
     on_event : callable
         Gets the path of each watch that fires.
     """
@@ -174,10 +172,6 @@ async def connected(
 
     Parameters
     ----------
-    address : tuple of str and int
-        Host and port of ZooKeeper.
-    root, on_event, count : str, callable, Count
-        As for `Wire`.
     host : str
         Whose address it comes from: ZooKeeper takes 60 sessions of one host.
     """

@@ -94,13 +94,7 @@ class Topology:
         return Sent(self.pairs.source[rows], self.pairs.target[rows], self.pairs.tps[rows])
 
     def publication(self, slot_of: dict[int, Slot]) -> Publication:
-        """Publish it as the hook in Nimbus does.
-
-        Parameters
-        ----------
-        slot_of : dict of int to Slot
-            Where Storm has its executors now.
-        """
+        """Publish it as the hook in Nimbus does."""
         return Publication(
             topology=self.id,
             name=self.name,
@@ -117,7 +111,7 @@ class Topology:
 
 @dataclass(frozen=True, slots=True)
 class PaperCluster:
-    """All nodes and topologies; everything follows from the seed."""
+    """All nodes and topologies."""
 
     nodes: tuple[str, ...]
     topologies: tuple[Topology, ...]
@@ -146,17 +140,15 @@ class PaperCluster:
         )
 
 
-def paper_cluster(nodes: int, fan_out: int = 0, seed: int = 1) -> PaperCluster:
+def paper_cluster(nodes: int) -> PaperCluster:
     """Make a cluster of ten executors a node, in topologies of at most 333.
 
     Parameters
     ----------
     nodes : int
         How many; 1,000 have 10,000 executors in 30 topologies.
-    fan_out : int
-        To how many tasks of a component a task sends; 0: to all.
     """
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(1)
     names = tuple(f"{n:08x}-node-{n:04}" for n in range(nodes))
     executors = nodes * EXECUTORS_A_NODE
     count = max(round(executors / LARGEST_TOPOLOGY), 1)
@@ -165,7 +157,7 @@ def paper_cluster(nodes: int, fan_out: int = 0, seed: int = 1) -> PaperCluster:
     made = []
     for number, size in enumerate(sizes):
         slots = _chosen(free, round(size / EXECUTORS_A_WORKER), random)
-        made.append(_topology(number, size, slots, fan_out, random))
+        made.append(_topology(number, size, slots, random))
     return PaperCluster(names, tuple(made))
 
 
@@ -180,7 +172,7 @@ def _chosen(free: dict[str, int], count: int, random: np.random.Generator) -> li
 
 
 def _topology(
-    number: int, executors: int, slots: Sequence[Slot], fan_out: int, random: np.random.Generator
+    number: int, executors: int, slots: Sequence[Slot], random: np.random.Generator
 ) -> Topology:
     ackers = spouts = max(executors // 11, 1)
     bolts = int(random.integers(3, 6))
@@ -205,7 +197,7 @@ def _topology(
     pairs += [(name, ACKER, "fields") for name in chain]
     pairs.append((ACKER, "spout", "direct"))
     sent = [
-        _between(tasks[one], tasks[other], total_tps, grouping, fan_out=fan_out, random=random)
+        _between(tasks[one], tasks[other], total_tps, grouping, random)
         for one, other, grouping in pairs
     ]
     source = np.concatenate([part.source for part in sent])
@@ -230,8 +222,6 @@ def _between(
     target: Ints,
     total_tps: float,
     grouping: str,
-    *,
-    fan_out: int,
     random: np.random.Generator,
 ) -> Sent:
     """Spread tuples over pairs: evenly, or by keys of which some are frequent."""
@@ -239,13 +229,8 @@ def _between(
     if grouping == "fields":
         share = random.pareto(2.0, len(target)) + 0.2
     tps = np.outer(random.uniform(0.9, 1.1, len(source)), share).ravel()
-    reached = np.ones((len(source), len(target)), dtype=np.bool_)
-    if 0 < fan_out < len(target):
-        reached[:, fan_out:] = False
-        reached = random.permuted(reached, axis=1)
-    rows = reached.ravel()
     return Sent(
-        np.repeat(source, len(target))[rows],
-        np.tile(target, len(source))[rows],
-        total_tps * tps[rows] / tps[rows].sum(),
+        np.repeat(source, len(target)),
+        np.tile(target, len(source)),
+        total_tps * tps / tps.sum(),
     )

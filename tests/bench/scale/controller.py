@@ -37,13 +37,7 @@ class Meter:
         self.calls: Counter[str] = Counter()
 
     def metered(self, name: str, work: Callable[..., Any]) -> Callable[..., Any]:
-        """Measure each call of a function.
-
-        Parameters
-        ----------
-        name : str
-            What to count it as.
-        """
+        """Measure each call of a function."""
 
         def measured(*args: Any, **kwargs: Any) -> Any:
             began_s = time.process_time()
@@ -63,8 +57,6 @@ def run(hosts: str, journal: Path | None) -> None:
     ----------
     hosts : str
         Address of ZooKeeper with Storm's root.
-    journal : Path or None
-        Where to write the journal; None writes none.
     """
     log_to_stderr()
     prepare()

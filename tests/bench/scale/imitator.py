@@ -64,9 +64,8 @@ OTHER_CORES = 0.05
 PID = 4711
 # What the hooks name of a worker's pairs.
 ALL_NAMED, STANDS_OUT = 100, 1.5
-
-# What the two ends of a move report in each phase.
-_SOURCE = {
+# The state that each end of a move reports in each phase; a target ROUTED where it has no row.
+SOURCE_STATES = {
     Phase.PREPARE: EntryState.READY,
     Phase.SWITCH: EntryState.ROUTED,
     Phase.DRAIN: EntryState.DRAINED,
@@ -74,7 +73,7 @@ _SOURCE = {
     Phase.SETTLE: EntryState.STOPPED,
     Phase.UNDO: EntryState.ROUTED,
 }
-_TARGET = {Phase.PREPARE: EntryState.READY, Phase.UNDO: EntryState.STOPPED}
+TARGET_STATES = {Phase.PREPARE: EntryState.READY, Phase.UNDO: EntryState.STOPPED}
 
 
 @dataclass(slots=True)
@@ -132,9 +131,9 @@ class Worker:
 
     def _state(self, entry: Entry) -> EntryState:
         if self.slot == entry.source:
-            return _SOURCE[entry.phase]
+            return SOURCE_STATES[entry.phase]
         if self.slot == entry.target:
-            return _TARGET.get(entry.phase, EntryState.ROUTED)
+            return TARGET_STATES.get(entry.phase, EntryState.ROUTED)
         return EntryState.NONE if entry.phase is Phase.PREPARE else EntryState.ROUTED
 
     def load(self, now_s: float, began_s: float) -> WorkerLoad:
@@ -236,8 +235,6 @@ class Agent:
 
     Parameters
     ----------
-    world : World
-        The cluster it is of.
     name : str
         The supervisor's id.
     """
@@ -479,20 +476,16 @@ async def _told(world: World, stop: asyncio.Event) -> None:
         await asyncio.sleep(TELL_S)
 
 
-async def imitate(hosts: str, nodes: int, fan_out: int) -> None:
+async def imitate(hosts: str, nodes: int) -> None:
     """Play until standard input ends.
 
     Parameters
     ----------
     hosts : str
         Host and port of ZooKeeper, which is unused yet.
-    nodes : int
-        Size of the cluster.
-    fan_out : int
-        As for `paper_cluster`.
     """
     host, _, port = hosts.partition(":")
-    world = World(paper_cluster(nodes, fan_out), (host, int(port)))
+    world = World(paper_cluster(nodes), (host, int(port)))
     nimbus = Nimbus(world)
     make_nodes(hosts, world, nimbus)
     world.agents = {name: Agent(world, name) for name in world.paper.nodes}
@@ -509,4 +502,4 @@ async def imitate(hosts: str, nodes: int, fan_out: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(imitate(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
+    asyncio.run(imitate(sys.argv[1], int(sys.argv[2])))

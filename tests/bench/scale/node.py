@@ -47,11 +47,6 @@ _MIB = 1024 * 1024
 class Jvms:
     """Four workers and a supervisor as their agent sees them: stores that are written.
 
-    Parameters
-    ----------
-    store_dir : Path
-        The node's `nstorm.store.dir`.
-
     Notes
     -----
     They report this process, which lives, as theirs.
@@ -146,17 +141,13 @@ def _living(store_dir: Path) -> Iterator[None]:
         jvms.close()
 
 
-def measure_agent(lab: Lab, seconds: float, profiles: Path | None) -> dict[str, Any]:
+def measure_agent(lab: Lab, seconds: float) -> dict[str, Any]:
     """Measure the agent of a node with 1,000 executors.
 
     Parameters
     ----------
     lab : Lab
         Its ZooKeeper runs and has nothing in it yet.
-    seconds : float
-        How long to look.
-    profiles : Path or None
-        Where to put a profile.
     """
     run_dir = lab.layout.run_dir
     conf, log = run_dir / "agent.yaml", run_dir / "agent.log"
@@ -173,10 +164,6 @@ def measure_agent(lab: Lab, seconds: float, profiles: Path | None) -> dict[str, 
     with Session(lab.zookeeper) as session:
         assert session.connect()
         session.create("/storm")
-    profiled: list[str] = []
-    if profiles is not None:
-        profiles.mkdir(parents=True, exist_ok=True)
-        profiled = ["-m", "cProfile", "-o", str(profiles / "agent.prof")]
     with ExitStack() as stack:
         session = stack.enter_context(Session(lab.storm_zookeeper))
         assert session.connect()
@@ -185,7 +172,7 @@ def measure_agent(lab: Lab, seconds: float, profiles: Path | None) -> dict[str, 
         plan = Plan("of-the-bench", 1, 0, TOPOLOGY)
         session.create(wire.plan_path(TOPOLOGY), wire.encode(plan))
         stack.enter_context(_living(run_dir / "store"))
-        command = [sys.executable, *profiled, "-m", "agent", "--conf", str(conf)]
+        command = [sys.executable, "-m", "agent", "--conf", str(conf)]
         with log.open("w") as sink:
             process = subprocess.Popen(command, stdout=sink, stderr=sink)
         try:

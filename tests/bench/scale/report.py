@@ -17,18 +17,7 @@ GOALS = {
 
 
 def as_tables(found: dict[str, Any]) -> Iterator[Table]:
-    """Make tables for people.
-
-    Parameters
-    ----------
-    found : dict
-        From `bench`.
-
-    Yields
-    ------
-    Table
-        For rich.
-    """
+    """Make tables for people."""
     clusters = found["clusters"]
     if clusters:
         for title, state in (("at rest", "rest"), ("with a move each 5 s", "moving")):

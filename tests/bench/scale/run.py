@@ -1,9 +1,7 @@
 """Runs a cluster of each size and measures it, at rest and while one executor moves each 5 s."""
 
 import json
-import os
 import random
-import shutil
 import socket
 import statistics
 import subprocess
@@ -20,7 +18,7 @@ import psutil
 
 from controller.storm.commands import COMMANDS, Command, decode, encode
 from deploy.lab import LabError
-from deploy.lab.cluster import Lab, plan_lab
+from deploy.lab.cluster import Lab, only_zookeeper
 from deploy.lab.interval import quantile
 from kvstore.zookeeper import Session
 from migration import wire
@@ -46,61 +44,23 @@ class Asked:
         Numbers of nodes.
     seconds : float
         How long to look, at rest and again with moves.
-    journal : bool
-        Whether the controller keeps one.
-    profiles : Path or None
-        Where to put profiles of controller and agent; measuring is slower then.
-    agent : bool
-        Whether to measure also an agent.
-    fan_out : int
-        As for `paper_cluster`.
     """
 
     sizes: tuple[int, ...] = (10, 100, 300, 1000)
     seconds: float = 40.0
     journal: bool = False
-    profiles: Path | None = None
-    agent: bool = True
-    fan_out: int = 0
 
 
 def bench(asked: Asked, tell: Callable[[str], None]) -> dict[str, Any]:
-    """Measure everything.
-
-    Parameters
-    ----------
-    asked : Asked
-        What to measure.
-    tell : callable
-        Gets what comes next.
-
-    Returns
-    -------
-    dict
-        Ready for JSON.
-    """
-    found: dict[str, Any] = {"journal": asked.journal, "clusters": [], "agent": None}
+    """Measure everything."""
+    found: dict[str, Any] = {"journal": asked.journal, "clusters": []}
     for nodes in asked.sizes:
         tell(f"{nodes} nodes")
         found["clusters"].append(measure_cluster(nodes, asked, tell))
-    if asked.agent:
-        tell("an agent")
-        with zookeeper("scale-agent") as lab:
-            found["agent"] = measure_agent(lab, asked.seconds, asked.profiles)
+    tell("an agent")
+    with only_zookeeper("scale-agent") as lab:
+        found["agent"] = measure_agent(lab, asked.seconds)
     return found
-
-
-@contextmanager
-def zookeeper(name: str) -> Iterator[Lab]:
-    """Run a ZooKeeper of its own until the end of the block."""
-    lab = plan_lab(f"{name}-{os.getpid()}", nodes=0)
-    try:
-        lab.prepare(owned=True)
-        lab.start_zookeeper()
-        yield lab
-    finally:
-        lab.down()
-        shutil.rmtree(lab.layout.run_dir)
 
 
 @dataclass
@@ -163,10 +123,9 @@ class Reporter:
 
 
 @contextmanager
-def reporting(module: str, *arguments: str, log: Path, profile: Path | None) -> Iterator[Reporter]:
+def reporting(module: str, *arguments: str, log: Path) -> Iterator[Reporter]:
     """Run one of the modules next to this one until the end of the block."""
-    profiled = [] if profile is None else ["-m", "cProfile", "-o", str(profile)]
-    command = [sys.executable, *profiled, "-m", f"tests.bench.scale.{module}", *arguments]
+    command = [sys.executable, "-m", f"tests.bench.scale.{module}", *arguments]
     with log.open("w") as sink:
         process = subprocess.Popen(
             command,
@@ -183,37 +142,18 @@ def reporting(module: str, *arguments: str, log: Path, profile: Path | None) -> 
 
 
 def measure_cluster(nodes: int, asked: Asked, tell: Callable[[str], None]) -> dict[str, Any]:
-    """Measure a cluster of one size.
-
-    Parameters
-    ----------
-    nodes : int
-        Its size; ten executors a node.
-    asked, tell : Asked, callable
-        As for `bench`.
-    """
-    paper = paper_cluster(nodes, asked.fan_out)
-    with zookeeper(f"scale-{nodes}") as lab:
+    """Measure a cluster of one size."""
+    paper = paper_cluster(nodes)
+    with only_zookeeper(f"scale-{nodes}") as lab:
         run_dir = lab.layout.run_dir
-        profile = None
-        if asked.profiles is not None:
-            asked.profiles.mkdir(parents=True, exist_ok=True)
-            profile = asked.profiles / f"controller-{nodes}.prof"
-        with reporting(
-            "imitator",
-            lab.zookeeper,
-            str(nodes),
-            str(asked.fan_out),
-            log=run_dir / "imitator.log",
-            profile=None,
-        ) as world:
+        imitator = lab.zookeeper, str(nodes)
+        with reporting("imitator", *imitator, log=run_dir / "imitator.log") as world:
             world.wait(lambda: any(line["reports"] >= nodes for line in world.lines), "reports")
             journal = [str(run_dir / "journal")] if asked.journal else []
             with reporting(
                 "controller",
                 *(lab.storm_zookeeper, *journal),
                 log=run_dir / "controller.log",
-                profile=profile,
             ) as leader:
                 measured = _Measured(lab, world, leader)
                 leader.wait(
@@ -333,15 +273,8 @@ def ask(port: int, word: bytes) -> dict[str, str]:
 
     Parameters
     ----------
-    port : int
-        Where it listens.
     word : bytes
         The command of four letters.
-
-    Returns
-    -------
-    dict of str to str
-        By the name of the figure.
     """
     with socket.create_connection(("127.0.0.1", port), timeout=10) as line:
         line.sendall(word)

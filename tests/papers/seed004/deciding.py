@@ -21,8 +21,9 @@ from migration.model import Base, Entry, ExecutorId, LocalPlan, Phase, Plan, Slo
 from migration.wire import encode
 from tests.papers.bound import between_nodes, word_count_ratio
 from tests.papers.problem import PlacementProblem, cheapest
-from tests.papers.table import Chart, Line, Paper
-from tests.papers.worlds import cluster, hand_graph, ping_pong, saddle, topology
+from tests.papers.table import Paper
+from tests.papers.worlds import hand_graph, ping_pong, saddle
+from tests.snapshots import cluster, topology
 
 OURS = "an example of ours, worked by hand"
 BOUND = "a bound of ours; the paper prints none"
@@ -36,13 +37,7 @@ RANDOM_WORLDS = 100
 
 
 def compare(paper: Paper) -> None:
-    """Add what arithmetic alone gives.
-
-    Parameters
-    ----------
-    paper : Paper
-        Of 004.
-    """
+    """Add what arithmetic alone gives."""
     _hand_graph(paper)
     _saddle(paper)
     _ping_pong(paper)
@@ -100,10 +95,6 @@ def _hand_graph(paper: Paper) -> None:
         best = _best_tps(places, snapshot, cores)
         text = f"{what}: least inter-node t/s, nodes of {cores} cores, exhaustive search"
         paper.row("4.1", text, None, best, note=OURS)
-    steps = [float(i) for i in range(len(cuts))]
-    line = Line("literal OTD", steps, cuts)
-    title = "Literal OTD on the hand graph"
-    paper.charts.append(Chart("004_hand_graph", title, "moves", "inter-node t/s", (line,)))
 
 
 def _saddle(paper: Paper) -> None:
@@ -187,13 +178,6 @@ def _bounds(paper: Paper) -> None:
         most,
         note="the load is not printed; below 6 % needs that nearly all fits one node",
     )
-    lines = tuple(
-        Line(f"{nodes}×{workers}", steps, [_ratio(nodes, workers, used) for used in steps])
-        for nodes, workers in ((2, 4), (4, 2), (8, 2), (16, 2))
-    )
-    title = "WordCount: no placement has a lower inter-node ratio"
-    x_label, y_label = "share of all CPU in use", "inter-node ratio"
-    paper.charts.append(Chart("004_bound", title, x_label, y_label, lines))
 
 
 def _headroom(paper: Paper) -> None:

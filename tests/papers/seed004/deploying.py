@@ -10,8 +10,8 @@ import numpy as np
 
 from deploy.sim.engine import SimulationResult, run
 from deploy.sim.scenario import parse
-from tests.papers.seed004.simulated import HARDWARE, by_ten_seconds
-from tests.papers.table import Chart, Paper
+from tests.papers.seed004.simulated import HARDWARE
+from tests.papers.table import Paper
 
 SEEDS = (1, 2, 3)
 # The limits of high and low load are not in the text.
@@ -232,9 +232,6 @@ def _communication(paper: Paper) -> None:
     what = "share of the network in the delay at 50 %, by equation 2, that makes 14 % at 6 %"
     note = "arithmetic: 0.14 / (1 - 0.06 / 0.5); links here take tuples/s, but no time each"
     paper.row(where, what, None, 0.14 / (1 - 0.06 / 0.5), note=note)
-    lines = tuple(by_ten_seconds(name, runs[0][name].inter_node_frac) for name in ("storm", "otd"))
-    title = "Communication-intensive WordCount (figure 13c), simulated, links bind"
-    paper.charts.append(Chart("004_ratio", title, "seconds", "inter-node ratio", lines))
 
 
 def _links_bind(link_tps: int) -> str:

@@ -15,7 +15,7 @@ from deploy.sim.engine import SimulationResult, run
 from deploy.sim.report import measure
 from deploy.sim.restart_cost import Act, Delays, SimulatedMove, System, changes
 from deploy.sim.scenario import Redeploy, RunSetting, Scenario, parse
-from tests.papers.table import Chart, Line, Paper
+from tests.papers.table import Paper
 
 FOLDER = Path(__file__).parents[2] / "golden" / "scenarios"
 # Section 5.2: executors in one redeploy, and the two cycles. The inner pairs are inferred from TS =
@@ -53,29 +53,12 @@ Settings = Mapping[str, RunSetting]
 
 
 def compare(paper: Paper) -> None:
-    """Add what the simulator gives, next to what the paper measured.
-
-    Parameters
-    ----------
-    paper : Paper
-        Of 004.
-    """
+    """Add what the simulator gives, next to what the paper measured."""
     _one_move(paper)
 
 
 def scenario(name: str) -> Scenario:
-    """Read one of the scenarios that the tests hold.
-
-    Parameters
-    ----------
-    name : str
-        Of the file, without its ending.
-
-    Returns
-    -------
-    Scenario
-        Ready to run.
-    """
+    """Read one of the scenarios that the tests hold."""
     return parse((FOLDER / f"{name}.txt").read_text())
 
 
@@ -87,12 +70,6 @@ def _one_move(paper: Paper) -> None:
     runs = {name: _by_seed(still, one) for name, one in settings.items() if one is not still}
     _degradation(paper, settings, runs)
     _total_throughput(paper, runs)
-    lines = tuple(
-        by_ten_seconds(name, _result(setting, SEEDS[0]).throughput_tps)
-        for name, setting in settings.items()
-    )
-    title = "One random move a minute (figure 8), simulated"
-    paper.charts.append(Chart("004_moves", title, "seconds", "sentences/s", lines))
     _many_moves(paper, settings, runs["n-storm"])
 
 
@@ -302,11 +279,6 @@ def _many_moves(paper: Paper, settings: Mapping[str, RunSetting], one: list[Meas
         runs(16, supervisor_s=ts, worker_s=tw, kill_s=LAZY_KILL_S) for ts, tw in CYCLES_S[1:]
     ]
     _cycles(paper, [lazy, *shorter], still.hardware.cores)
-    bars = Line(
-        "≥ 60 %", [str(m) for m in by_m], [_spread(r, "down_60_s")[0] for r in by_m.values()]
-    )
-    title = "N-Storm: degradation by executors moved together (figure 9b), simulated"
-    paper.charts.append(Chart("004_together", title, "M", "seconds of 600", (bars,)))
 
 
 def _throughput_by_m(paper: Paper, usual: RunSetting, by_m: Mapping[int, list[Measures]]) -> None:
@@ -376,10 +348,3 @@ def _cycles(paper: Paper, runs: list[list[Measures]], cores: float) -> None:
 
 def _falls(values: list[float]) -> bool:
     return values == sorted(values, reverse=True)
-
-
-def by_ten_seconds(label: str, values: Floats) -> Line:
-    """Average over ten seconds, so that one sees the trend."""
-    span = 10
-    whole = values[: len(values) // span * span].reshape(-1, span).mean(axis=1)
-    return Line(label, (span * (np.arange(len(whole)) + 0.5)).tolist(), whole.tolist())

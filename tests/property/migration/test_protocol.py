@@ -256,8 +256,7 @@ def test_a_cancelled_move_goes_back_from_each_phase_that_can(phase: Phase, way: 
     world.until(phase, 0.05, frozenset({"work 0"}))
     world.cancel()
     world.lead()
-    world.settle()
-    assert world.finished[-1].outcome is MoveOutcome.UNDONE
+    assert world.ends() is MoveOutcome.UNDONE
     assert world.finished[-1].reason == "an operator cancelled the move"
     assert world.copies(moved) == [world.slots[0]]
     assert world.with_kills() == 0
@@ -274,8 +273,7 @@ def test_a_state_is_not_recalled_from_a_copy_that_has_begun() -> None:
     world.cancel()
     world.lead()
     assert world.phases() == [Phase.RECALL]
-    world.settle()
-    assert world.finished[-1].outcome is MoveOutcome.MOVED
+    assert world.ends() is MoveOutcome.MOVED
     assert world.worker(world.slots[1]).counts[moved] == world.counted(moved)
 
 
@@ -364,9 +362,7 @@ def test_a_slot_is_opened_while_the_source_works_and_storm_knows_nothing() -> No
 
 def test_a_slot_that_never_opens_is_given_up() -> None:
     world = opening()
-    for _ in range(70):
-        world.everybody(1.0, frozenset({"keep 2"}))
-        world.lead()
+    world.rounds(70, 1.0, frozenset({"keep 2"}))
     assert world.finished[-1].outcome is MoveOutcome.UNDONE
     assert world.finished[-1].reason == "no worker with the hooks came up in the slot in time"
     assert world.workers[2].closed
@@ -401,14 +397,10 @@ def test_a_host_that_is_gone_does_not_hold_up_the_move_that_opens_its_slot() -> 
     host = world.workers[2]
     host.die()
     host.silent = True
-    for _ in range(20):
-        world.everybody(1.0)
-        world.lead()
+    world.rounds(20, 1.0)
     assert world.phases() == [Phase.SWITCH]
     world.slots.pop()
-    for _ in range(20):
-        world.everybody(1.0)
-        world.lead()
+    world.rounds(20, 1.0)
     assert world.finished[-1].outcome is MoveOutcome.UNDONE
     assert world.copies(world.executors[0]) == [world.slots[0]]
 
@@ -436,8 +428,7 @@ def test_a_switch_whose_end_falls_silent_waits_for_it(frozen: int) -> None:
         owners = {worker.owner(moved) for worker in world.workers}
         assert owners == {world.slots[1]}
         assert moved in world.workers[1].running
-    world.settle()
-    assert world.finished[-1].outcome is MoveOutcome.MOVED
+    assert world.ends() is MoveOutcome.MOVED
     assert world.with_kills() == 0
 
 
@@ -450,11 +441,10 @@ def quiet(way: Way = Way.SPOUT) -> World:
 
 
 def goes_back(world: World) -> None:
-    """Let the leader see what has happened to the spout, and everybody go back."""
+    """Let the leader see what has happened to the executor, and everybody go back."""
     world.lead()
     assert world.phases() == [Phase.UNDO]
-    world.settle()
-    assert world.finished[-1].outcome is MoveOutcome.UNDONE
+    assert world.ends() is MoveOutcome.UNDONE
     assert world.copies(world.executors[0]) == [world.slots[0]]
 
 
@@ -498,14 +488,9 @@ def test_what_keeps_tuples_for_too_long_goes_back() -> None:
 
 def test_a_spout_whose_tuples_do_not_finish_goes_back() -> None:
     world = quiet()
-    seen = []
-    for _ in range(50):
-        world.everybody(1.0, frozenset({"work 0"}))
-        world.lead()
-        seen += world.phases()
+    seen = world.rounds(50, 1.0, frozenset({"work 0"}))
     assert Phase.STOP not in seen
-    world.settle()
-    assert world.finished[-1].outcome is MoveOutcome.UNDONE
+    assert world.ends() is MoveOutcome.UNDONE
     assert world.finished[-1].reason == "what was pending did not finish in time"
 
 
@@ -544,13 +529,10 @@ def test_what_opens_at_its_target_has_moved_once_it_is_open(way: Way) -> None:
     moved, target = world.executors[0], world.workers[1]
     world.move(moved, target.slot)
     world.until(Phase.STOP)
-    for _ in range(30):
-        world.everybody(1.0, frozenset({"work 1"}))
-        world.lead()
+    world.rounds(30, 1.0, frozenset({"work 1"}))
     assert world.phases() == [Phase.STOP]
     assert world.storm[moved][0] == world.slots[0]
-    world.settle()
-    assert world.finished[-1].outcome is MoveOutcome.MOVED
+    assert world.ends() is MoveOutcome.MOVED
     assert moved in target.opened
 
 
@@ -561,12 +543,9 @@ def test_a_target_that_dies_while_it_opens_is_awaited_until_its_next_jvm_has_ope
     world.move(moved, target.slot)
     world.until(Phase.STOP)
     target.die()
-    for _ in range(60):
-        world.everybody(1.0)
-        world.lead()
+    world.rounds(60, 1.0)
     assert world.phases() == [Phase.SETTLE]
-    world.settle()
-    assert world.finished[-1].outcome is MoveOutcome.MOVED
+    assert world.ends() is MoveOutcome.MOVED
     assert moved in target.opened
 
 
@@ -582,8 +561,7 @@ def test_tuples_that_are_never_acked_send_the_move_back() -> None:
         seen += world.phases()
     assert set(seen) == {Phase.DRAIN, Phase.UNDO}
     assert 38 <= len(seen) <= 42
-    world.settle()
-    assert world.finished[-1].outcome is MoveOutcome.UNDONE
+    assert world.ends() is MoveOutcome.UNDONE
     assert world.finished[-1].reason == "the source's bolt did not ack in time what it keeps"
     assert world.copies(world.executors[0]) == [world.slots[0]]
 
@@ -591,38 +569,27 @@ def test_tuples_that_are_never_acked_send_the_move_back() -> None:
 def test_a_spout_is_quiet_only_once_storm_may_absorb_its_move() -> None:
     world = World(executors=4, spouts=1)
     world.move(world.executors[0], world.slots[1])
-    for _ in range(5):
-        world.everybody(1.0, frozenset({"learn 0"}))
-        world.lead()
+    world.rounds(5, 1.0, frozenset({"learn 0"}))
     assert world.phases() == [Phase.PREPARE]
-    world.settle()
-    assert world.finished[-1].outcome is MoveOutcome.MOVED
+    assert world.ends() is MoveOutcome.MOVED
 
 
 def test_a_drain_is_undone_when_the_target_dies_while_the_source_lives() -> None:
     world = switching()
-    moved = world.executors[0]
     world.until(Phase.DRAIN, 0.05, frozenset({"work 0"}))
     world.workers[1].die()
     world.everybody()
-    world.lead()
-    assert world.phases() == [Phase.UNDO]
-    world.settle()
-    assert world.finished[-1].outcome is MoveOutcome.UNDONE
-    assert world.copies(moved) == [world.slots[0]]
+    goes_back(world)
 
 
 def test_storm_absorbs_nothing_that_a_supervisor_has_not_read() -> None:
     world = World(executors=4)
     moved = world.executors[0]
     world.move(moved, world.slots[1])
-    for _ in range(20):
-        world.everybody(1.0, frozenset({"learn 0"}))
-        world.lead()
+    world.rounds(20, 1.0, frozenset({"learn 0"}))
     assert world.phases() == [Phase.DRAIN]
     assert world.storm[moved][0] == world.slots[0]
-    world.settle()
-    assert world.finished[-1].outcome is MoveOutcome.MOVED
+    assert world.ends() is MoveOutcome.MOVED
     assert world.with_kills() == 0
 
 

@@ -13,7 +13,6 @@ from deploy.lab.cluster import Lab
 from migration.model import ExecutorId, Slot
 from tests.bench.downtime import CONTROL, Asked, Load, Round, System, Way, run
 from tests.bench.downtime.kept import Kept
-from tests.bench.downtime.picture import draw
 from tests.bench.downtime.report import as_tables, report
 from tests.bench.downtime.run import redeploy
 
@@ -110,7 +109,7 @@ def test_nodes_get_the_cores_that_were_asked_for(
         run.bench(asked, kept, print)
 
 
-def test_seconds_count_against_the_mean_without_a_migration(tmp_path: Path) -> None:
+def test_seconds_count_against_the_mean_without_a_migration() -> None:
     one, many, stock = System(Way.MOVE, 1), System(Way.MOVE, 16), System(Way.REBALANCE)
     dead = a_round(stock, [901] * 4)
     dead.acked_10ms[1:3] = [[0] * 100, [0] * 100]
@@ -145,8 +144,6 @@ def test_seconds_count_against_the_mean_without_a_migration(tmp_path: Path) -> N
         (many.name, "0 failed"): False,
     }
     assert len(list(as_tables(found))) == 4
-    draw(rounds, tmp_path / "drawn.png")
-    assert (tmp_path / "drawn.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_what_was_not_acked_at_all_has_no_ratio() -> None:

@@ -4,11 +4,10 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from controller.core.cluster import Cluster, LoadSnapshot, Traffic
+from controller.core.cluster import Cluster
 from controller.errors import CommandError
 from deploy.lab.network import parse_rate
 from deploy.lab.pairing import Pair
@@ -20,6 +19,7 @@ from tests.bench.gain.report import as_tables, report
 from tests.bench.gain.rounds import Rounds, Target, named, names_of, unnamed
 from tests.bench.gain.run import POLICIES, decided, set_up
 from tests.lab_figures import side
+from tests.snapshots import snapshot
 
 STORM, NEW = {"1-1": "n1:1", "2-2": "n2:1"}, {"1-1": "n1:1", "2-2": "n1:1"}
 TARGET = Target(STORM, NEW, (("2-2", "n1:1"),), "NOTHING_TO_GAIN: all is together")
@@ -152,24 +152,17 @@ def test_a_policys_placement_empties_no_worker_and_moves_nobody_pinned(policy: s
     """A spout and an acker are pinned; two bolts talk with the spout of the other node."""
     slots = {Slot("a", 1): "n1:1", Slot("b", 1): "n2:1"}
     cluster = Cluster.build(["a", "b"], [(str(slot), slot.supervisor, 4.0) for slot in slots])
-    source, target = np.array([0, 0, 2, 3]), np.array([2, 3, 1, 1])
-    snapshot = LoadSnapshot(
-        topology="wc-1-1",
-        time_s=0.0,
-        components=tuple(
-            Component(name, kind, 1)
-            for name, kind in (("spout", "spout"), ("__acker", "acker"), ("bolt", "bolt"))
-        ),
-        edges=(),
-        executors=("1-1", "2-2", "3-3", "4-4"),
-        component_of=("spout", "__acker", "bolt", "bolt"),
-        place=np.array([0, 1, 1, 1]),
-        cpu_cores=np.array([0.1, 0.1, 0.1, 0.1]),
-        queue=np.zeros(4),
+    kinds = {"spout": "spout", "__acker": "acker", "bolt": "bolt"}
+    start = snapshot(
+        ["spout", "__acker", "bolt", "bolt"],
+        [0, 1, 1, 1],
+        0.1,
+        [(0, 2, 100.0), (0, 3, 100.0), (2, 1, 1.0), (3, 1, 1.0)],
+        of=[Component(name, kind, 1) for name, kind in kinds.items()],
         pinned=("spout", "acker", None, None),
-        traffic=Traffic.build(source, target, np.array([100.0, 100.0, 1.0, 1.0])),
+        first=1,
     )
-    found = decided((cluster, snapshot), policy, slots)
+    found = decided((cluster, start), policy, slots)
     assert found.storm == {"1-1": "n1:1", "2-2": "n2:1", "3-3": "n2:1", "4-4": "n2:1"}
     assert (found.new["1-1"], found.new["2-2"]) == ("n1:1", "n2:1")
     at = dict(found.storm)

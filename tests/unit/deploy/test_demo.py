@@ -138,7 +138,6 @@ def recording() -> Recording:
         inter_node=((30.0, 0.5), (70.0, 0.3)),
         rate_tps=400.0,
         quiet=DemoSpan(30, 50),
-        worked=DemoSpan(50, 70),
         came_to_rest=True,
         cooldown_s=20.0,
         moves=(move(70.0), move(70.5, "UNDONE", None)),

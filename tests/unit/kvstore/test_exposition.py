@@ -17,6 +17,7 @@ from structlog.testing import capture_logs
 from kvstore import exposition
 from kvstore.exposition import exposed
 from kvstore.pulse import HANGS_AFTER_S, Pulse
+from tests.scraping import free_port
 
 
 class One(Collector):
@@ -37,12 +38,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now_s
-
-
-def free_port() -> int:
-    with socket.create_server(("localhost", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @pytest.fixture

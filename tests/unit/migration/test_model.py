@@ -8,7 +8,6 @@ from tests.messages import replace
 
 A, B, C = Slot("s1", 6700), Slot("s2", 6701), Slot("s3", 6702)
 MOVE = Entry("m1", ExecutorId(7, 7), A, B, Phase.PREPARE, Base(A, 100))
-BACKWARD = [Phase.PREPARE, Phase.SWITCH, Phase.DRAIN, Phase.UNDO]
 
 
 @pytest.mark.parametrize("text", ["7-7", "-1--1", "3-9"])

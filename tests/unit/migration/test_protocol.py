@@ -31,7 +31,7 @@ from migration.protocol import HeldPlan, MoveOutcome, Step, begin, resume, step
 from migration.wire import SPEAKS
 from tests.messages import replace
 
-A, B, C, D = (Slot(f"s{i}", 6700) for i in range(1, 5))
+A, B, C = (Slot(f"s{i}", 6700) for i in range(1, 4))
 E7 = ExecutorId(7, 7)
 TIMING = Timing()
 NONE, READY, ROUTED = EntryState.NONE, EntryState.READY, EntryState.ROUTED

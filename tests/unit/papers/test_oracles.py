@@ -1,7 +1,6 @@
 """The oracles of placements: known optima, agreement with each other, and what they refuse."""
 
 from dataclasses import replace
-from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.limits import Limits
 from controller.snapshot import parse
 from tests.papers.bound import between_nodes, word_count_ratio
-from tests.papers.linear_program import solve
 from tests.papers.problem import PlacementProblem, cheapest
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "decide"
@@ -35,12 +33,11 @@ def test_hand_graph(cores: float, cost_tps: float) -> None:
     assert best is not None
     assert problem.fits(best)
     assert problem.cost_tps(best) == cost_tps
-    for version in (problem, between_nodes(problem)):
-        solution = solve(version, 30.0)
-        assert solution.is_proven
-        assert solution.cost_tps == pytest.approx(cost_tps)
-        assert solution.place is not None
-        assert version.fits(solution.place)
+    nodes = between_nodes(problem)
+    bound = cheapest(nodes)
+    assert bound is not None
+    assert nodes.fits(bound)
+    assert nodes.cost_tps(bound) == cost_tps
 
 
 @pytest.mark.parametrize(("cores", "cost_tps"), [(0.8, 0.0), (0.6, 20.0), (0.4, 20.0)])
@@ -49,7 +46,6 @@ def test_saddle(cores: float, cost_tps: float) -> None:
     best = cheapest(problem)
     assert best is not None
     assert problem.cost_tps(best) == cost_tps
-    assert solve(problem, 30.0).cost_tps == pytest.approx(cost_tps)
 
 
 def test_pinned_executors_stay_and_closed_workers_get_nothing() -> None:
@@ -67,19 +63,23 @@ def test_nothing_fits() -> None:
     crowded = replace(snapshot, cpu_cores=np.full(4, 0.5))
     problem = PlacementProblem.of(cluster, crowded, Limits())
     assert cheapest(problem) is None
-    solution = solve(problem, 30.0)
-    assert (solution.place, solution.lower_tps, solution.is_proven) == (None, inf, True)
 
 
 def test_no_traffic_and_one_worker() -> None:
     cluster, snapshot = golden("saddle")
     silent = replace(snapshot, traffic=replace(snapshot.traffic, tps=np.zeros(4)))
-    assert solve(PlacementProblem.of(cluster, silent, Limits()), 30.0).cost_tps == 0
+    assert _least_tps(PlacementProblem.of(cluster, silent, Limits())) == 0
     one = Cluster.build(["n0"], [("n0:1", "n0", 1.0)])
     here = replace(snapshot, place=np.zeros(4, dtype=np.int64))
     none = np.zeros(0, dtype=np.int64)
     alone = replace(here, traffic=replace(here.traffic, source=none, target=none, tps=np.zeros(0)))
-    assert solve(PlacementProblem.of(one, alone, Limits()), 30.0).cost_tps == 0
+    assert _least_tps(PlacementProblem.of(one, alone, Limits())) == 0
+
+
+def _least_tps(problem: PlacementProblem) -> float:
+    best = cheapest(problem)
+    assert best is not None
+    return problem.cost_tps(best)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,8 @@ from controller.policies.aniello import (
 from controller.policies.even import even, even_place, lf, lf_place, pipelines
 from controller.policies.profiles import Machine, Profiles
 from controller.policies.registry import Aniello
-from migration.model import Component, Edge
+from migration.model import Edge
+from tests.snapshots import cluster, components, snapshot
 
 World = tuple[Cluster, LoadSnapshot]
 NAMES = ("spout", "split", "count", "__acker", "sink")
@@ -38,34 +39,21 @@ NAMES = ("spout", "split", "count", "__acker", "sink")
 def worlds(draw: DrawFn, heaviest: float = 1.1) -> World:
     """Draw anything: cycles, components without executors, one node, no traffic, no load."""
     slots = draw(st.lists(st.integers(0, 3), min_size=1, max_size=4).filter(any))
-    workers = [(f"n{n}:{p}", f"n{n}", 1.0) for n, count in enumerate(slots) for p in range(count)]
-    cluster = Cluster.build([f"n{n}" for n in range(len(slots))], workers)
     names = draw(st.permutations(NAMES))[: draw(st.integers(1, 5))]
     component_of = draw(st.lists(st.sampled_from(names), min_size=1, max_size=12))
     edges = draw(st.lists(st.tuples(st.sampled_from(names), st.sampled_from(names)), max_size=8))
     count = len(component_of)
     index = st.integers(0, count - 1)
     rows = draw(st.lists(st.tuples(index, index, st.integers(0, 9)), max_size=25))
-    ends = np.array([row[:2] for row in rows], dtype=np.int64).reshape(-1, 2)
-    tps = np.array([row[2] for row in rows], dtype=np.float64)
     cores = st.sampled_from([x for x in (0.0, 0.1, 0.2, 0.4, 1.1, 3.0) if x <= heaviest])
-    place = draw(st.lists(st.integers(0, len(workers) - 1), min_size=count, max_size=count))
-    snapshot = LoadSnapshot(
-        topology="t",
-        time_s=0.0,
-        components=tuple(Component(n, "system" if n[0] == "_" else "bolt", 1) for n in names),
-        edges=tuple(Edge(source, target, "default", "shuffle") for source, target in edges),
-        executors=tuple(f"{i}-{i}" for i in range(count)),
-        component_of=tuple(component_of),
-        place=np.array(place, dtype=np.int64),
-        cpu_cores=np.array(draw(st.lists(cores, min_size=count, max_size=count))),
-        queue=np.zeros(count),
-        pinned=tuple(
-            draw(st.lists(st.sampled_from([None, None, "spout"]), min_size=count, max_size=count))
-        ),
-        traffic=Traffic.build(ends[:, 0], ends[:, 1], tps),
+    place = draw(st.lists(st.integers(0, sum(slots) - 1), min_size=count, max_size=count))
+    cpu_cores = draw(st.lists(cores, min_size=count, max_size=count))
+    stay = st.sampled_from([None, None, "spout"])
+    pinned = draw(st.lists(stay, min_size=count, max_size=count))
+    of = components(dict.fromkeys(names, 1))
+    return cluster(slots), snapshot(
+        component_of, place, cpu_cores, rows, of=of, edges=edges, pinned=pinned
     )
-    return cluster, snapshot
 
 
 frac = st.sampled_from([0.0, 0.3, 0.5, 1.0])

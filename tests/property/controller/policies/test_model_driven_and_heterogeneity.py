@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
 
-from controller.core.cluster import Cluster, Ints, LoadSnapshot, Traffic
+from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decision import Decision, Outcome
 from controller.core.limits import Limits
 from controller.policies.greedy import greedy
@@ -19,11 +19,11 @@ from controller.policies.model_driven.mapping import sam as map_sam
 from controller.policies.model_driven.policies import dsm, rsm, sam
 from controller.policies.otd import otd
 from controller.policies.profiles import Performance, Profile, Profiles
-from migration.model import Component, Edge
+from migration.model import Component
 from tests.papers.acquisition import empty_slots, threads_of
 from tests.papers.bound import between_nodes
-from tests.papers.linear_program import solve
 from tests.papers.problem import PlacementProblem, cheapest
+from tests.snapshots import snapshot
 
 World = tuple[Cluster, LoadSnapshot]
 KINDS = ("spout", "bolt", "bolt", "system")
@@ -41,28 +41,18 @@ def worlds(draw: DrawFn, most: int = 6) -> World:
     count = len(component_of)
     index, name = st.integers(0, count - 1), st.sampled_from("abcd")
     rows = draw(st.lists(st.tuples(index, index, st.integers(0, 9)), max_size=12))
-    ends = np.array([row[:2] for row in rows], dtype=np.int64).reshape(-1, 2)
     at = st.integers(0, len(workers) - 1)
     cores = st.sampled_from([0.0, 0.1, 0.25, 0.4, 0.7, 1.1])
-    snapshot = LoadSnapshot(
-        topology="t",
-        time_s=0.0,
-        components=tuple(Component(c, kind, 1) for c, kind in zip("abcd", KINDS, strict=True)),
-        edges=tuple(
-            Edge(a, b, "default", "shuffle")
-            for a, b in draw(st.lists(st.tuples(name, name), max_size=5, unique=True))
-        ),
-        executors=tuple(f"{i}-{i}" for i in range(count)),
-        component_of=tuple(component_of),
-        place=np.array(draw(st.lists(at, min_size=count, max_size=count)), dtype=np.int64),
-        cpu_cores=np.array(draw(st.lists(cores, min_size=count, max_size=count))),
-        queue=np.zeros(count),
-        pinned=tuple(
-            draw(st.lists(st.sampled_from([None, None, None, "x"]), min_size=count, max_size=count))
-        ),
-        traffic=Traffic.build(ends[:, 0], ends[:, 1], np.array([float(row[2]) for row in rows])),
+    pinned = st.sampled_from([None, None, None, "x"])
+    return cluster, snapshot(
+        component_of,
+        draw(st.lists(at, min_size=count, max_size=count)),
+        draw(st.lists(cores, min_size=count, max_size=count)),
+        rows,
+        of=[Component(c, kind, 1) for c, kind in zip("abcd", KINDS, strict=True)],
+        edges=draw(st.lists(st.tuples(name, name), max_size=5, unique=True)),
+        pinned=draw(st.lists(pinned, min_size=count, max_size=count)),
     )
-    return cluster, snapshot
 
 
 rates = st.sampled_from([None, None, 0.0, 7.0])
@@ -223,7 +213,7 @@ def test_no_policy_beats_the_best_of_all_placements(
 
 @settings(max_examples=25)
 @given(worlds(most=5), st.sampled_from([(1.0, 0.0), (0.8, 0.2)]))
-def test_the_linear_program_finds_the_best_of_all_placements(
+def test_no_placement_costs_less_between_nodes_than_the_bound(
     world: World, weights: tuple[float, float]
 ) -> None:
     cluster, snapshot = world
@@ -231,13 +221,11 @@ def test_the_linear_program_finds_the_best_of_all_placements(
         cluster, snapshot, Limits(weight_node=weights[0], weight_worker=weights[1])
     )
     best = cheapest(problem)
-    solution = solve(problem, 60.0)
-    assert solution.is_proven
-    if best is None:
-        assert solution.place is None
-        return
-    assert abs(solution.cost_tps - problem.cost_tps(best)) <= 1e-6
-    assert solve(between_nodes(problem), 60.0).lower_tps <= between_nodes_tps(problem, best) + 1e-6
+    if best is not None:
+        nodes = between_nodes(problem)
+        bound = cheapest(nodes)
+        assert bound is not None
+        assert nodes.cost_tps(bound) <= between_nodes_tps(problem, best) + 1e-6
 
 
 def between_nodes_tps(problem: PlacementProblem, place: Ints) -> float:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
 
-from controller.core.cluster import Cluster, LoadSnapshot, Traffic
+from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Outcome
 from controller.core.distance import inter_node_tps
 from controller.core.fit import TOLERANCE_CORES, Fit
@@ -16,8 +16,8 @@ from controller.core.limits import Limits
 from controller.core.view.view import FILL_FRAC
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd
-from migration.model import Component
 from tests.affinity import by_node, by_worker
+from tests.snapshots import snapshot
 
 World = tuple[Cluster, LoadSnapshot]
 
@@ -28,24 +28,12 @@ def small_snapshots(draw: DrawFn, workers: int) -> LoadSnapshot:
     count = draw(st.integers(1, 9))
     index = st.integers(0, count - 1)
     rows = draw(st.lists(st.tuples(index, index, st.integers(0, 9)), max_size=25))
-    ends = np.array([row[:2] for row in rows], dtype=np.int64).reshape(-1, 2)
-    tps = np.array([row[2] for row in rows], dtype=np.float64)
     place = draw(st.lists(st.integers(0, workers - 1), min_size=count, max_size=count))
     cores = st.sampled_from([0.0, 0.05, 0.1, 0.2, 0.25, 0.4, 0.7, 1.1])
     pinned = st.sampled_from([None, None, None, "spout"])
-    return LoadSnapshot(
-        topology="t",
-        time_s=0.0,
-        components=(Component("c", "bolt", count),),
-        edges=(),
-        executors=tuple(f"{i}-{i}" for i in range(count)),
-        component_of=("c",) * count,
-        place=np.array(place, dtype=np.int64),
-        cpu_cores=np.array(draw(st.lists(cores, min_size=count, max_size=count))),
-        queue=np.zeros(count),
-        pinned=tuple(draw(st.lists(pinned, min_size=count, max_size=count))),
-        traffic=Traffic.build(ends[:, 0], ends[:, 1], tps),
-    )
+    cpu_cores = draw(st.lists(cores, min_size=count, max_size=count))
+    stay = draw(st.lists(pinned, min_size=count, max_size=count))
+    return snapshot(["c"] * count, place, cpu_cores, rows, pinned=stay)
 
 
 @composite

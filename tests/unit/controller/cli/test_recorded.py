@@ -16,7 +16,7 @@ from controller.cli.recorded import cycle_named, in_journal
 from controller.config import build
 from controller.core.decision import Outcome
 from controller.errors import CommandError
-from controller.journal.record import JournalError, compact, to_line
+from controller.journal.record import JournalError
 from controller.journal.recorder import HEAD_TICKS
 from controller.journal.writer import Bounds
 from controller.replay.playback import replay
@@ -24,7 +24,7 @@ from controller.report import TopologyReport, not_written
 from controller.storm.answers import explained
 from controller.storm.commands import Command, encode
 from tests.messages import replace
-from tests.recorded_world import BEGIN_S, TICK_S, Recorded, plain, record
+from tests.recorded_world import BEGIN_S, TICK_S, Recorded, edit, plain, record
 
 CONFIG = build({"mode": "auto", "policy": "gather", "cooldown.executor.secs": 12})
 DARK = "explain refused: no executor, worker or host 7-7 in that cycle; wc-1 STALE_METRICS: "
@@ -173,10 +173,8 @@ def test_a_journal_of_another_format_is_refused_by_the_version_that_reads_it(
 ) -> None:
     recorded_in(tmp_path, monkeypatch)
     for path in tmp_path.iterdir():
-        head, *lines = path.read_bytes().splitlines(keepends=True)
-        old = to_line(compact({**json.loads(head), "format": 3}))
-        path.write_bytes(old + b"".join(lines))
-    with pytest.raises(JournalError, match=r"format 3, which nstorm .* reads"):
+        edit(path, lambda head: head.update(format=3))
+    with pytest.raises(JournalError, match="format 3, which an older nstorm reads"):
         in_journal([tmp_path], at(4))
 
 

@@ -11,7 +11,8 @@ from controller.core.fit import Fit
 from controller.core.limits import Limits
 from controller.core.picture import Picture
 from controller.core.policy import Case, Stateless
-from tests.unit.controller.policies.placement_worlds import cluster, topology
+from tests.snapshots import cluster
+from tests.unit.controller.policies.placement_worlds import topology
 
 CLUSTER = cluster((1, 1))
 A, B = CLUSTER.workers

@@ -25,7 +25,8 @@ from controller.policies.aniello import (
 from controller.policies.profiles import NONE, Profiles
 from controller.policies.registry import Aniello
 from controller.snapshot import parse
-from tests.unit.controller.policies.placement_worlds import chain, cluster, speeds, topology
+from tests.snapshots import cluster
+from tests.unit.controller.policies.placement_worlds import chain, speeds, topology
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "decide"
 

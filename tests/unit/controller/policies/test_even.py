@@ -7,7 +7,8 @@ import pytest
 from controller.core.decision import Outcome
 from controller.core.limits import Limits
 from controller.policies.even import even, even_place, sort_slots
-from tests.unit.controller.policies.placement_worlds import chain, cluster, topology
+from tests.snapshots import cluster
+from tests.unit.controller.policies.placement_worlds import chain, topology
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from controller.core.fit import Fit
 from controller.core.policy import Stateless
 from controller.core.veto import cooldown, placement_vetoes
 from controller.policies.greedy import greedy
-from tests.bench.decide.cases import CASES, Case, noisy
+from tests.bench.decide.cases import CASES, Case
 
 CONFIG = Config()
 
@@ -33,8 +33,9 @@ class Meter:
         self.cpu_cores: Floats | None = None
 
     def read(self, true: LoadSnapshot) -> LoadSnapshot:
-        seen, ewma = noisy(true, self.random), CONFIG.ewma
-        tps, cpu = seen.traffic.tps, seen.cpu_cores
+        ewma = CONFIG.ewma
+        tps = true.traffic.tps * self.random.lognormal(0, 0.2, len(true.traffic.tps))
+        cpu = true.cpu_cores * self.random.lognormal(0, 0.1, len(true.cpu_cores))
         self.tps = tps if self.tps is None else ewma * tps + (1 - ewma) * self.tps
         self.cpu_cores = cpu if self.cpu_cores is None else ewma * cpu + (1 - ewma) * self.cpu_cores
         left = ewma / (2 - ewma) if self.knows else 0.0

@@ -16,13 +16,15 @@ from controller.policies.heterogeneity import Model, heterogeneity
 from controller.policies.profiles import Cost, Machine, Profile, Profiles
 from migration.model import Component, Edge
 from tests.papers.growth import add_instances, first_assignment, maximize_throughput
-from tests.papers.machine_profiles import rolling_count, unique_visitor, utilisation
+from tests.papers.machine_profiles import rolling_count, unique_visitor
 from tests.papers.optimum import (
     best_placement,
     best_placement_of,
     instance_numbers,
     random_model,
 )
+from tests.snapshots import cluster as cluster_of
+from tests.snapshots import topology
 
 NONE_YET = np.zeros((2, 3), dtype=np.int64)
 ALL_OPEN = np.ones(3, dtype=np.bool_)
@@ -127,40 +129,22 @@ def test_what_costs_nothing_has_no_limit() -> None:
     assert model.reachable_tps(3 * one) == 0.0
 
 
-def test_utilisation_counts_strong_machines_more() -> None:
-    # The second kind is three times as fast for one component, the same for the other.
-    cost = np.array([[0.3, 0.1], [0.2, 0.2]])
-    assert utilisation(cost, np.array([1.0, 0.0])) == pytest.approx((0.25 + 0.5) / 2)
-    assert utilisation(cost, np.array([0.6, 0.6])) == pytest.approx(0.6)
-
-
 def world(
     *, slots: int = 1, cpu: tuple[float, float] = (0.1, 0.2), tps: float = 10.0, count: int = 2
 ) -> tuple[Cluster, LoadSnapshot]:
     """Source and sink of `count` executors each on the first of two nodes; all talk evenly."""
-    workers = [(f"n{n}:{6700 + i}", f"n{n}", 1.0 / slots) for n in (0, 1) for i in range(slots)]
-    cluster = Cluster.build(["n0", "n1"], workers)
     pairs = [(a, count + b) for a in range(count) for b in range(count)]
-    ends = np.array(pairs, dtype=np.int64)
-    return cluster, LoadSnapshot(
-        topology="t",
-        time_s=0.0,
-        components=(Component("source", "bolt", count), Component("sink", "bolt", count)),
-        edges=(Edge("source", "sink", "default", "shuffle"),),
-        executors=tuple(f"{i}-{i}" for i in range(2 * count)),
-        component_of=("source",) * count + ("sink",) * count,
-        place=np.zeros(2 * count, dtype=np.int64),
-        cpu_cores=np.array([cpu[0]] * count + [cpu[1]] * count),
-        queue=np.zeros(2 * count),
-        pinned=(None,) * 2 * count,
-        traffic=Traffic.build(ends[:, 0], ends[:, 1], np.full(len(pairs), tps / len(pairs))),
+    snapshot = topology(
+        {"source": count, "sink": count},
+        [("source", "sink")],
+        cpu_cores=[cpu[0]] * count + [cpu[1]] * count,
+        talk=[(*pair, tps / len(pairs)) for pair in pairs],
     )
+    return cluster_of([slots, slots], 1.0 / slots), snapshot
 
 
 def placement(cluster: Cluster, snapshot: LoadSnapshot, decision: Decision) -> list[int]:
-    place: list[int] = snapshot.place.tolist()
-    for move in decision.moves:
-        place[snapshot.executors.index(move.executor)] = cluster.workers.index(move.target)
+    place: list[int] = decision.applied(cluster, snapshot).place.tolist()
     return place
 
 

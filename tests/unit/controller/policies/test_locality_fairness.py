@@ -12,7 +12,8 @@ from controller.core.decision import Outcome
 from controller.core.limits import Limits
 from controller.policies.even import even_place, lf, lf_place, pipelines
 from tests.papers.cohesion import closeness, cohesion, coupling
-from tests.unit.controller.policies.placement_worlds import chain, cluster, topology
+from tests.snapshots import cluster
+from tests.unit.controller.policies.placement_worlds import chain, topology
 
 SIZES = {
     "linear": [1] * 8,

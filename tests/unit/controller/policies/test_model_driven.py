@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from controller.core.cluster import Cluster, LoadSnapshot, Traffic
+from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Outcome
 from controller.core.limits import Limits
 from controller.core.policy import Case
@@ -39,7 +39,6 @@ from controller.policies.model_driven.policies import sam as sam_policy
 from controller.policies.profiles import Performance, Profile, Profiles
 from controller.policies.registry import Options
 from controller.policies.registry import policy as policy_of
-from migration.model import Component, Edge
 from tests.papers.acquisition import (
     acquire,
     cpu_of,
@@ -56,6 +55,8 @@ from tests.papers.acquisition import (
 from tests.papers.performance_model import Sweep, Trial, perf_model
 from tests.papers.prediction import predicted_rate, task_rate
 from tests.papers.task_profiles import SINK, SOURCE, TASKS, diamond, linear, star
+from tests.snapshots import cluster as cluster_of
+from tests.snapshots import topology
 
 # Every task in every position, and forwards and backwards.
 TURNS = [(*range(i, 5), *range(i)) for i in range(5)]
@@ -334,35 +335,11 @@ def world(
     cpu: float = 0.2,
 ) -> tuple[Cluster, LoadSnapshot]:
     """Components in a row, all on the first worker."""
-    workers = [(f"n{n}:{6700 + i}", f"n{n}", 1.0) for n, of in enumerate(slots) for i in range(of)]
-    cluster = Cluster.build([f"n{n}" for n in range(len(slots))], workers)
-    names = list(counts)
-    component_of = tuple(name for name in names for _ in range(counts[name]))
-    total = len(component_of)
-    nothing = np.zeros(0, dtype=np.int64)
-    snapshot = LoadSnapshot(
-        topology="t",
-        time_s=0.0,
-        components=tuple(
-            Component(name, "system" if name.startswith("__") else "bolt", max(counts[name], 1))
-            for name in names
-        ),
-        edges=tuple(Edge(a, b, "default", "shuffle") for a, b in pairwise(names)),
-        executors=tuple(f"{i}-{i}" for i in range(total)),
-        component_of=component_of,
-        place=np.zeros(total, dtype=np.int64),
-        cpu_cores=np.full(total, cpu),
-        queue=np.zeros(total),
-        pinned=(None,) * total,
-        traffic=Traffic.build(nothing, nothing, np.zeros(0)),
-    )
-    return cluster, snapshot
+    return cluster_of(slots), topology(counts, list(pairwise(counts)), cpu_cores=cpu)
 
 
 def placement(cluster: Cluster, snapshot: LoadSnapshot, decision: Decision) -> list[int]:
-    place: list[int] = snapshot.place.tolist()
-    for move in decision.moves:
-        place[snapshot.executors.index(move.executor)] = cluster.workers.index(move.target)
+    place: list[int] = decision.applied(cluster, snapshot).place.tolist()
     return place
 
 

@@ -20,7 +20,8 @@ from controller.policies.registry import Aniello, Options, policy
 from controller.snapshot import parse
 from deploy.sim.remembering import Remembering
 from migration import ConfigError
-from tests.unit.controller.policies.placement_worlds import cluster, topology
+from tests.snapshots import cluster
+from tests.unit.controller.policies.placement_worlds import topology
 
 HAND_GRAPH = Path(__file__).parents[3] / "golden" / "decide" / "hand_graph.json"
 

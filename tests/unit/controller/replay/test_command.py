@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from controller.cli.main import app
 from controller.errors import CommandError
-from controller.journal.record import JournalError, compact, to_line
+from controller.journal.record import JournalError
 from deploy.ingest.tables import ingest
 from migration import ConfigError
-from tests.recorded_world import BEGIN_S, plain, record
+from tests.recorded_world import BEGIN_S, edit, record
 
 
 def run(*arguments: str | Path, code: int = 0) -> str:
@@ -66,9 +66,7 @@ def test_a_part_of_the_time(journal: Path) -> None:
 
 def test_a_difference_ends_with_code_1(journal: Path) -> None:
     (path,) = journal.iterdir()
-    lines = [plain(line) for line in path.read_bytes().splitlines(keepends=True)]
-    lines[-1]["cycles"][0]["reason"] = "another"
-    path.write_bytes(b"".join(to_line(compact(line)) for line in lines))
+    edit(path, lambda tick: tick["cycles"][0].update(reason="another"), row=-1)
     document = as_json(journal, code=1)
     assert document["identical"] == 11
     assert [c["recorded"]["reason"] for c in document["cycles"] if not c["identical"]] == [
@@ -115,12 +113,12 @@ def test_what_cannot_be_is_one_message(journal: Path, tmp_path: Path) -> None:
 
 def test_a_log_of_another_version_says_so(journal: Path) -> None:
     (path,) = journal.iterdir()
-    lines = path.read_bytes().splitlines(keepends=True)
-    head = plain(lines[0])
-    path.write_bytes(to_line(compact({**head, "format": 99})) + b"".join(lines[1:]))
+    whole = path.read_bytes()
+    edit(path, lambda head: head.update(format=99))
     with pytest.raises(JournalError, match=r"no segment .* has format 99, which a newer .* reads"):
         run(journal)
-    path.write_bytes(to_line(compact({**head, "config": {"x": 1}})) + b"".join(lines[1:]))
+    path.write_bytes(whole)
+    edit(path, lambda head: head.update(config={"x": 1}))
     for more in ((), ("--set", "load.high=0.7")):
         with pytest.raises(JournalError, match=r"another version: nstorm\.x: unknown key"):
             run(journal, *more)

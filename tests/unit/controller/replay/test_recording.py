@@ -12,12 +12,12 @@ from controller.core.fit import Capacity
 from controller.core.layout import Layout, layout_of
 from controller.core.metrics import Rates, observe_each
 from controller.journal.reader import Log
-from controller.journal.record import JournalError, TickRecord, compact, to_line
+from controller.journal.record import JournalError, TickRecord, compact
 from controller.journal.writer import Bounds
 from controller.replay.playback import SeenReader
 from controller.replay.recording import Span, spans
 from migration.model import ExecutorId
-from tests.recorded_world import SLOTS, Recorded, plain, record
+from tests.recorded_world import SLOTS, Recorded, edit, plain, record
 
 SMALL = Bounds(segment_bytes=10_000)
 
@@ -122,10 +122,7 @@ def test_a_report_of_another_version_is_one_clear_message(
 ) -> None:
     record(tmp_path)
     (path,) = tmp_path.iterdir()
-    lines = path.read_bytes().splitlines(keepends=True)
-    row = plain(lines[3])
-    row["loads"][0]["workers"][0][key] = value
-    path.write_bytes(b"".join([*lines[:3], to_line(compact(row)), *lines[4:]]))
+    edit(path, lambda tick: tick["loads"][0]["workers"][0].update({key: value}), row=3)
     with pytest.raises(JournalError, match="of another version"):
         list(spans(Log.open([tmp_path])))
 

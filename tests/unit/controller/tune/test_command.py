@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from controller.cli.main import app, main
 from controller.errors import PolicyError, TuneError
 from controller.journal.reader import Log
-from controller.journal.record import JournalError, compact, to_line
+from controller.journal.record import JournalError
 from controller.journal.writer import Bounds
 from controller.replay.recording import spans
 from controller.tune import command, searches
@@ -21,7 +21,7 @@ from controller.tune.searches import Searches, TopologyCost
 from controller.tune.spark import spark
 from controller.tune.sweep import Engine
 from migration import ConfigError
-from tests.recorded_world import plain, record
+from tests.recorded_world import edit, record
 from tests.tuned_world import here
 
 NO_TARGET = "nstorm.target.gain: 1.0\n"  # more than any target gains
@@ -220,12 +220,10 @@ def test_out_of_range_is_one_line_and_code_2(
 
 def test_a_log_of_another_version_or_of_nothing(journal: Path) -> None:
     (path,) = journal.iterdir()
-    lines = path.read_bytes().splitlines(keepends=True)
-    head = plain(lines[0])
-    path.write_bytes(lines[0])
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0])
     with pytest.raises(TuneError, match="no tick in which a topology was measured"):
         run(journal)
-    path.write_bytes(to_line(compact({**head, "format": 99})))
+    edit(path, lambda head: head.update(format=99))
     with pytest.raises(JournalError, match="no segment begins with a whole head of format"):
         run(journal)
 

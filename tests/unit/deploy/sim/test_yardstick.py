@@ -13,7 +13,8 @@ from deploy.sim.yardstick import (
     ping_pongs,
     thrash,
 )
-from tests.unit.controller.policies.placement_worlds import cluster, topology
+from tests.snapshots import cluster
+from tests.unit.controller.policies.placement_worlds import topology
 
 PLACES = cluster([2, 1])
 # 10 in a worker, 6 between two workers of a node, 4 between nodes.

@@ -21,9 +21,9 @@ from controller.policies.gather.target import TargetMemory, target
 from controller.policies.greedy import greedy
 from controller.snapshot import parse
 from deploy.sim.remembering import gather
-from migration.model import Component
 from tests.bench.decide.worlds import TIGHT, Kind
 from tests.bench.decide.worlds import world as fresh_world
+from tests.snapshots import snapshot as snapshot_of
 
 GOLDEN = Path(__file__).parents[4] / "golden" / "decide"
 NODES_ONLY = Limits(weight_node=1.0, weight_worker=0.0)
@@ -42,34 +42,17 @@ def world(
     traffic: dict[tuple[int, int], float],
 ) -> World:
     """Put executors on workers, each given by its node and its cores."""
-    names = sorted({node for node, _ in workers})
     rows = [(f"{node}:{6700 + i}", node, size) for i, (node, size) in enumerate(workers)]
-    ends = np.array(list(traffic), dtype=np.int64).reshape(-1, 2)
-    count = len(place)
-    snapshot = LoadSnapshot(
-        topology="t",
-        time_s=0.0,
-        components=(Component("c", "bolt", count),),
-        edges=(),
-        executors=tuple(f"{i}-{i}" for i in range(count)),
-        component_of=("c",) * count,
-        place=np.array(place, dtype=np.int64),
-        cpu_cores=np.array(cores),
-        queue=np.zeros(count),
-        pinned=(None,) * count,
-        traffic=Traffic.build(ends[:, 0], ends[:, 1], np.array(list(traffic.values()), float)),
-    )
-    return Cluster.build(names, rows), snapshot
+    talk = [(*pair, tps) for pair, tps in traffic.items()]
+    nodes = {node for node, _ in workers}
+    return Cluster.build(nodes, rows), snapshot_of(["c"] * len(place), place, cores, talk)
 
 
 def walk(start: World, limits: Limits, options: TargetOptions | None = None) -> list[World]:
     policy, path = gather(options or TargetOptions()), [start]
     while (decision := policy(*path[-1], limits)).moves:
         cluster, snapshot = path[-1]
-        for move in decision.moves:
-            e, w = snapshot.executors.index(move.executor), cluster.workers.index(move.target)
-            snapshot = snapshot.moved(e, w)
-        path.append((cluster, snapshot))
+        path.append((cluster, decision.applied(cluster, snapshot)))
     return path
 
 
