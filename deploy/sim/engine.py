@@ -136,7 +136,7 @@ class _Run:
             back_s = now_s + self.setting.delays.worker_start_s
             self.storm.plan_change(Change(back_s, Act.START, worker))
         elif happening.what is What.SLOW:
-            self.world.speed[int(happening.who[1:])] = happening.value
+            self.world.nodes.speed[int(happening.who[1:])] = happening.value
         elif happening.what is What.FEED:
             self.world.rate_tps = happening.value
         elif happening.what is What.DRAIN:

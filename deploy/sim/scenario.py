@@ -19,9 +19,10 @@ from controller.config import build as build_config
 from controller.core.cluster import MOST, Count, Quantity
 from controller.strict import joined, read
 from deploy.sim import ScenarioError
+from deploy.sim.flow.feed import Feed
 from deploy.sim.flow.load import Metering
+from deploy.sim.flow.nodes import Hardware
 from deploy.sim.flow.workload import SimulatedTopology, Unbounded, Workload
-from deploy.sim.flow.world import Feed, Hardware
 from deploy.sim.restart_cost import Delays, System
 from migration import ConfigError
 from migration.storm_yaml import load
