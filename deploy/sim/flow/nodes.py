@@ -78,17 +78,27 @@ class Nodes:
     ) -> list[Floats]:
         """Share the processors among executors by what they have to do, a row a topology."""
         groups = [self._group(place) for place in places]
-        have_s, total_s = self._have_s(self.hardware.cores * self.speed * dt_s), 0.0
+        have_s = self._have_s(self.hardware.cores * self.speed * dt_s)
+        total_s = np.zeros_like(have_s)
         for group, need_s in zip(groups, needs_s, strict=True):
-            total_s = total_s + np.bincount(group, need_s, len(have_s))
+            total_s += np.bincount(group, need_s, len(have_s))
         if self.neighbours:
-            total_s = total_s + self._have_s(self.busy_cores(now_s) * dt_s)
-        total_s = np.asarray(total_s)
+            total_s += self._have_s(self.busy_cores(now_s) * dt_s)
         some = total_s > NOTHING_S
         scale = np.divide(have_s, total_s, out=np.zeros_like(total_s), where=some)
         # What is left serves what comes unexpected; one thread has one core at most.
         pairs = zip(groups, needs_s, strict=True)
         return [np.minimum(need_s * scale[group], dt_s) for group, need_s in pairs]
+
+    def cores_left(self, now_s: float) -> Floats:
+        """Give what each group that shares processors has, its neighbours served."""
+        left = self.hardware.cores * self.speed - self.busy_cores(now_s)
+        return self._have_s(np.maximum(left, 0.0))
+
+    def used(self, place: Ints, cores: Floats) -> Floats:
+        """Add up by group what executors use."""
+        used = np.bincount(self._group(place), cores, len(self._have_s(self.speed)))
+        return np.asarray(used, dtype=np.float64)
 
     def _group(self, place: Ints) -> Ints:
         """Group executors that share processors."""
@@ -101,7 +111,7 @@ class Nodes:
         if self.hardware.shared_by == "node":
             return node_s
         if self.hardware.shared_by == "all":
-            return node_s.sum(keepdims=True)
+            return np.asarray(node_s.sum(keepdims=True), dtype=np.float64)
         return np.asarray(node_s[self.node_of] / self.hardware.workers, dtype=np.float64)
 
 
@@ -141,4 +151,5 @@ class Links:
         ones = np.ones_like(out)
         out = np.divide(self._out, out, out=ones.copy(), where=out > self._out)
         into = np.divide(self._in, into, out=ones, where=into > self._in)
-        return np.minimum(out[:, None], into[None, :])
+        fits: Floats = np.minimum(out[:, None], into[None, :])
+        return fits

@@ -199,7 +199,23 @@ class World:
     @property
     def cpu_of_one_s(self) -> Floats:
         """(E,), processor time for one sentence."""
-        return self.flow * (self._cost_s + self._emit_s)
+        cpu_s: Floats = self.flow * (self._cost_s + self._emit_s)
+        return cpu_s
+
+    @property
+    def tuples_of_one(self) -> Floats:
+        """(N, N), the tuples of one sentence from node to node."""
+        return self._crossing(self.flow[:, None] * self.routes)
+
+    @property
+    def bytes_of_one(self) -> Floats:
+        """(N, N), the bytes of one sentence from node to node."""
+        return self._crossing(self.flow[:, None] * self.routes * self.tuple_bytes)
+
+    def _crossing(self, sent: Floats) -> Floats:
+        home = self._at_home()
+        onward: Floats = np.einsum("ne,ef->nf", home, sent) * (1 - home)
+        return self._by_node(onward)
 
     @property
     def heap_mb(self) -> Floats:
@@ -267,7 +283,8 @@ class World:
         alive = self.up[self.place] & self.running
         # One thread has one core at most.
         need_s = np.minimum((self.queue + self._arrived) * self._cost_s + want * self._emit_s, dt_s)
-        return need_s * alive
+        able_s: Floats = need_s * alive
+        return able_s
 
     def pass_on(self, want: Floats, budget_s: Floats, dt_s: float) -> None:
         """End a step; tuples that cross no link go all the way within it."""
@@ -331,17 +348,19 @@ class World:
     @property
     def bytes_to_send(self) -> Floats:
         """What waits for each link, and what came within the last step, (N, N)."""
-        return self._by_node(self._wire_bytes) + self._sent_bytes
+        waiting: Floats = self._by_node(self._wire_bytes) + self._sent_bytes
+        return waiting
 
     def _by_node(self, by_executor: Floats) -> Floats:
         """Add up by target node what is by target executor, (N, E)."""
-        found: Floats = np.einsum("ne,em->nm", by_executor, self._at_home().T)
+        found: Floats = np.einsum("ne,me->nm", by_executor, self._at_home())
         return found
 
     def _at_home(self) -> Floats:
         """(N, E), 1 for the node of each executor."""
         home = self.node_of[self.place]
-        return (np.arange(self.hardware.nodes)[:, None] == home).astype(np.float64)
+        at_home: Floats = (np.arange(self.hardware.nodes)[:, None] == home).astype(np.float64)
+        return at_home
 
     def _send_bytes(self, rows: Ints, worked: Floats, links: Links) -> None:
         home = self._at_home()
