@@ -47,7 +47,8 @@ class SimulationResult:
     inter_node_bytes_frac: Floats
     room: Room  # at the end, at the rates of then without bursts, day and noise
     jvms_dead: int  # of too full a heap
-    moves: tuple[tuple[float, SimulatedMove], ...]  # moves begun, and when
+    # Moves begun, and when; executors are counted through all topologies.
+    moves: tuple[tuple[float, SimulatedMove], ...]
     reports: tuple[TopologyReport, ...]  # every cycle of the controller
     # Sentences; the first is the sum of the others.
     emitted: float
@@ -75,6 +76,11 @@ class _Sample(NamedTuple):
     offered_tps: Floats
     carried_tps: Floats
     inter_node_bytes_frac: float
+
+
+def placed(setting: RunSetting, seed: int) -> list[World]:
+    """Make the topologies of a run as Storm places them, before anything flows."""
+    return _Run(setting, seed).worlds
 
 
 @dataclass(slots=True)
@@ -274,7 +280,10 @@ class _Run:
             name: np.array([getattr(sample, name) for sample in self.samples])
             for name in _Sample._fields
         }
-        moves = [moved for storm in storms for moved in storm.moved]
+        moves, count = list[tuple[float, SimulatedMove]](), 0
+        for world, storm in zip(worlds, storms, strict=True):
+            moves += [(s, replace(m, executor=m.executor + count)) for s, m in storm.moved]
+            count += len(world.place)
         return SimulationResult(
             name=self.setting.name,
             **series,

@@ -11,6 +11,7 @@ import numpy as np
 
 from controller.core.cluster import Floats
 from deploy.sim.engine import SimulationResult
+from deploy.sim.flow.room import Room
 from deploy.sim.scenario import RunSetting
 
 MINUTE_S = 60
@@ -37,18 +38,22 @@ def fits(
         yield "share_min", float((in_time[some] / offered[some]).min())
     yield "pending_max", float(result.pending[warm:].max())
     yield "pending_end", float(result.pending[-window:].mean())
-    room = result.room
-    for name, factor in (("", room.input), ("_cpu", room.cpu), ("_link", room.link)):
-        if factor is not None:
-            yield f"room{name}", factor
-    if room.heap is not None:
-        yield "room_heap", room.heap
+    yield from _rooms(result.room)
     cpu_us = _cpu_us(setting, result)
     if cpu_us is not None:
         yield "cpu_us", cpu_us
     yield "bytes_end", float(result.inter_node_bytes_frac[-window:].mean())
     yield "jvms_dead", float(result.jvms_dead)
     yield from _relative(setting, result, alone)
+
+
+def _rooms(room: Room) -> Iterator[tuple[str, float]]:
+    resources = {"cpu": room.cpu, "thread": room.thread, "link": room.link, "heap": room.heap}
+    if room.input is not None:
+        yield "room", room.input
+    for name, factor in resources.items():
+        if factor is not None:
+            yield f"room_{name}", factor
 
 
 def _relative(

@@ -18,20 +18,22 @@ class Room:
     """
 
     cpu: float | None
+    thread: float | None  # of the executor that is next to using a whole core
     link: float | None
     heap: float | None
 
     @property
     def input(self) -> float | None:
         """The factor of what the input fills."""
-        return min((one for one in (self.cpu, self.link) if one is not None), default=None)
+        found = (self.cpu, self.thread, self.link)
+        return min((one for one in found if one is not None), default=None)
 
 
 def room(worlds: Sequence[World], rates_tps: Sequence[float]) -> Room:
     """Compute the room there is at an input, in sentences per second of each topology.
 
-    By the true costs, over groups that share processors and over each direction of each link. That
-    a single thread has one core at most is left out.
+    By the true costs, over groups that share processors, over threads, which have a core each at
+    most, and over each direction of each link.
     """
     nodes, now_s = worlds[0].nodes, worlds[0].now_s
     pairs = list(zip(worlds, rates_tps, strict=True))
@@ -44,9 +46,11 @@ def room(worlds: Sequence[World], rates_tps: Sequence[float]) -> Room:
         _least(np.full(len(bytes_s), nodes.hardware.link_bytes_s), bytes_s),
         _least(np.full(tuples.size, nodes.hardware.link_tps), tuples.ravel()),
     ]
+    threads = np.concatenate([tps * world.cpu_of_one_s for world, tps in pairs])
     heap_mb = np.concatenate([world.heap_mb for world in worlds])
     return Room(
         cpu=_least(have, used),
+        thread=_least(np.ones(len(threads)), threads),
         link=min((one for one in links if one is not None), default=None),
         heap=_least(np.full(len(heap_mb), nodes.hardware.heap_mb), heap_mb),
     )

@@ -120,6 +120,9 @@ class World:
         same_worker = self.place[:, None] == self.place[None, :]
         same_node = node[:, None] == node[None, :]
         self.routes = self._routes(same_worker, same_node)
+        # (N, E), 1 for the node of each executor.
+        self._home: Floats = (np.arange(self.hardware.nodes)[:, None] == node).astype(np.float64)
+        self._route_bytes = self.routes * self.tuple_bytes
         hop_us = np.where(same_node, self.hardware.worker_us, self.hardware.node_us)
         hop_us = hop_us + self.hardware.byte_us * self.tuple_bytes
         hop_s = np.where(same_worker, 0.0, hop_us) / US_PER_S
@@ -210,11 +213,10 @@ class World:
     @property
     def bytes_of_one(self) -> Floats:
         """(N, N), the bytes of one sentence from node to node."""
-        return self._crossing(self.flow[:, None] * self.routes * self.tuple_bytes)
+        return self._crossing(self.flow[:, None] * self._route_bytes)
 
     def _crossing(self, sent: Floats) -> Floats:
-        home = self._at_home()
-        onward: Floats = np.einsum("ne,ef->nf", home, sent) * (1 - home)
+        onward: Floats = np.einsum("ne,ef->nf", self._home, sent) * (1 - self._home)
         return self._by_node(onward)
 
     @property
@@ -353,26 +355,19 @@ class World:
 
     def _by_node(self, by_executor: Floats) -> Floats:
         """Add up by target node what is by target executor, (N, E)."""
-        found: Floats = np.einsum("ne,me->nm", by_executor, self._at_home())
+        found: Floats = np.einsum("ne,me->nm", by_executor, self._home)
         return found
 
-    def _at_home(self) -> Floats:
-        """(N, E), 1 for the node of each executor."""
-        home = self.node_of[self.place]
-        at_home: Floats = (np.arange(self.hardware.nodes)[:, None] == home).astype(np.float64)
-        return at_home
-
     def _send_bytes(self, rows: Ints, worked: Floats, links: Links) -> None:
-        home = self._at_home()
-        sent = worked[:, None] * self.routes[rows]
-        tuples = np.einsum("nr,re->ne", home[:, rows], sent)
-        size = np.einsum("nr,re->ne", home[:, rows], sent * self.tuple_bytes[rows])
-        self._sent_bytes += self._by_node(size * (1 - home))
-        self.wire += tuples
+        home, away = self._home, 1 - self._home
+        by_node = home[:, rows] * worked
+        size = np.einsum("nr,re->ne", by_node, self._route_bytes[rows])
+        self.wire += np.einsum("nr,re->ne", by_node, self.routes[rows])
         self._wire_bytes += size
+        self._sent_bytes += self._by_node(size * away)
         # What stays on its node, or has come home by a move, needs no link.
-        part = links.carry(self._by_node(self._wire_bytes * (1 - home)))
-        part = np.where(home > 0, 1.0, part[:, self.node_of[self.place]])
+        part = links.carry(self._by_node(self._wire_bytes * away))[:, self.node_of[self.place]]
+        part = np.where(away > 0, part, 1.0)
         over = self.wire * part
         self.queue += over.sum(axis=0)
         self.wire -= over

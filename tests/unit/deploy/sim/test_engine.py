@@ -143,6 +143,8 @@ def test_two_topologies_are_two_to_the_controller_and_share_the_nodes() -> None:
     assert result.lost == LOST_NOTHING
     assert Outcome.STAND_BACK not in {report.outcome for report in result.reports}
     pictures = [r.picture for r in result.reports[-2:] if r.picture is not None]
+    assert {shift.executor for _, shift in result.moves} <= set(range(16))
+    assert any(shift.executor >= 8 for _, shift in result.moves)
     slots = [set(picture.view.publication.slots) for picture in pictures]
     assert len(slots) == 2
     assert not slots[0] & slots[1]
@@ -180,6 +182,7 @@ def test_room_is_how_far_the_input_may_grow() -> None:
     result = run(setting, 1)
     assert result.room.link is None
     assert result.room.cpu is not None
+    assert result.room.input == result.room.cpu
     for part, is_carried in ((0.95, True), (1.05, False)):
         feed = structs.replace(setting.feed, rate_tps=2000 * result.room.cpu * part)
         fed = run(replace(setting, feed=feed), 1)
