@@ -101,7 +101,7 @@ class _Turn:
 class _Run:
     def __init__(self, setting: RunSetting, seed: int) -> None:
         # Streams of their own, so that one more draw here changes nothing there.
-        streams = np.random.SeedSequence(seed).spawn(4 + 3 * len(setting.beside))
+        streams = np.random.SeedSequence(seed).spawn(4 + 3 * len(setting.others))
         random = [np.random.default_rng(stream) for stream in streams]
         self.setting, self._random = setting, random[3]
         self._everyones, self._everyones_slots = Assigned(), np.zeros(0, np.int64)
@@ -117,7 +117,7 @@ class _Run:
         self.config, self.memory = config, Memory()
         first = SharedTopology("sim", setting.topology, setting.feed, setting.slots)
         self._submit(first, *random[:3])
-        for number, one in enumerate(setting.beside):
+        for number, one in enumerate(setting.others):
             self._submit(one, *random[4 + 3 * number : 7 + 3 * number])
         self.together = Together(self.storms, self.meters)
         self.reports: list[TopologyReport] = []

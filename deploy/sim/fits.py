@@ -20,12 +20,12 @@ MINUTE_S = 60
 def fits(
     setting: RunSetting, result: SimulationResult, alone: SimulationResult
 ) -> Iterator[tuple[str, float]]:
-    """Take the measures of a run beside those of `alone`, in which Storm's placement is left alone.
+    """Take the measures of a run, and how they compare with `alone`: Storm's placement, left alone.
 
     ``share`` is the part of the input that was carried within its minute, in the mean over
-    topologies, ``share_min`` the least of a topology and minute. ``room``, ``room_cpu`` and so on
-    are factors at the end (`Room`). What ends in ``_x`` is relative to the run that is left alone:
-    ``carried_x`` is the mean over topologies, ``carried_x_worst`` the least of them.
+    topologies. ``share_min`` is the least of a topology and minute. ``room``, ``room_cpu`` and so
+    on are factors at the end (`Room`). What ends in ``_x`` is relative to `alone`: ``carried_x`` is
+    the mean over topologies, ``carried_x_worst`` the least of them.
     """
     warm, window = round(setting.warm_s), round(setting.window_s)
     offered, carried = (_by_minute(one[warm:]) for one in (result.offered_tps, result.carried_tps))

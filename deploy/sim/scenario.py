@@ -92,7 +92,7 @@ class RunSetting:
     controller: Config | None  # None: no controller decides
     happenings: tuple[Happening, ...]
     slots: int | None = None  # how many workers the topology has; None: all
-    beside: tuple[SharedTopology, ...] = ()
+    others: tuple[SharedTopology, ...] = ()
     neighbours: tuple[Neighbour, ...] = ()
 
 
@@ -119,7 +119,7 @@ class Figure:
 class Scenario:
     """All of a file's head; `baseline` names the run that degradation is measured against.
 
-    `left_alone` names the run with Storm's own placement, beside which the others are judged
+    `left_alone` names the run with Storm's own placement, with which the others are compared
     (`deploy.sim.fits`).
     """
 
@@ -132,8 +132,8 @@ class Scenario:
     figures: tuple[Figure, ...]
 
 
-class _Beside(Struct, forbid_unknown_fields=True, kw_only=True):
-    """A topology beside the first one."""
+class _Other(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A topology on the same nodes as the first one."""
 
     workload: Workload
     feed: Feed = Feed()
@@ -157,7 +157,7 @@ class _Keys(Struct, forbid_unknown_fields=True, kw_only=True):
     controller: dict[str, Any] | None = None
     events: tuple[Any, ...] = ()
     slots: Count | None = None
-    beside: dict[Name, _Beside] = {}
+    others: dict[Name, _Other] = {}
     neighbours: tuple[Neighbour, ...] = ()
 
 
@@ -253,8 +253,8 @@ def _setting(name: str, common: Mapping[str, Any], own: Any, path: str) -> RunSe
         )
     if given.warm_s + given.window_s > given.seconds:
         raise ScenarioError("window_s: warm_s and window_s together are longer than seconds")
-    if given.beside and given.slots is None:
-        raise ScenarioError("slots: must be given where topologies are beside")
+    if given.others and given.slots is None:
+        raise ScenarioError("slots: must be given where there are other topologies")
     nodes = [f"n{n}" for n in range(given.cluster.nodes)]
     for neighbour in given.neighbours:
         if neighbour.node not in nodes:
@@ -278,9 +278,9 @@ def _setting(name: str, common: Mapping[str, Any], own: Any, path: str) -> RunSe
         controller=_controller(given.controller),
         happenings=tuple(_happening(line, given.cluster) for line in given.events),
         slots=given.slots,
-        beside=tuple(
+        others=tuple(
             SharedTopology(other, _topology(one.workload), one.feed, one.slots)
-            for other, one in given.beside.items()
+            for other, one in given.others.items()
         ),
         neighbours=given.neighbours,
     )

@@ -35,7 +35,7 @@ class Burst(Span, frozen=True, kw_only=True):
 
 
 class Day(Struct, frozen=True, forbid_unknown_fields=True):
-    """A curve that begins at the rate, rises to so many times that in its middle, and falls."""
+    """A curve that begins at the rate, rises to a multiple of it in its middle, and falls."""
 
     minutes: Positive
     times: Quantity

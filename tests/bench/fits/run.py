@@ -67,7 +67,7 @@ def _measured(world: RandomWorld, policy: str) -> dict[str, Any]:
     moved = measure(decided, ours, None)
     row: dict[str, Any] = {
         "shape": world.shape,
-        "topologies": 1 + len(still.beside),
+        "topologies": 1 + len(still.others),
         "nodes": still.hardware.nodes,
         "used": round(world.used_frac, 2),
         "binds": _binds(storms),

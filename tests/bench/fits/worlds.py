@@ -62,7 +62,7 @@ def decided_by(setting: RunSetting, config: Config) -> RunSetting:
 def _setting(
     hardware: Hardware, topologies: list[SharedTopology], neighbours: tuple[Neighbour, ...]
 ) -> RunSetting:
-    first, *beside = topologies
+    first, *others = topologies
     return RunSetting(
         name="still",
         topology=first.topology,
@@ -80,7 +80,7 @@ def _setting(
         controller=None,
         happenings=(),
         slots=first.slots,
-        beside=tuple(beside),
+        others=tuple(others),
         neighbours=neighbours,
     )
 
@@ -189,6 +189,6 @@ def _fed(
     return replace(
         setting,
         feed=fed(setting.feed),
-        beside=tuple(replace(one, feed=fed(one.feed)) for one in setting.beside),
+        others=tuple(replace(one, feed=fed(one.feed)) for one in setting.others),
         metering=Metering(noise=float(random.choice([0.0, 0.05, 0.2]))),
     )

@@ -1,4 +1,4 @@
-"""Random worlds are what they say, and cases and rows are summed up as they are."""
+"""Random worlds are as they are described, and cases and rows are summed up as they are."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.bench.fits.worlds import decided_by, random_world
 
 
 @pytest.mark.parametrize("number", range(1, 25))
-def test_a_world_is_loaded_as_far_as_it_says(number: int) -> None:
+def test_a_world_is_loaded_as_far_as_it_is_described(number: int) -> None:
     world = random_world(7, number)
     stands = placed(world.setting, 1)
     found = room(stands, [one.rate_tps for one in stands])
@@ -44,7 +44,7 @@ def test_a_policy_decides_in_the_same_world() -> None:
 
 
 @pytest.mark.parametrize("file", CASES, ids=[file.stem for file in CASES])
-def test_a_case_has_storms_placement_beside_a_policy(file: Path) -> None:
+def test_a_case_has_storms_placement_and_a_policy(file: Path) -> None:
     scenario = parse(file.read_text())
     still, policy = scenario.runs
     assert scenario.left_alone == still.name == "still"

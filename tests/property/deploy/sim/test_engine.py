@@ -55,7 +55,7 @@ def shared(setting: RunSetting, link_bytes_s: float) -> RunSetting:
     )
     other = SharedTopology("other", setting.topology, setting.feed, 4)
     neighbour = Neighbour(at_s=5.0, for_s=5.0, node="n0", cores=3.0)
-    return replace(setting, hardware=hardware, slots=4, beside=(other,), neighbours=(neighbour,))
+    return replace(setting, hardware=hardware, slots=4, others=(other,), neighbours=(neighbour,))
 
 
 def scenario(events: list[str], moves: int, system: System, link_tps: float) -> RunSetting:

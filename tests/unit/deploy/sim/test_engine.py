@@ -126,7 +126,7 @@ slots: 2
 workload: {name: wordcount, splits: 2, counts: 4}
 cluster: {nodes: 2, workers: 3, cores: 2, shared_by: node}
 feed: {rate_tps: 2000}
-beside:
+others:
   other: {slots: 2, workload: {name: wordcount, splits: 2, counts: 4}, feed: {rate_tps: 1000}}
 """
 

@@ -90,7 +90,7 @@ def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     assert "none.txt: No such file" in str(result.exception)
 
 
-BESIDE_STORMS = """
+TWO_RUNS = """
 seconds: 130
 step_s: 0.5
 warm_s: 10
@@ -105,8 +105,8 @@ runs:
 """
 
 
-def test_a_run_is_judged_beside_the_one_that_is_left_alone() -> None:
-    report = simulate_all(parse(BESIDE_STORMS))
+def test_a_run_is_compared_with_the_one_that_is_left_alone() -> None:
+    report = simulate_all(parse(TWO_RUNS))
     found = report.measures
     assert found["still.offered_tps"] == pytest.approx(5000)
     assert found["still.share"] == found["still.carried_x"] == found["still.room_x"] == 1
@@ -123,7 +123,7 @@ def test_a_run_is_judged_beside_the_one_that_is_left_alone() -> None:
 
 
 def test_what_is_not_known_is_left_out() -> None:
-    report = simulate_all(parse(BESIDE_STORMS.replace("rate_tps: 5000", "pending: 20000")))
+    report = simulate_all(parse(TWO_RUNS.replace("rate_tps: 5000", "pending: 20000")))
     assert "still.share" not in report.measures
     assert report.measures["slower.carried_x"] < 1
     line = next(one for one in text(report).splitlines() if one.startswith("carried_x "))
@@ -132,4 +132,4 @@ def test_what_is_not_known_is_left_out() -> None:
 
 def test_the_run_that_is_left_alone_must_be_there() -> None:
     with pytest.raises(ScenarioError, match="left_alone: must be one of still, slower, is 'no'"):
-        parse(BESIDE_STORMS.replace("left_alone: still", "left_alone: 'no'"))
+        parse(TWO_RUNS.replace("left_alone: still", "left_alone: 'no'"))

@@ -29,13 +29,13 @@ def test_a_run_is_the_head_with_its_own_keys_laid_over() -> None:
     assert a.controller is None
 
 
-def test_topologies_beside_the_first_and_neighbours() -> None:
+def test_other_topologies_and_neighbours() -> None:
     (run,) = parse(
         HEAD
         + "slots: 3\nneighbours: [{node: n1, cores: 2, at_s: 5, for_s: 10}]\n"
-        + "beside: {b: {slots: 2, workload: {name: wordcount, splits: 3}, feed: {rate_tps: 7}}}"
+        + "others: {b: {slots: 2, workload: {name: wordcount, splits: 3}, feed: {rate_tps: 7}}}"
     ).runs
-    (other,) = run.beside
+    (other,) = run.others
     assert (run.slots, other.name, other.slots, other.feed.rate_tps) == (3, "b", 2, 7)
     assert [part.executors for part in other.topology.parts] == [24, 3, 2]
     assert run.neighbours[0].covers(14)
@@ -112,7 +112,7 @@ def test_what_is_generated_is_not_read() -> None:
         ("window_s: 60", "window_s: warm_s and window_s"),
         ("expect: [a is b]", "expect: 'a is b' is not"),
         ("figures: [a < b]", "figures: 'a < b' is not"),
-        ("beside: {b: {slots: 1, workload: {name: wordcount}}}", "slots: must be given where"),
+        ("others: {b: {slots: 1, workload: {name: wordcount}}}", "slots: must be given where"),
         (
             "neighbours: [{node: n7, cores: 1, at_s: 1, for_s: 1}]",
             "neighbours: must be on one of n0, n1, is on 'n7'",

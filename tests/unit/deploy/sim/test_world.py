@@ -234,7 +234,7 @@ def test_workers_of_a_node_share_its_processors_with_other_topologies_and_neighb
 
 
 def sized(size_bytes: float, back_bytes: float = 0.0) -> SimulatedTopology:
-    """A spout, a bolt that answers with tuples of another size, and their sink beside the spout."""
+    """A spout, a bolt that answers with tuples of another size, and their sink."""
     parts = (
         Part("bolt", "bolt", 1, 1.0),
         Part("sink", "bolt", 1, 1.0),
