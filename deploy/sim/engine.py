@@ -20,7 +20,7 @@ from deploy.sim.flow.nodes import Nodes
 from deploy.sim.flow.room import Room, room
 from deploy.sim.flow.world import World, step_together
 from deploy.sim.restart_cost import Act, Change, SimulatedMove, System
-from deploy.sim.scenario import Happening, Redeploy, RunSetting, SharedTopology, What
+from deploy.sim.scenario import FIRST, Happening, Redeploy, RunSetting, SharedTopology, What
 from deploy.sim.storm import Assigned, Storm, slots_of
 from deploy.sim.together import Together
 from migration.model import Entry, Timing
@@ -115,7 +115,7 @@ class _Run:
             # What a worker leaves no other gets, in use or not.
             config = replace(config, capacity=Capacity(hardware.cores / hardware.workers))
         self.config, self.memory = config, Memory()
-        first = SharedTopology("sim", setting.topology, setting.feed, setting.slots)
+        first = SharedTopology(FIRST, setting.topology, setting.feed, setting.slots)
         self._submit(first, *random[:3])
         for number, one in enumerate(setting.others):
             self._submit(one, *random[4 + 3 * number : 7 + 3 * number])

@@ -4,6 +4,7 @@ The head is YAML. `runs` names the runs to compare; each one is the head with it
 over it. Everything below the line `---` is written by ``python -m deploy simulate --rewrite``.
 """
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ from migration import ConfigError
 from migration.storm_yaml import load
 
 MARKER = "---\n"
+FIRST = "sim"  # the name of the topology that a file with one has
 
 
 class What(StrEnum):
@@ -245,22 +247,7 @@ def _laid_over(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, A
 def _setting(name: str, common: Mapping[str, Any], own: Any, path: str) -> RunSetting:
     document = _laid_over(common, read(own, dict[str, Any], ScenarioError, path))
     given = read(document, _RunKeys, ScenarioError, path)
-    steps = given.seconds / max(given.step_s, 1e-9)
-    if not 1 <= steps <= _STEPS_MOST or given.step_s > 1:
-        raise ScenarioError(
-            f"step_s: must be at most 1 and make 1 to {_STEPS_MOST} steps of seconds, makes "
-            f"{steps:.6g}"
-        )
-    if given.warm_s + given.window_s > given.seconds:
-        raise ScenarioError("window_s: warm_s and window_s together are longer than seconds")
-    if given.others and given.slots is None:
-        raise ScenarioError("slots: must be given where there are other topologies")
-    nodes = [f"n{n}" for n in range(given.cluster.nodes)]
-    for neighbour in given.neighbours:
-        if neighbour.node not in nodes:
-            raise ScenarioError(
-                f"neighbours: must be on one of {', '.join(nodes)}, is on {neighbour.node!r}"
-            )
+    _refuse_what_cannot_be(given)
     return RunSetting(
         name=name,
         topology=_topology(given.workload),
@@ -284,6 +271,31 @@ def _setting(name: str, common: Mapping[str, Any], own: Any, path: str) -> RunSe
         ),
         neighbours=given.neighbours,
     )
+
+
+def _refuse_what_cannot_be(given: _RunKeys) -> None:
+    steps = given.seconds / max(given.step_s, 1e-9)
+    if not 1 <= steps <= _STEPS_MOST or given.step_s > 1:
+        raise ScenarioError(
+            f"step_s: must be at most 1 and make 1 to {_STEPS_MOST} steps of seconds, makes "
+            f"{steps:.6g}"
+        )
+    if given.warm_s + given.window_s > given.seconds:
+        raise ScenarioError("window_s: warm_s and window_s together are longer than seconds")
+    if not math.isinf(given.cluster.link_tps) and not math.isinf(given.cluster.link_bytes_s):
+        raise ScenarioError(
+            "cluster: link_tps and link_bytes_s bound the same links: leave one out"
+        )
+    if FIRST in given.others:
+        raise ScenarioError(f"others: {FIRST} is the name of the first topology")
+    if given.others and given.slots is None:
+        raise ScenarioError("slots: must be given where there are other topologies")
+    nodes = [f"n{n}" for n in range(given.cluster.nodes)]
+    for neighbour in given.neighbours:
+        if neighbour.node not in nodes:
+            raise ScenarioError(
+                f"neighbours: must be on one of {', '.join(nodes)}, is on {neighbour.node!r}"
+            )
 
 
 def _topology(workload: Workload) -> SimulatedTopology:

@@ -18,7 +18,7 @@ from deploy.sim.flow.nodes import Hardware, Neighbour
 from deploy.sim.flow.room import room
 from deploy.sim.flow.workload import Link, Part, SimulatedTopology, acked
 from deploy.sim.restart_cost import Delays, System
-from deploy.sim.scenario import RunSetting, SharedTopology
+from deploy.sim.scenario import FIRST, RunSetting, SharedTopology
 
 SECONDS, WARM_S, WINDOW_S, STEP_S = 1800.0, 600.0, 60.0, 1.0
 # Of what Storm's placement bears without bursts; a peak is at most this of it.
@@ -96,7 +96,7 @@ def _topologies(random: np.random.Generator, hardware: Hardware) -> list[SharedT
         most = min(slots // count, executors, 8)
         given = int(random.integers(min(2, most), most + 1))
         feed = Feed(rate_tps=float(random.uniform(0.3, 1.0)))
-        found.append(SharedTopology(("sim", "second", "third")[number], topology, feed, given))
+        found.append(SharedTopology((FIRST, "second", "third")[number], topology, feed, given))
     return found
 
 

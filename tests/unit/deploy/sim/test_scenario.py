@@ -113,6 +113,8 @@ def test_what_is_generated_is_not_read() -> None:
         ("expect: [a is b]", "expect: 'a is b' is not"),
         ("figures: [a < b]", "figures: 'a < b' is not"),
         ("others: {b: {slots: 1, workload: {name: wordcount}}}", "slots: must be given where"),
+        ("others: {sim: {slots: 1, workload: {name: wordcount}}}", "others: sim is the name of"),
+        ("cluster: {link_tps: 1, link_bytes_s: 1}", "cluster: link_tps and link_bytes_s bound the"),
         (
             "neighbours: [{node: n7, cores: 1, at_s: 1, for_s: 1}]",
             "neighbours: must be on one of n0, n1, is on 'n7'",
