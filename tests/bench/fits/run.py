@@ -105,12 +105,12 @@ def _summed(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     worst = [r["carried_x_worst"] for r in rows]
     return {
         "number": len(rows),
-        "carried, median": median(carried),
+        "carried, median": round(median(carried), 3),
         "worst": min(carried),
         "worst topology": min(worst),
         f"below {LEAST}": sum(one < LEAST for one in carried),
         f"a topology below {LEAST}": sum(one < LEAST for one in worst),
-        "room, median": median(room),
+        "room, median": round(median(room), 3),
         "least": min(room),
         "below Storm's": sum(one < 1 - SAME for one in room),
         "moves, median": median(r["moves"] for r in rows),
