@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,10 +16,13 @@ from controller.report import TopologyReport
 from deploy.cycle import cycle_with_searches
 from deploy.sim import ScenarioError
 from deploy.sim.flow.load import Meter
-from deploy.sim.flow.world import World
+from deploy.sim.flow.nodes import Nodes
+from deploy.sim.flow.room import Room, room
+from deploy.sim.flow.world import World, step_together
 from deploy.sim.restart_cost import Act, Change, SimulatedMove, System
-from deploy.sim.scenario import Happening, Redeploy, RunSetting, What
-from deploy.sim.storm import TOPOLOGY, Storm, slots_of
+from deploy.sim.scenario import FIRST, Happening, Redeploy, RunSetting, SharedTopology, What
+from deploy.sim.storm import Assigned, Storm, slots_of
+from deploy.sim.together import Together
 from migration.model import Entry, Timing
 
 SAMPLE_S = 1.0
@@ -37,7 +41,14 @@ class SimulationResult:
     # (S, W), processor used, as a share of what each worker has if all of its node are alike
     cpu_frac: Floats
     pending: Floats  # (S,), sentences in flight: queued, on links, and on their way
-    moves: tuple[tuple[float, SimulatedMove], ...]  # moves begun, and when
+    offered_tps: Floats  # (S, T), sentences that each topology's source had; may be infinite
+    carried_tps: Floats  # (S, T), of them finished
+    # (S,), share of the bytes that went to another node; the last one known where none were sent
+    inter_node_bytes_frac: Floats
+    room: Room  # at the end, at the rates of then without bursts, day and noise
+    jvms_dead: int  # of too full a heap
+    # Moves begun, and when; executors are counted through all topologies.
+    moves: tuple[tuple[float, SimulatedMove], ...]
     reports: tuple[TopologyReport, ...]  # every cycle of the controller
     # Sentences; the first is the sum of the others.
     emitted: float
@@ -49,10 +60,27 @@ class SimulationResult:
 def run(setting: RunSetting, seed: int) -> SimulationResult:
     """Simulate one run; the same seed gives the same result.
 
-    Raises ScenarioError if the cluster has more workers than the topology executors: one would be
-    empty.
+    Raises ScenarioError if there are not enough slots, or a topology has more workers than
+    executors: one would be empty.
     """
     return _Run(setting, seed).all()
+
+
+class _Sample(NamedTuple):
+    """What a second has shown; the names are those of `SimulationResult`."""
+
+    throughput_tps: float
+    inter_node_frac: float
+    cpu_frac: Floats
+    pending: float
+    offered_tps: Floats
+    carried_tps: Floats
+    inter_node_bytes_frac: float
+
+
+def placed(setting: RunSetting, seed: int) -> list[World]:
+    """Make the topologies of a run as Storm places them, before anything flows."""
+    return _Run(setting, seed).worlds
 
 
 @dataclass(slots=True)
@@ -73,35 +101,62 @@ class _Turn:
 class _Run:
     def __init__(self, setting: RunSetting, seed: int) -> None:
         # Streams of their own, so that one more draw here changes nothing there.
-        flow, noise, polls, self._random = (
-            np.random.default_rng(stream) for stream in np.random.SeedSequence(seed).spawn(4)
-        )
-        self.setting = setting
-        self.world = World(setting.topology, setting.hardware, setting.feed, flow)
-        self.slots = slots_of(self.world)
-        if len(self.world.place) < len(self.slots):
-            raise ScenarioError(
-                f"cluster: {len(self.slots)} workers for {len(self.world.place)} executors"
-            )
-        self.meter = Meter(self.world, setting.metering, self.slots, noise)
+        streams = np.random.SeedSequence(seed).spawn(4 + 3 * len(setting.others))
+        random = [np.random.default_rng(stream) for stream in streams]
+        self.setting, self._random = setting, random[3]
+        self._everyones, self._everyones_slots = Assigned(), np.zeros(0, np.int64)
+        self.nodes = Nodes(setting.hardware, setting.neighbours)
+        self.worlds: list[World] = []
+        self.meters: list[Meter] = []
+        self.storms: list[Storm] = []
         config = setting.controller or Config()
         hardware = setting.hardware
         if hardware.shared_by == "worker" and config.capacity.is_shared:
             # What a worker leaves no other gets, in use or not.
             config = replace(config, capacity=Capacity(hardware.cores / hardware.workers))
-        self.storm = Storm(
-            self.world,
-            self.meter,
+        self.config, self.memory = config, Memory()
+        first = SharedTopology(FIRST, setting.topology, setting.feed, setting.slots)
+        self._submit(first, *random[:3])
+        for number, one in enumerate(setting.others):
+            self._submit(one, *random[4 + 3 * number : 7 + 3 * number])
+        self.together = Together(self.storms, self.meters)
+        self.reports: list[TopologyReport] = []
+        self.samples: list[_Sample] = []
+        self._done = np.zeros(len(self.worlds))
+        self._offered = np.zeros(len(self.worlds))
+        self._turns = self._agenda()
+
+    def _submit(
+        self,
+        one: SharedTopology,
+        flow: np.random.Generator,
+        noise: np.random.Generator,
+        polls: np.random.Generator,
+    ) -> None:
+        setting, slots = self.setting, None
+        if one.slots is not None:
+            slots = self.nodes.slots(self._everyones_slots, one.slots)
+            self._everyones_slots = np.concatenate([self._everyones_slots, slots])
+            if len(slots) < one.slots:
+                raise ScenarioError(f"slots: {one.name} finds {len(slots)} of {one.slots} free")
+        world = World(one.topology, setting.hardware, one.feed, flow, nodes=self.nodes, slots=slots)
+        workers = int(world.up.sum())
+        if len(world.place) < workers:
+            raise ScenarioError(f"cluster: {workers} workers for {len(world.place)} executors")
+        meter = Meter(world, setting.metering, slots_of(world), noise)
+        storm = Storm(
+            world,
+            meter,
+            self._everyones,
+            name=one.name,
             system=setting.system,
             delays=setting.delays,
-            timing=replace(Timing(), lazy_kill_ms=config.lazy_kill_ms),
+            timing=replace(Timing(), lazy_kill_ms=self.config.lazy_kill_ms),
             random=polls,
         )
-        self.config, self.memory = config, Memory()
-        self.reports: list[TopologyReport] = []
-        self.samples: list[tuple[float, float, Floats, float]] = []
-        self._done = 0.0
-        self._turns = self._agenda()
+        self.worlds.append(world)
+        self.meters.append(meter)
+        self.storms.append(storm)
 
     def _agenda(self) -> list["_Turn"]:
         """List what comes again and again, in the order of one moment."""
@@ -113,93 +168,144 @@ class _Run:
         if setting.controller is not None and moving:
             turns.append(_Turn(0.0, setting.metering.period_s, self._report))
             turns.append(_Turn(setting.begin_s, setting.controller.cycle_s, self._cycle))
+        if not math.isinf(setting.hardware.heap_mb):
+            turns += [_Turn(0.0, SAMPLE_S, storm.end_full_workers) for storm in self.storms]
         turns.append(_Turn(SAMPLE_S, SAMPLE_S, self._sample))
         return turns
 
     def all(self) -> SimulationResult:
-        setting, world = self.setting, self.world
+        setting, first = self.setting, self.worlds[0]
         steps = round(setting.seconds / setting.step_s)
         for step in range(steps + 1):
-            self.storm.advance()
+            for storm in self.storms:
+                storm.advance()
             for turn in self._turns:
-                turn.take(world.now_s)
+                turn.take(first.now_s)
             if step < steps:
-                world.step(setting.step_s)
+                step_together(self.worlds, setting.step_s)
         return self._result()
 
     def _happen(self, happening: Happening) -> None:
-        self.meter.read()
+        for meter in self.meters:
+            meter.read()
         if happening.what is What.KILL:
-            worker = next(w for w, slot in enumerate(self.slots) if str(slot) == happening.who)
-            now_s = self.world.now_s
-            self.storm.plan_change(Change(now_s, Act.KILL, worker))
-            back_s = now_s + self.setting.delays.worker_start_s
-            self.storm.plan_change(Change(back_s, Act.START, worker))
+            self._kill(happening.who)
         elif happening.what is What.SLOW:
-            self.world.speed[int(happening.who[1:])] = happening.value
+            self.nodes.speed[int(happening.who[1:])] = happening.value
         elif happening.what is What.FEED:
-            self.world.rate_tps = happening.value
+            self.worlds[0].rate_tps = happening.value
         elif happening.what is What.DRAIN:
-            self.storm.drained.add(happening.who)
+            self.together.drained.add(happening.who)
         elif happening.what is What.UNDRAIN:
-            self.storm.drained.discard(happening.who)
+            self.together.drained.discard(happening.who)
         else:
-            self.world.new_keys()
+            self.worlds[0].new_keys()
+
+    def _kill(self, slot: str) -> None:
+        for world, storm in zip(self.worlds, self.storms, strict=True):
+            worker, now_s = [str(s) for s in slots_of(world)].index(slot), world.now_s
+            if world.up[worker] or len(self.storms) == 1:
+                storm.plan_change(Change(now_s, Act.KILL, worker))
+                back_s = now_s + self.setting.delays.worker_start_s
+                storm.plan_change(Change(back_s, Act.START, worker))
 
     def _redeploy(self, redeploy: Redeploy) -> None:
-        """Move random executors from the fullest workers to the emptiest ones, all at once."""
-        place, entries = self.world.place.copy(), list[Entry]()
-        movable = self.world.movable.copy()
+        """Move random executors of the first topology from the fullest workers to the emptiest."""
+        world, storm = self.worlds[0], self.storms[0]
+        place, entries = world.place.copy(), list[Entry]()
+        movable = world.movable.copy()
         for _ in range(redeploy.executors):
-            count = np.bincount(place, minlength=len(self.slots))
+            count = np.bincount(place, minlength=len(world.up))
             fullest = movable & (count[place] == count[place[movable]].max(initial=0))
             if not fullest.any():
                 break
             executor = int(self._random.choice(np.flatnonzero(fullest)))
             count[place[executor]] = count.max() + 1
             target = int(self._random.choice(np.flatnonzero(count == count.min())))
-            entry = self.storm.entry(executor, target, entries)
+            entry = storm.entry(executor, target, entries)
             movable[executor] = False
             if isinstance(entry, Entry):
                 entries.append(entry)
                 place[executor] = target
-        self.storm.redeploy(entries)
+        storm.redeploy(entries)
 
     def _report(self) -> None:
-        self.meter.read()
-        self.meter.report(TOPOLOGY)
+        for meter, storm in zip(self.meters, self.storms, strict=True):
+            meter.read()
+            meter.report(storm.topology)
 
     def _cycle(self) -> None:
-        self.memory, report, _ = cycle_with_searches(self.memory, self.storm.seen(), self.config)
-        self.storm.write(report)
+        opens = self.setting.system is System.NSTORM
+        seen = self.together.seen(self.worlds[0].now_s, opens=opens)
+        self.memory, report, _ = cycle_with_searches(self.memory, seen, self.config)
+        self.together.write(report)
         self.reports += report.topologies
 
     def _sample(self) -> None:
-        self.meter.read()
-        done, world = self.meter.look(), self.world
-        before = self.samples[-1][1] if self.samples else 0.0
-        frac = done.inter_node / done.total if done.total else before
-        cores = world.hardware.cores / world.hardware.workers
-        throughput = (world.done - self._done) / SAMPLE_S
+        for meter in self.meters:
+            meter.read()
+        looks, worlds = [meter.look() for meter in self.meters], self.worlds
+        before = self.samples[-1] if self.samples else None
+        total, size_bytes = sum(one.total for one in looks), sum(one.total_bytes for one in looks)
+        crossed = sum(one.inter_node for one in looks)
+        crossed_bytes = sum(one.inter_node_bytes for one in looks)
+        done = np.array([world.done for world in worlds])
+        offered = np.array([world.offered for world in worlds])
+        carried_tps = (done - self._done) / SAMPLE_S
+        cores = self.setting.hardware.cores / self.setting.hardware.workers
         # Sentences on their way within a step are in no queue at its end; they are counted by
         # Little's law.
-        pending = world.pending + throughput * world.way_s
-        self.samples.append((throughput, frac, done.cpu_s / cores / SAMPLE_S, pending))
-        self._done = world.done
+        on_way = carried_tps * np.array([world.way_s for world in worlds])
+        pending = np.array([world.pending for world in worlds])
+        is_bounded = np.isfinite(offered)
+        since = np.subtract(
+            offered, self._offered, out=np.full_like(done, math.inf), where=is_bounded
+        )
+        self.samples.append(
+            _Sample(
+                float(carried_tps.sum()),
+                _part(crossed, total, before.inter_node_frac if before else 0.0),
+                np.sum([one.cpu_s for one in looks], axis=0) / cores / SAMPLE_S,
+                float((pending + on_way).sum()),
+                since / SAMPLE_S,
+                carried_tps,
+                _part(crossed_bytes, size_bytes, before.inter_node_bytes_frac if before else 0.0),
+            )
+        )
+        self._done, self._offered = done, offered
 
     def _result(self) -> SimulationResult:
-        throughput, frac, cpu, pending = zip(*self.samples, strict=True)
-        world = self.world
+        worlds, storms = self.worlds, self.storms
+        series = {
+            name: np.array([getattr(sample, name) for sample in self.samples])
+            for name in _Sample._fields
+        }
+        moves, count = list[tuple[float, SimulatedMove]](), 0
+        for world, storm in zip(worlds, storms, strict=True):
+            moves += [(s, replace(m, executor=m.executor + count)) for s, m in storm.moved]
+            count += len(world.place)
         return SimulationResult(
             name=self.setting.name,
-            throughput_tps=np.array(throughput),
-            inter_node_frac=np.array(frac),
-            cpu_frac=np.array(cpu),
-            pending=np.array(pending),
-            moves=tuple(self.storm.moved),
+            **series,
+            room=room(worlds, self._rates_tps()),
+            jvms_dead=sum(storm.jvms_dead for storm in storms),
+            moves=tuple(sorted(moves, key=lambda moved: moved[0])),
             reports=tuple(self.reports),
-            emitted=world.emitted,
-            done=world.done,
-            queued=world.queued,
-            lost=world.lost,
+            emitted=sum(world.emitted for world in worlds),
+            done=sum(world.done for world in worlds),
+            queued=sum(world.queued for world in worlds),
+            lost=sum(world.lost for world in worlds),
         )
+
+    def _rates_tps(self) -> list[float]:
+        """Give the input of now, or what came through where it is unbounded."""
+        window = self.samples[-round(self.setting.window_s) :]
+        done_tps = np.mean([sample.carried_tps for sample in window], axis=0)
+        return [
+            float(done) if math.isinf(world.rate_tps) else world.rate_tps
+            for world, done in zip(self.worlds, done_tps, strict=True)
+        ]
+
+
+def _part(part: float, whole: float, otherwise: float) -> float:
+    return part / whole if whole else otherwise

@@ -14,6 +14,7 @@ from controller.core.cluster import Floats
 from controller.core.decision import Outcome
 from deploy.sim import ScenarioError
 from deploy.sim.engine import SAMPLE_S, SimulationResult, run
+from deploy.sim.fits import fits
 from deploy.sim.scenario import Expectation, RunSetting, Scenario
 from deploy.sim.yardstick import DEGRADATION_LEVELS, NodeMove, degradation_s, ping_pongs, thrash
 
@@ -55,14 +56,19 @@ def simulate_all(scenario: Scenario) -> ScenarioReport:
     """
     results = tuple(run(setting, scenario.seed) for setting in scenario.runs)
     runs = list(zip(scenario.runs, results, strict=True))
-    usual_tps = None
+    usual_tps, alone = None, None
     for setting, result in runs:
         if setting.name == scenario.baseline:
             usual_tps = float(result.throughput_tps[round(setting.warm_s) :].mean())
+        if setting.name == scenario.left_alone:
+            alone = result
     measures = {
         f"{setting.name}.{name}": value
         for setting, result in runs
-        for name, value in measure(setting, result, usual_tps).items()
+        for name, value in {
+            **measure(setting, result, usual_tps),
+            **(dict(fits(setting, result, alone)) if alone else {}),
+        }.items()
     }
     comparisons = tuple(_compare(one, measures) for one in scenario.expect)
     for figure in scenario.figures:
@@ -133,10 +139,10 @@ def _compare(one: Expectation, measures: Measures) -> Comparison:
 def text(report: ScenarioReport) -> str:
     """Print a table with a column a run, the comparisons, the figures, and small plots."""
     names = [setting.name for setting in report.scenario.runs]
-    first = f"{names[0]}."
-    rows = [["measure", *names]]
-    for name in (m.removeprefix(first) for m in report.measures if m.startswith(first)):
-        rows.append([name, *(_short(report.measures[f"{run_name}.{name}"]) for run_name in names)])
+    rows, found = [["measure", *names]], report.measures
+    for name in dict.fromkeys(_measure_of(key, names) for key in found):
+        keys = [f"{run_name}.{name}" for run_name in names]
+        rows.append([name, *(_short(found[key]) if key in found else "-" for key in keys)])
     blocks = [_table(rows)]
     if report.comparisons:
         blocks.append(_table([_expected(comparison) for comparison in report.comparisons]))
@@ -145,6 +151,11 @@ def text(report: ScenarioReport) -> str:
     blocks.append(_plot("throughput", [(r.name, r.throughput_tps) for r in report.results]))
     blocks.append(_plot("inter-node ratio", [(r.name, r.inter_node_frac) for r in report.results]))
     return "\n".join(blocks)
+
+
+def _measure_of(key: str, names: Sequence[str]) -> str:
+    """Take the run's name off."""
+    return next(key.removeprefix(f"{name}.") for name in names if key.startswith(f"{name}."))
 
 
 def _expected(comparison: Comparison) -> list[str]:

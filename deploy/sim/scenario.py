@@ -4,6 +4,7 @@ The head is YAML. `runs` names the runs to compare; each one is the head with it
 over it. Everything below the line `---` is written by ``python -m deploy simulate --rewrite``.
 """
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,17 +17,19 @@ from msgspec import Meta, Struct
 
 from controller.config import Config, Mode
 from controller.config import build as build_config
-from controller.core.cluster import MOST, Count, Quantity
+from controller.core.cluster import MOST, Count, Name, Quantity
 from controller.strict import joined, read
 from deploy.sim import ScenarioError
+from deploy.sim.flow.feed import Feed
 from deploy.sim.flow.load import Metering
+from deploy.sim.flow.nodes import Hardware, Neighbour
 from deploy.sim.flow.workload import SimulatedTopology, Unbounded, Workload
-from deploy.sim.flow.world import Feed, Hardware
 from deploy.sim.restart_cost import Delays, System
 from migration import ConfigError
 from migration.storm_yaml import load
 
 MARKER = "---\n"
+FIRST = "sim"  # the name of the topology that a file with one has
 
 
 class What(StrEnum):
@@ -60,6 +63,16 @@ class Redeploy(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
+class SharedTopology:
+    """A topology on nodes where others are too; `slots` is how many workers it has, None: all."""
+
+    name: str
+    topology: SimulatedTopology
+    feed: Feed
+    slots: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class RunSetting:
     """One run."""
 
@@ -80,6 +93,9 @@ class RunSetting:
     redeploy: Redeploy | None  # random moves, apart from those of the controller
     controller: Config | None  # None: no controller decides
     happenings: tuple[Happening, ...]
+    slots: int | None = None  # how many workers the topology has; None: all
+    others: tuple[SharedTopology, ...] = ()
+    neighbours: tuple[Neighbour, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +119,27 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """All of a file's head; `baseline` names the run that degradation is measured against."""
+    """All of a file's head; `baseline` names the run that degradation is measured against.
+
+    `left_alone` names the run with Storm's own placement, with which the others are compared
+    (`deploy.sim.fits`).
+    """
 
     title: str
     seed: int
     runs: tuple[RunSetting, ...]
     baseline: str | None
+    left_alone: str | None
     expect: tuple[Expectation, ...]
     figures: tuple[Figure, ...]
+
+
+class _Other(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A topology on the same nodes as the first one."""
+
+    workload: Workload
+    feed: Feed = Feed()
+    slots: Count
 
 
 class _Keys(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -129,6 +158,9 @@ class _Keys(Struct, forbid_unknown_fields=True, kw_only=True):
     redeploy: Redeploy | None = None
     controller: dict[str, Any] | None = None
     events: tuple[Any, ...] = ()
+    slots: Count | None = None
+    others: dict[Name, _Other] = {}
+    neighbours: tuple[Neighbour, ...] = ()
 
 
 class _RunKeys(_Keys, kw_only=True):
@@ -145,6 +177,7 @@ class _Head(_Keys, kw_only=True):
     seed: Annotated[int, Meta(ge=0, le=int(MOST))] = 1
     runs: dict[Any, Any] = msgspec.field(default_factory=lambda: {"run": {}})
     baseline: str | None = None
+    left_alone: str | None = None
     expect: tuple[Any, ...] = ()
     figures: tuple[Any, ...] = ()
 
@@ -171,21 +204,23 @@ def parse(text: str) -> Scenario:
         raise ScenarioError(f"not YAML: {' '.join(str(error).split())}") from None
     head = read(document, _Head, ScenarioError)
     common = {key: value for key, value in document.items() if key in _RunKeys.__struct_fields__}
-    named = "runs" in document
+    has_runs = "runs" in document
     runs = tuple(
-        _setting(str(name), common, own or {}, joined("runs", str(name)) if named else "")
+        _setting(str(name), common, own or {}, joined("runs", str(name)) if has_runs else "")
         for name, own in head.runs.items()
     )
     if not runs:
         raise ScenarioError("runs: there is none")
     names = [setting.name for setting in runs]
-    if head.baseline is not None and head.baseline not in names:
-        raise ScenarioError(f"baseline: must be one of {', '.join(names)}, is {head.baseline!r}")
+    for key, named in (("baseline", head.baseline), ("left_alone", head.left_alone)):
+        if named is not None and named not in names:
+            raise ScenarioError(f"{key}: must be one of {', '.join(names)}, is {named!r}")
     return Scenario(
         title=str(head.title),
         seed=head.seed,
         runs=runs,
         baseline=head.baseline,
+        left_alone=head.left_alone,
         expect=tuple(map(_expectation, head.expect)),
         figures=tuple(map(_figure, head.figures)),
     )
@@ -212,20 +247,10 @@ def _laid_over(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, A
 def _setting(name: str, common: Mapping[str, Any], own: Any, path: str) -> RunSetting:
     document = _laid_over(common, read(own, dict[str, Any], ScenarioError, path))
     given = read(document, _RunKeys, ScenarioError, path)
-    steps = given.seconds / max(given.step_s, 1e-9)
-    if not 1 <= steps <= _STEPS_MOST or given.step_s > 1:
-        raise ScenarioError(
-            f"step_s: must be at most 1 and make 1 to {_STEPS_MOST} steps of seconds, makes "
-            f"{steps:.6g}"
-        )
-    if given.warm_s + given.window_s > given.seconds:
-        raise ScenarioError("window_s: warm_s and window_s together are longer than seconds")
-    topology = given.workload.topology()
-    if all(part.kind != "bolt" for part in topology.parts):
-        raise ScenarioError("workload: it has no bolt, so nothing could ever move")
+    _refuse_what_cannot_be(given)
     return RunSetting(
         name=name,
-        topology=topology,
+        topology=_topology(given.workload),
         seconds=given.seconds,
         step_s=given.step_s,
         warm_s=given.warm_s,
@@ -239,7 +264,45 @@ def _setting(name: str, common: Mapping[str, Any], own: Any, path: str) -> RunSe
         redeploy=given.redeploy,
         controller=_controller(given.controller),
         happenings=tuple(_happening(line, given.cluster) for line in given.events),
+        slots=given.slots,
+        others=tuple(
+            SharedTopology(other, _topology(one.workload), one.feed, one.slots)
+            for other, one in given.others.items()
+        ),
+        neighbours=given.neighbours,
     )
+
+
+def _refuse_what_cannot_be(given: _RunKeys) -> None:
+    steps = given.seconds / max(given.step_s, 1e-9)
+    if not 1 <= steps <= _STEPS_MOST or given.step_s > 1:
+        raise ScenarioError(
+            f"step_s: must be at most 1 and make 1 to {_STEPS_MOST} steps of seconds, makes "
+            f"{steps:.6g}"
+        )
+    if given.warm_s + given.window_s > given.seconds:
+        raise ScenarioError("window_s: warm_s and window_s together are longer than seconds")
+    if not math.isinf(given.cluster.link_tps) and not math.isinf(given.cluster.link_bytes_s):
+        raise ScenarioError(
+            "cluster: link_tps and link_bytes_s bound the same links: leave one out"
+        )
+    if FIRST in given.others:
+        raise ScenarioError(f"others: {FIRST} is the name of the first topology")
+    if given.others and given.slots is None:
+        raise ScenarioError("slots: must be given where there are other topologies")
+    nodes = [f"n{n}" for n in range(given.cluster.nodes)]
+    for neighbour in given.neighbours:
+        if neighbour.node not in nodes:
+            raise ScenarioError(
+                f"neighbours: must be on one of {', '.join(nodes)}, is on {neighbour.node!r}"
+            )
+
+
+def _topology(workload: Workload) -> SimulatedTopology:
+    topology = workload.topology()
+    if all(part.kind != "bolt" for part in topology.parts):
+        raise ScenarioError("workload: it has no bolt, so nothing could ever move")
+    return topology
 
 
 def _controller(given: dict[str, Any] | None) -> Config | None:

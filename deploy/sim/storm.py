@@ -5,11 +5,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from controller.core.allowed import Allowed, free_slots
+from controller.core.allowed import Allowed
 from controller.core.decision import Veto
 from controller.core.topology import TopologyView
-from controller.cycle import CycleInput
-from controller.report import Report
 from deploy.sim.flow.load import Meter
 from deploy.sim.flow.world import World
 from deploy.sim.restart_cost import Act, Change, Delays, SimulatedMove, System, changes
@@ -37,7 +35,7 @@ from migration.model import (
 from migration.observation import Observation
 from migration.wire import SPEAKS
 
-TOPOLOGY, CLUSTER, EPOCH, VERSION = "sim-1", "simulated", 1, "0"
+CLUSTER, EPOCH, VERSION = "simulated", 1, "0"
 FIRST_PORT = 6700
 
 
@@ -47,19 +45,33 @@ def slots_of(world: World) -> tuple[Slot, ...]:
     return tuple(Slot(f"n{n}", FIRST_PORT + w % size) for w, n in enumerate(world.node_of))
 
 
+class Assigned:
+    """The slots of all topologies, as Storm assigns them."""
+
+    def __init__(self) -> None:
+        self.workers: list[list[int]] = []  # of each executor, a list a topology
+        self.version = 0
+
+    def taken(self) -> list[int]:
+        return sorted({worker for workers in self.workers for worker in workers})
+
+
 class Storm:
-    """Storm's own knowledge, the plan, and the moves under way."""
+    """Storm's own knowledge of a topology, the plan, and the moves under way."""
 
     def __init__(
         self,
         world: World,
         meter: Meter,
+        everyones: Assigned,
         *,
+        name: str,
         system: System,
         delays: Delays,
         timing: Timing,
         random: np.random.Generator,
     ) -> None:
+        self.name, self.topology = name, f"{name}-1"
         self._world, self._meter, self._system, self._delays = world, meter, system, delays
         self._timing, self._random = timing, random
         self._slots = slots_of(world)
@@ -67,39 +79,42 @@ class Storm:
         self._ids = [ExecutorId(e + 1, e + 1) for e in range(len(world.place))]
         # Storm's assignment, and what supervisors and workers have read of it.
         self._assigned: list[int] = world.place.tolist()
+        self._everyones, self._everyones_version = everyones, 0
+        everyones.workers.append(self._assigned)
         self._known = list(self._assigned)
         self._start = [0] * len(self._assigned)
-        self._held_plan = protocol.resume(Plan(CLUSTER, EPOCH, 0, TOPOLOGY), EPOCH, 0.0)
+        self._held_plan = protocol.resume(Plan(CLUSTER, EPOCH, 0, self.topology), EPOCH, 0.0)
         self._due: list[tuple[float, int, Change]] = []
         self._round_s = self._read_s = delays.nimbus_s
         self._number = 0
         self._published: Publication | None = None
         self.moved: list[tuple[float, SimulatedMove]] = []
-        self.drained: set[str] = set()
+        self.jvms_dead = 0  # of too full a heap
 
-    def seen(self) -> CycleInput:
-        """Show the one topology and the newest reports that have come, as the only controller."""
-        now_s = self._world.now_s
-        publication, plan, acks = self._publication(), self._held_plan.plan, self._acks()
-        view, free = TopologyView(publication, plan, acks), frozenset[Slot]()
-        if self._system is System.NSTORM:
-            taken = publication.slots | plan.opened_slots()
-            free = free_slots(publication.nodes, taken, acks)
-        return CycleInput(
-            now_s,
-            now_s,
-            EPOCH,
-            topologies=(view,),
-            loads=tuple(self._meter.loads()),
-            drained=tuple(sorted(self.drained)),
-            free=free,
-        )
+    def view(self) -> TopologyView:
+        """Show the topology with the answers of its own JVMs."""
+        return TopologyView(self._publication(), self._held_plan.plan, self._acks())
 
-    def write(self, report: Report) -> None:
-        """Begin the moves of a report; its cycle saw this very moment."""
-        begun = len(self._held_plan.plan.entries)
-        for plan in report.plans.values():
-            self.redeploy(plan.entries[begun:])
+    def write(self, plan: Plan) -> list[int]:
+        """Begin the new moves of a plan that was made at this very moment; give what they open."""
+        begun = plan.entries[len(self._held_plan.plan.entries) :]
+        self.redeploy(begun)
+        return [self._worker[entry.target] for entry in begun if entry.phase is Phase.OPEN]
+
+    def leave(self, worker: int) -> None:
+        """End the worker that another topology takes the slot of, if it has none of ours left."""
+        if self._world.up[worker] and worker not in self._assigned:
+            self.plan_change(Change(self._world.now_s, Act.KILL, worker))
+
+    def end_full_workers(self) -> None:
+        """Let each worker die whose heap is too small; its supervisor starts it again."""
+        world = self._world
+        now_s, up_s = world.now_s, world.now_s + self._delays.worker_start_s
+        full = np.flatnonzero(world.up & (world.heap_mb > world.hardware.heap_mb))
+        self.jvms_dead += len(full)
+        for worker in full.tolist():
+            self.plan_change(Change(now_s, Act.KILL, worker))
+            self.plan_change(Change(up_s, Act.START, worker))
 
     def redeploy(self, entries: Iterable[Entry]) -> Plan:
         """Begin moves together."""
@@ -173,7 +188,7 @@ class Storm:
         if not world.up.any():
             # The spouts' workers are also new.
             world.forget_lost()
-        self._published = None
+        self._changed()
 
     def _end(self, executor: int) -> None:
         """Take a move made by restarts out of the plan: Storm itself has made it."""
@@ -190,7 +205,11 @@ class Storm:
         for entry in self._held_plan.plan.entries:
             if entry.absorbable and entry.void is None:
                 self._assigned[entry.executor.start - 1] = self._worker[entry.target]
+        self._changed()
+
+    def _changed(self) -> None:
         self._published = None
+        self._everyones.version += 1
 
     def _look(self) -> None:
         """Let the shipped protocol look once; routes switch as DRAIN is written."""
@@ -209,7 +228,8 @@ class Storm:
                 self.plan_change(Change(now_s + self._delays.pause_s, Act.RUN, executor))
 
     def _publication(self) -> Publication:
-        if self._published is None:
+        if self._published is None or self._everyones_version != self._everyones.version:
+            self._everyones_version = self._everyones.version
             self._published = self._publish()
         return self._published
 
@@ -219,12 +239,10 @@ class Storm:
         # A rebalance is the only thing after which no worker at all is up.
         status = "ACTIVE" if world.up.any() else "REBALANCING"
         per_node = tuple(range(FIRST_PORT, FIRST_PORT + world.hardware.workers))
-        in_use = np.bincount(
-            world.node_of[sorted({*self._assigned})], minlength=world.hardware.nodes
-        )
+        in_use = np.bincount(world.node_of[self._everyones.taken()], minlength=world.hardware.nodes)
         return Publication(
-            topology=TOPOLOGY,
-            name="sim",
+            topology=self.topology,
+            name=self.name,
             status=status,
             refresh_poll_secs=10,
             components=tuple(Component(p.id, p.kind, p.executors) for p in world.parts),
@@ -253,13 +271,13 @@ class Storm:
         for e, (w, known) in enumerate(zip(world.place.tolist(), self._known, strict=True)):
             here[w].append(self._ids[e])
             kept[known].append(self._ids[e])
-        read = AppliedPlan(TOPOLOGY, self._held_plan.plan.epoch, self._held_plan.plan.version)
+        read = AppliedPlan(self.topology, self._held_plan.plan.epoch, self._held_plan.plan.version)
         found = []
         for n in range(world.hardware.nodes):
             on_node = np.flatnonzero(world.node_of == n).tolist()
             workers = [self._ack(w, here[w], now_ms) for w in on_node if world.up[w]]
             persisted = tuple(
-                PersistedSlot(self._slots[w].port, TOPOLOGY, tuple(kept[w]))
+                PersistedSlot(self._slots[w].port, self.topology, tuple(kept[w]))
                 for w in on_node
                 if kept[w]
             )
@@ -282,7 +300,7 @@ class Storm:
             for entry, progress in zip(plan.entries, self._held_plan.progress, strict=True)
         )
         return WorkerAck(
-            topology=TOPOLOGY,
+            topology=self.topology,
             slot=slot,
             pid=1,
             incarnation=f"{slot}-{self._meter.born[w]}",

@@ -18,6 +18,7 @@ from controller.errors import CommandError
 from controller.output import Output, OutputOption, example, quiet
 from controller.policies.registry import NAMES
 from controller.strict import meant
+from migration.settings import DEFAULT
 from tests.bench import Variant
 from tests.bench.downtime import Asked, Load
 
@@ -253,6 +254,34 @@ def bench_ablation(
     rows = list(ablated(ablation(worlds, [one or None for one in size], file, _progress)))
     title = "gather without one of its parts"
     _answer({title: rows}, lambda found: [table(title, found[title])], output)
+
+
+@app.command("fits", epilog=example("python -m tests.bench fits --worlds 20 --no-cases"))
+def bench_fits(
+    *,
+    worlds: Annotated[int, typer.Option(min=0, help="How many random worlds; 0: none.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Of the random worlds.")] = 1,
+    policy: Annotated[str, typer.Option(help="Which one decides.")] = DEFAULT["policy"],
+    cases: Annotated[bool, typer.Option(help="Also the cases of tests/bench/fits/cases.")] = True,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Compare a policy with Storm's placement left alone, in simulated clusters that it may harm.
+
+    Nodes have cores of their own; there are bursts, days, noise, neighbours, links and heaps, and
+    up to three topologies. Half an hour of virtual time each, of which the last 20 minutes count.
+    """
+    from tests.bench.fits import run  # noqa: PLC0415
+
+    if policy not in NAMES:
+        raise CommandError(f"--policy {policy}: {meant(policy, NAMES)}")
+    with quiet(logging.ERROR):
+        rows = list(run.worlds(worlds, seed, policy, _progress))
+        found = {
+            "Cases": list(run.cases(policy, _progress)) if cases else [],
+            "Random worlds": rows,
+            "All of them": list(run.summary(rows)),
+        }
+    _answer(found, run.as_tables, output)
 
 
 @app.command("replay", epilog=example("python -m tests.bench replay --rounds 0 -o json"))

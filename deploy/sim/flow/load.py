@@ -31,6 +31,8 @@ class Delivered:
     cpu_s: Floats
     total: float = 0.0
     inter_node: float = 0.0
+    total_bytes: float = 0.0
+    inter_node_bytes: float = 0.0
 
 
 class Meter:
@@ -60,6 +62,9 @@ class Meter:
         sent, thread_s, other_s = world.take()
         self.done.total += float(sent.sum())
         self.done.inter_node += float(sent[world.remote].sum())
+        size_bytes = sent * world.tuple_bytes
+        self.done.total_bytes += float(size_bytes.sum())
+        self.done.inter_node_bytes += float(size_bytes[world.remote].sum())
         used_s = np.bincount(world.place, thread_s + other_s, len(self._slots))
         self.done.cpu_s = self.done.cpu_s + used_s
         sent = sent * self._count_noise

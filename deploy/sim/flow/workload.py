@@ -14,6 +14,7 @@ from controller.core.cluster import MOST, Count, Name, Quantity
 from deploy.sim import ScenarioError
 
 ACKER = "__acker"
+ACK_BYTES = 30.0  # two numbers, the task ids and the header of a frame
 Unbounded = Annotated[float, Meta(ge=0)]  # infinite where nothing binds
 
 
@@ -28,6 +29,7 @@ class Part(Struct, frozen=True, forbid_unknown_fields=True):
     max_tps: Unbounded = math.inf
     # Sigma of the log-normal factor by which the executors' costs differ, as their keys do.
     uneven: Quantity = 0.0
+    state_mb: Quantity = 0.0  # heap that one executor's state fills
 
 
 class Link(Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,6 +44,7 @@ class Link(Struct, frozen=True, forbid_unknown_fields=True):
     # For fields: exponent of the frequencies of the keys, and how many different keys there are.
     zipf: Quantity = 1.0
     keys: Count = 6000
+    size_bytes: Quantity = 0.0  # of a tuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +86,12 @@ def acked(topology: SimulatedTopology, ackers: int, cost_us: float) -> Simulated
     if not ackers:
         return topology
     acks = sum(topology.visits().values())
-    to = [Link(part.id, ACKER, "fields", zipf=0.0) for part in topology.parts]
+    size = ACK_BYTES
+    to = [Link(p.id, ACKER, "fields", zipf=0.0, size_bytes=size) for p in topology.parts]
     spouts = [part.id for part in topology.parts if part.kind == "spout"]
-    back = [Link(ACKER, name, "shuffle", 1 / acks / len(spouts)) for name in spouts]
+    back = [
+        Link(ACKER, name, "shuffle", 1 / acks / len(spouts), size_bytes=size) for name in spouts
+    ]
     acker = Part(ACKER, "system", ackers, cost_us)
     return SimulatedTopology((acker, *topology.parts), (*topology.links, *to, *back))
 
@@ -110,6 +116,8 @@ class WordCount(_Workload, frozen=True, tag="wordcount"):
     count_us: Quantity = 5.0
     ack_us: Quantity = 2.0
     uneven: Quantity = 0.0
+    sentence_bytes: Quantity = 0.0
+    word_bytes: Quantity = 0.0
 
     def topology(self) -> SimulatedTopology:
         split = Part("split", "bolt", self.splits, self.split_us, uneven=self.uneven)
@@ -119,8 +127,16 @@ class WordCount(_Workload, frozen=True, tag="wordcount"):
             Part("spout", "spout", self.spouts, self.spout_us),
         )
         links = (
-            Link("spout", "split", self.grouping, 1.0, 0.0),
-            Link("split", "count", "fields", self.words, self.zipf, self.vocabulary),
+            Link("spout", "split", self.grouping, zipf=0.0, size_bytes=self.sentence_bytes),
+            Link(
+                "split",
+                "count",
+                "fields",
+                self.words,
+                self.zipf,
+                self.vocabulary,
+                self.word_bytes,
+            ),
         )
         return acked(SimulatedTopology(parts, links), self.ackers, self.ack_us)
 
@@ -130,6 +146,8 @@ class ListedGraph(_Workload, frozen=True, tag="graph"):
 
     parts: Annotated[tuple[Part, ...], Meta(min_length=1)]
     links: tuple[Link, ...] = ()
+    ackers: Annotated[int, Meta(ge=0, le=int(MOST))] = 0
+    ack_us: Quantity = 2.0
 
     def topology(self) -> SimulatedTopology:
         names = {part.id for part in self.parts}
@@ -141,7 +159,7 @@ class ListedGraph(_Workload, frozen=True, tag="graph"):
             raise ScenarioError("workload: links must lead to every part but the spouts")
         if not nx.is_directed_acyclic_graph(graph):
             raise ScenarioError("workload: links may not lead round")
-        return SimulatedTopology(self.parts, self.links)
+        return acked(SimulatedTopology(self.parts, self.links), self.ackers, self.ack_us)
 
 
 Workload = WordCount | ListedGraph

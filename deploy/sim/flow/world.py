@@ -5,21 +5,20 @@ emitted is done, queued or lost, to the last digit that floats have. The spouts 
 """
 
 import math
-from typing import Annotated, Literal
+from collections.abc import Sequence
 
 import numpy as np
-from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from controller.core.cluster import MOST, Count, Floats, Ints, Quantity
+from controller.core.cluster import Floats, Ints
+from deploy.sim.flow.feed import Feed, Tap
 from deploy.sim.flow.flight import in_flight, stage
-from deploy.sim.flow.workload import ACKER, Link, SimulatedTopology, Unbounded
+from deploy.sim.flow.nodes import Hardware, Links, Nodes
+from deploy.sim.flow.workload import ACKER, Link, SimulatedTopology
 
 US_PER_S = 1e6
 # No tuple is free: a nanosecond, so that nothing is divided by zero.
 LEAST_S = 1e-9
-# A queue that nothing feeds any more fades away, to numbers by which nothing can be divided.
-NOTHING_S = 1e-100
 
 
 def through(amount: Floats, routes: Floats) -> Floats:
@@ -32,35 +31,12 @@ def through(amount: Floats, routes: Floats) -> Floats:
     return product
 
 
-class Hardware(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the topology runs on."""
-
-    nodes: Count = 2
-    workers: Count = 4
-    cores: Annotated[float, Meta(ge=0.01, le=MOST)] = 4.0
-    # worker: each worker has an even share of its node's cores, and no more (004, equation 3).
-    # node: all executors of a node share them. all: those of all nodes, as in a lab where all nodes
-    # are on one machine.
-    shared_by: Literal["worker", "node", "all"] = "worker"
-    link_tps: Unbounded = math.inf  # tuples per second from one node to another
-    # Processor time of a tuple between workers of a node and between nodes, at either end.
-    worker_us: Quantity = 4.0
-    node_us: Quantity = 5.0
-
-
-class Feed(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the spouts get."""
-
-    rate_tps: Unbounded = math.inf  # of all spouts together; infinite: as much as goes
-    # Sentences in flight that one spout executor allows (topology.max.spout.pending). All of them
-    # together should be what comes through in three steps or more, or else the steps bind.
-    pending: Count = 5000
-    # When what is lost no longer counts as in flight (topology.message.timeout.secs).
-    timeout_s: Quantity = 30.0
-
-
 class World:
-    """The state of the flow; where executors are, and what is down, is set from outside."""
+    """The flow of one topology; where executors are, and what is down, is set from outside.
+
+    `nodes` are shared with other topologies, or its own. `slots` are those that Storm gave it, in
+    its order; all if there are no others.
+    """
 
     def __init__(
         self,
@@ -68,25 +44,32 @@ class World:
         hardware: Hardware,
         feed: Feed,
         random: np.random.Generator,
+        *,
+        nodes: Nodes | None = None,
+        slots: Ints | None = None,
     ) -> None:
         self.topology, self.hardware, self.feed = topology, hardware, feed
         self._random = random
+        self.nodes = nodes or Nodes(hardware)
+        self._tap = Tap(feed, random)
         # Storm's task ids follow the components' names.
         self.parts = sorted(topology.parts, key=lambda part: part.id)
         self.component = np.repeat(np.arange(len(self.parts)), [p.executors for p in self.parts])
         count, workers = len(self.component), hardware.nodes * hardware.workers
-        self.node_of: Ints = np.arange(workers) // hardware.workers
+        self.node_of = self.nodes.node_of
         # Storm deals executors out like cards: first slot of each node, second of each node...
-        slots = np.argsort(np.arange(workers) % hardware.workers, kind="stable")
-        self.place: Ints = slots[np.arange(count) % workers]
-        self.up = np.ones(workers, dtype=np.bool_)
-        self.speed = np.ones(hardware.nodes)
+        if slots is None:
+            slots = self.nodes.slots(np.zeros(0, np.int64), workers)
+        self.place: Ints = slots[np.arange(count) % len(slots)]
+        self.up = np.isin(np.arange(workers), slots)
         self.running = np.ones(count, dtype=np.bool_)
         self.rate_tps = feed.rate_tps
         self.queue = np.zeros(count)
         self.wire = np.zeros((hardware.nodes, count))
+        self._wire_bytes = np.zeros((hardware.nodes, count))
+        self._sent_bytes = np.zeros((hardware.nodes,) * 2)
         self.now_s = 0.0
-        self.emitted = self.done = self.lost = self.backlog = 0.0
+        self.offered = self.emitted = self.done = self.lost = self.backlog = 0.0
         self._held: list[tuple[float, float]] = []
         self._arrived = np.zeros(count)
         # Totals since the flow was last measured, by `take`.
@@ -103,6 +86,13 @@ class World:
         self._levels = [np.flatnonzero(level == d) for d in sorted(set(level.tolist()))]
         self._is_acker = np.array([part.id == ACKER for part in self.parts])[self.component]
         self._limit_tps = np.array([part.max_tps for part in self.parts])[self.component]
+        self._state_mb = np.array([part.state_mb for part in self.parts])[self.component]
+        index = {part.id: c for c, part in enumerate(self.parts)}
+        size_bytes = np.zeros((len(self.parts),) * 2)
+        for link in self.topology.links:
+            size_bytes[index[link.source], index[link.target]] = link.size_bytes
+        # (E, E), of a tuple from one to another.
+        self.tuple_bytes: Floats = size_bytes[np.ix_(self.component, self.component)]
 
     def new_keys(self) -> None:
         """Draw again which executor gets which keys, and what they cost."""
@@ -130,10 +120,14 @@ class World:
         same_worker = self.place[:, None] == self.place[None, :]
         same_node = node[:, None] == node[None, :]
         self.routes = self._routes(same_worker, same_node)
+        # (N, E), 1 for the node of each executor.
+        self._home: Floats = (np.arange(self.hardware.nodes)[:, None] == node).astype(np.float64)
+        self._route_bytes = self.routes * self.tuple_bytes
         hop_us = np.where(same_node, self.hardware.worker_us, self.hardware.node_us)
+        hop_us = hop_us + self.hardware.byte_us * self.tuple_bytes
         hop_s = np.where(same_worker, 0.0, hop_us) / US_PER_S
         self.remote = ~same_node
-        flow = self._flow_of_one()
+        flow = self._flow_of_one()  # (E,), tuples for one sentence
         send_s = (self.routes * hop_s).sum(axis=1)
         incoming = through(flow, self.routes)
         hops_s = through(flow, self.routes * hop_s)
@@ -143,6 +137,7 @@ class World:
         self._emit_s = np.where(self.is_spout, self._base_s + send_s + LEAST_S, 0.0)
         self._receive_s = receive_s
         self._cost_s = thread_s + receive_s
+        self.flow = flow
         self._stages = [
             stage(rows, flow, self.component, together=bool(self._is_acker[rows[0]]))
             for rows in self._levels
@@ -196,9 +191,41 @@ class World:
         return float(way_s[self.is_spout].mean())
 
     @property
+    def _links_bind(self) -> bool:
+        return self.nodes.links is not None or not math.isinf(self.hardware.link_tps)
+
+    @property
     def _waiting(self) -> Floats:
         # A product less when no link binds, in every step.
-        return self.queue if math.isinf(self.hardware.link_tps) else self.queue + sum(self.wire)
+        return self.queue + sum(self.wire) if self._links_bind else self.queue
+
+    @property
+    def cpu_of_one_s(self) -> Floats:
+        """(E,), processor time for one sentence."""
+        cpu_s: Floats = self.flow * (self._cost_s + self._emit_s)
+        return cpu_s
+
+    @property
+    def tuples_of_one(self) -> Floats:
+        """(N, N), the tuples of one sentence from node to node."""
+        return self._crossing(self.flow[:, None] * self.routes)
+
+    @property
+    def bytes_of_one(self) -> Floats:
+        """(N, N), the bytes of one sentence from node to node."""
+        return self._crossing(self.flow[:, None] * self._route_bytes)
+
+    def _crossing(self, sent: Floats) -> Floats:
+        onward: Floats = np.einsum("ne,ef->nf", self._home, sent) * (1 - self._home)
+        return self._by_node(onward)
+
+    @property
+    def heap_mb(self) -> Floats:
+        """(W,), what each worker needs; 0 where the topology has none."""
+        state_mb = np.bincount(self.place, self._state_mb, len(self.up))
+        has_any = np.bincount(self.place, minlength=len(self.up)) > 0
+        heap_mb: Floats = state_mb + self.hardware.heap_base_mb * has_any
+        return heap_mb
 
     @property
     def queued(self) -> float:
@@ -235,13 +262,36 @@ class World:
         self.reroute()
 
     def step(self, dt_s: float) -> None:
-        """Let time pass; tuples that cross no link go all the way within a step."""
+        """Let time pass where there is no other topology."""
+        step_together([self], dt_s)
+
+    def want(self, dt_s: float) -> Floats:
+        """Begin a step: compute what each spout would emit, all that is due and the window lets."""
+        rate_tps, times = self.rate_tps, self._tap.times(self.now_s)
+        rate_tps = rate_tps if math.isinf(rate_tps) else rate_tps * times
         # Or else a thousand steps of 0.1 s are no hundred seconds.
         self.now_s = round(self.now_s + dt_s, 9)
         self._held = [(until, amount) for until, amount in self._held if until > self.now_s]
-        want = self._want(dt_s)
-        budget_s = self._budget(want, dt_s)
+        spouts = float(self.is_spout.sum())
+        room = max(self.feed.pending * spouts - self.pending, 0.0)
+        self.offered += rate_tps * dt_s
+        self.backlog += 0.0 if math.isinf(rate_tps) else rate_tps * dt_s
+        due = math.inf if math.isinf(rate_tps) else self.backlog
+        want: Floats = np.where(self.is_spout, min(room, due) / spouts, 0.0)
+        return want
+
+    def need_s(self, want: Floats, dt_s: float) -> Floats:
+        """Compute the processor time that each executor could use."""
+        alive = self.up[self.place] & self.running
+        # One thread has one core at most.
+        need_s = np.minimum((self.queue + self._arrived) * self._cost_s + want * self._emit_s, dt_s)
+        able_s: Floats = need_s * alive
+        return able_s
+
+    def pass_on(self, want: Floats, budget_s: Floats, dt_s: float) -> None:
+        """End a step; tuples that cross no link go all the way within it."""
         link = np.full((self.hardware.nodes,) * 2, self.hardware.link_tps * dt_s)
+        self._sent_bytes = np.zeros_like(link)
         left = -self.queue
         for rows in self._levels:
             worked = self._work(rows, budget_s, dt_s)
@@ -251,38 +301,6 @@ class World:
             self._worked[rows] += worked
             self._send(rows, worked, link)
         self._arrived = np.maximum(left + self.queue, 0.0)
-
-    def _want(self, dt_s: float) -> Floats:
-        """Compute what each spout would emit: what is due, as far as the window allows."""
-        spouts = float(self.is_spout.sum())
-        room = max(self.feed.pending * spouts - self.pending, 0.0)
-        self.backlog += 0.0 if math.isinf(self.rate_tps) else self.rate_tps * dt_s
-        due = math.inf if math.isinf(self.rate_tps) else self.backlog
-        want: Floats = np.where(self.is_spout, min(room, due) / spouts, 0.0)
-        return want
-
-    def _budget(self, want: Floats, dt_s: float) -> Floats:
-        """Share the processors among executors by what they have to do."""
-        alive = self.up[self.place] & self.running
-        # One thread has one core at most.
-        need_s = np.minimum((self.queue + self._arrived) * self._cost_s + want * self._emit_s, dt_s)
-        need_s = need_s * alive
-        group, have_s = self._groups(dt_s)
-        total_s = np.bincount(group, need_s, len(have_s))
-        some = total_s > NOTHING_S
-        scale = np.divide(have_s, total_s, out=np.zeros_like(total_s), where=some)
-        # What is left serves what comes unexpected.
-        shared: Floats = np.minimum(need_s * scale[group], dt_s)
-        return shared
-
-    def _groups(self, dt_s: float) -> tuple[Ints, Floats]:
-        """Group executors that share processors, and give what each group has."""
-        node_s = self.hardware.cores * self.speed * dt_s
-        if self.hardware.shared_by == "node":
-            return self.node_of[self.place], node_s
-        if self.hardware.shared_by == "all":
-            return np.zeros_like(self.place), node_s.sum(keepdims=True)
-        return self.place, node_s[self.node_of] / self.hardware.workers
 
     def _work(self, rows: Ints, budget_s: Floats, dt_s: float) -> Floats:
         """Work off what waits, as far as the budget goes."""
@@ -305,6 +323,9 @@ class World:
         return emitted
 
     def _send(self, rows: Ints, worked: Floats, link: Floats) -> None:
+        if self.nodes.links is not None:
+            self._send_bytes(rows, worked, self.nodes.links)
+            return
         if math.isinf(self.hardware.link_tps):
             self.queue += through(worked, self.routes[rows])
             return
@@ -326,6 +347,32 @@ class World:
             self.wire[node] -= over + free
         np.maximum(link, 0.0, out=link)
 
+    @property
+    def bytes_to_send(self) -> Floats:
+        """What waits for each link, and what came within the last step, (N, N)."""
+        waiting: Floats = self._by_node(self._wire_bytes) + self._sent_bytes
+        return waiting
+
+    def _by_node(self, by_executor: Floats) -> Floats:
+        """Add up by target node what is by target executor, (N, E)."""
+        found: Floats = np.einsum("ne,me->nm", by_executor, self._home)
+        return found
+
+    def _send_bytes(self, rows: Ints, worked: Floats, links: Links) -> None:
+        home, away = self._home, 1 - self._home
+        by_node = home[:, rows] * worked
+        size = np.einsum("nr,re->ne", by_node, self._route_bytes[rows])
+        self.wire += np.einsum("nr,re->ne", by_node, self.routes[rows])
+        self._wire_bytes += size
+        self._sent_bytes += self._by_node(size * away)
+        # What stays on its node, or has come home by a move, needs no link.
+        part = links.carry(self._by_node(self._wire_bytes * away))[:, self.node_of[self.place]]
+        part = np.where(away > 0, part, 1.0)
+        over = self.wire * part
+        self.queue += over.sum(axis=0)
+        self.wire -= over
+        self._wire_bytes -= self._wire_bytes * part
+
     def take(self) -> tuple[Floats, Floats, Floats]:
         """Hand out what has been done since this was last asked; ask before every change.
 
@@ -337,6 +384,18 @@ class World:
         thread_s = self._cpu_s - other_s
         self._worked, self._cpu_s = np.zeros_like(self._worked), np.zeros_like(self._cpu_s)
         return sent, thread_s, other_s
+
+
+def step_together(worlds: Sequence[World], dt_s: float) -> None:
+    """Let time pass for topologies on the same nodes."""
+    nodes, now_s = worlds[0].nodes, worlds[0].now_s
+    wants = [world.want(dt_s) for world in worlds]
+    needs_s = [world.need_s(want, dt_s) for world, want in zip(worlds, wants, strict=True)]
+    budgets_s = nodes.share([world.place for world in worlds], needs_s, now_s, dt_s)
+    if nodes.links is not None:
+        nodes.links.begin(np.sum([world.bytes_to_send for world in worlds], axis=0), dt_s)
+    for world, want, budget_s in zip(worlds, wants, budgets_s, strict=True):
+        world.pass_on(want, budget_s, dt_s)
 
 
 def _nearest(same_worker: NDArray[np.bool_], same_node: NDArray[np.bool_]) -> Floats:

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from deploy.sim.engine import SimulationResult, run
+from deploy.sim.flow.nodes import Neighbour
 from deploy.sim.restart_cost import System
-from deploy.sim.scenario import RunSetting, parse
+from deploy.sim.scenario import RunSetting, SharedTopology, parse
 
 WORKERS = ("n0:6700", "n0:6701", "n1:6700", "n1:6701")
 HEAD = """
@@ -17,7 +18,7 @@ seconds: 20
 step_s: 0.25
 warm_s: 5
 window_s: 5
-workload: {name: wordcount, splits: 4, counts: 6, ackers: 1, uneven: 0.5}
+workload: {name: wordcount, splits: 4, counts: 6, ackers: 1, uneven: 0.5, sentence_bytes: 100}
 cluster: {workers: 2}
 feed: {rate_tps: 3000, pending: 2000, timeout_s: 6}
 delays: {rebalance_s: 6, worker_start_s: 3}
@@ -41,7 +42,20 @@ def scenarios(draw: st.DrawFn) -> tuple[RunSetting, int]:
     link = draw(st.sampled_from([float("inf"), 20000.0, 500.0]))
     moves = draw(st.integers(1, 5))
     system = draw(st.sampled_from(System))
-    return scenario(events, moves, system, link), draw(st.integers(0, 99))
+    setting = scenario(events, moves, system, link)
+    if draw(st.booleans()):
+        setting = shared(setting, draw(st.sampled_from([float("inf"), 1e5, 1e3])))
+    return setting, draw(st.integers(0, 99))
+
+
+def shared(setting: RunSetting, link_bytes_s: float) -> RunSetting:
+    """Put another topology on the same nodes, which both share with a neighbour."""
+    hardware = structs.replace(
+        setting.hardware, workers=4, shared_by="node", link_bytes_s=link_bytes_s
+    )
+    other = SharedTopology("other", setting.topology, setting.feed, 4)
+    neighbour = Neighbour(at_s=5.0, for_s=5.0, node="n0", cores=3.0)
+    return replace(setting, hardware=hardware, slots=4, others=(other,), neighbours=(neighbour,))
 
 
 def scenario(events: list[str], moves: int, system: System, link_tps: float) -> RunSetting:
@@ -67,6 +81,7 @@ def every_byte(result: SimulationResult) -> bytes:
 @example((scenario(["at 1: slow n1 1e-05"], 1, System.STORM, float("inf")), 0))
 @example((scenario(["at 1: slow n1 5.683720318885759e-306"], 1, System.NONE, 20000.0), 0))
 @example((scenario(["at 1: feed 0"], 1, System.NONE, float("inf")), 0))
+@example((shared(scenario(["at 9: kill n1:6700"], 3, System.NSTORM, float("inf")), 1e4), 0))
 @given(scenarios())
 def test_what_was_emitted_is_done_queued_or_lost(drawn: tuple[RunSetting, int]) -> None:
     setting, seed = drawn
@@ -78,7 +93,10 @@ def test_what_was_emitted_is_done_queued_or_lost(drawn: tuple[RunSetting, int]) 
         assert np.isfinite(series).all()
         assert series.min() >= -1e-9
     # A sample is of one second, to the rounding of its steps.
-    assert result.cpu_frac.max() <= 1 + 1e-6
+    if setting.hardware.shared_by == "worker":
+        assert result.cpu_frac.max() <= 1 + 1e-6
+    nodes = result.cpu_frac.reshape(len(result.cpu_frac), 2, -1).mean(axis=2)
+    assert nodes.max() <= 1 + 1e-6
 
 
 @settings(max_examples=5)

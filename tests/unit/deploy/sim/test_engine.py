@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from controller.core.decision import Outcome
 from deploy.sim import ScenarioError
@@ -114,3 +115,76 @@ def test_no_traffic_at_all_is_an_outcome() -> None:
 def test_a_cluster_that_would_have_empty_workers_is_refused() -> None:
     with pytest.raises(ScenarioError, match="cluster: 40 workers for 14 executors"):
         run(setting("cluster: {nodes: 20, workers: 2}\n"), 1)
+
+
+SHARED = """
+seconds: 240
+step_s: 0.5
+warm_s: 60
+window_s: 20
+slots: 2
+workload: {name: wordcount, splits: 2, counts: 4}
+cluster: {nodes: 2, workers: 3, cores: 2, shared_by: node}
+feed: {rate_tps: 2000}
+others:
+  other: {slots: 2, workload: {name: wordcount, splits: 2, counts: 4}, feed: {rate_tps: 1000}}
+"""
+
+
+def test_two_topologies_are_two_to_the_controller_and_share_the_nodes() -> None:
+    (setting,) = parse(SHARED + "controller: {cooldown.executor.secs: 20}\n").runs
+    result = run(setting, 1)
+    seen = {report.topology for report in result.reports}
+    assert seen == {"sim-1", "other-1"}
+    moved = {r.topology for r in result.reports if r.outcome is Outcome.MOVED}
+    assert moved == seen
+    assert result.carried_tps[-5:].mean(axis=0) == pytest.approx([2000, 1000], rel=0.02)
+    assert result.throughput_tps[-5:].mean() == pytest.approx(3000, rel=0.02)
+    assert result.lost == LOST_NOTHING
+    assert Outcome.STAND_BACK not in {report.outcome for report in result.reports}
+    pictures = [r.picture for r in result.reports[-2:] if r.picture is not None]
+    assert {shift.executor for _, shift in result.moves} <= set(range(16))
+    assert any(shift.executor >= 8 for _, shift in result.moves)
+    slots = [set(picture.view.publication.slots) for picture in pictures]
+    assert len(slots) == 2
+    assert not slots[0] & slots[1]
+
+
+def test_topologies_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ScenarioError, match="slots: other finds 1 of 2 free"):
+        run(parse(SHARED.replace("slots: 2\nwork", "slots: 5\nwork")).runs[0], 1)
+
+
+def test_a_worker_whose_heap_is_too_small_dies_again_and_again() -> None:
+    parts = "{id: keep, kind: bolt, executors: 2, cost_us: 1, state_mb: 300}"
+    spout = "{id: spout, kind: spout, executors: 1, cost_us: 1}"
+    links = "[{source: spout, target: keep, grouping: shuffle}]"
+    head = f"""
+seconds: 40
+step_s: 0.5
+warm_s: 5
+window_s: 5
+workload: {{name: graph, parts: [{parts}, {spout}], links: {links}}}
+feed: {{rate_tps: 100}}
+delays: {{worker_start_s: 10}}
+"""
+    roomy = run(parse(head + "cluster: {workers: 1, heap_mb: 800}\n").runs[0], 1)
+    assert roomy.jvms_dead == 0
+    assert roomy.room.heap == pytest.approx(800 / 364)
+    small = run(parse(head + "cluster: {workers: 1, heap_mb: 350}\n").runs[0], 1)
+    assert small.jvms_dead == 2 * 5
+    assert small.done < 0.2 * roomy.done
+
+
+def test_room_is_how_far_the_input_may_grow() -> None:
+    more = "cluster: {workers: 1, cores: 1, shared_by: node}\n"
+    (setting,) = parse(HEAD.replace("cluster: {workers: 2}\n", more)).runs
+    result = run(setting, 1)
+    assert result.room.link is None
+    assert result.room.cpu is not None
+    assert result.room.input == result.room.cpu
+    for part, is_carried in ((0.95, True), (1.05, False)):
+        feed = structs.replace(setting.feed, rate_tps=2000 * result.room.cpu * part)
+        fed = run(replace(setting, feed=feed), 1)
+        carried = float(fed.carried_tps[-20:].mean()) / feed.rate_tps
+        assert (carried == pytest.approx(1, abs=0.005)) is is_carried

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from controller.core.cluster import Floats, Ints
+from deploy.sim.flow.feed import Feed
 from deploy.sim.flow.flight import Stage, in_flight, stage
+from deploy.sim.flow.nodes import Hardware
 from deploy.sim.flow.workload import WordCount
-from deploy.sim.flow.world import Feed, Hardware, World
+from deploy.sim.flow.world import World
 
 ONE = np.zeros(24, dtype=np.int64)
 

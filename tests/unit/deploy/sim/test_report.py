@@ -88,3 +88,48 @@ def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["simulate", str(tmp_path / "none.txt")])
     assert isinstance(result.exception, ScenarioError)
     assert "none.txt: No such file" in str(result.exception)
+
+
+TWO_RUNS = """
+seconds: 130
+step_s: 0.5
+warm_s: 10
+window_s: 20
+left_alone: still
+workload: {name: wordcount, splits: 2, counts: 4, sentence_bytes: 100, word_bytes: 20}
+cluster: {workers: 1, cores: 1, shared_by: node, heap_mb: 640, link_bytes_s: 1.0e+7}
+feed: {rate_tps: 5000}
+runs:
+  still: {system: none}
+  slower: {system: none, events: ["at 70: slow n0 0.2"]}
+"""
+
+
+def test_a_run_is_compared_with_the_one_that_is_left_alone() -> None:
+    report = simulate_all(parse(TWO_RUNS))
+    found = report.measures
+    assert found["still.offered_tps"] == pytest.approx(5000)
+    assert found["still.share"] == found["still.carried_x"] == found["still.room_x"] == 1
+    # Half of the run with a fifth of a node, which then is too little.
+    assert found["slower.share_min"] < 0.9
+    assert found["slower.share"] == pytest.approx((1 + found["slower.share_min"]) / 2, abs=0.01)
+    assert found["slower.carried_x"] == pytest.approx(found["slower.share"], abs=0.001)
+    assert found["slower.pending_end"] > 100 * found["still.pending_end"]
+    assert found["slower.room_cpu"] == pytest.approx(found["still.room_cpu"] / 5)
+    assert found["still.room_heap"] == 10
+    assert found["still.bytes_end"] == pytest.approx(0.5, abs=0.1)
+    assert found["still.cpu_us"] == pytest.approx(found["slower.cpu_us"], rel=0.01)
+    assert "room_link" in text(report)
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    report = simulate_all(parse(TWO_RUNS.replace("rate_tps: 5000", "pending: 20000")))
+    assert "still.share" not in report.measures
+    assert report.measures["slower.carried_x"] < 1
+    line = next(one for one in text(report).splitlines() if one.startswith("carried_x "))
+    assert "-" not in line
+
+
+def test_the_run_that_is_left_alone_must_be_there() -> None:
+    with pytest.raises(ScenarioError, match="left_alone: must be one of still, slower, is 'no'"):
+        parse(TWO_RUNS.replace("left_alone: still", "left_alone: 'no'"))

@@ -29,6 +29,19 @@ def test_a_run_is_the_head_with_its_own_keys_laid_over() -> None:
     assert a.controller is None
 
 
+def test_other_topologies_and_neighbours() -> None:
+    (run,) = parse(
+        HEAD
+        + "slots: 3\nneighbours: [{node: n1, cores: 2, at_s: 5, for_s: 10}]\n"
+        + "others: {b: {slots: 2, workload: {name: wordcount, splits: 3}, feed: {rate_tps: 7}}}"
+    ).runs
+    (other,) = run.others
+    assert (run.slots, other.name, other.slots, other.feed.rate_tps) == (3, "b", 2, 7)
+    assert [part.executors for part in other.topology.parts] == [24, 3, 2]
+    assert run.neighbours[0].covers(14)
+    assert not run.neighbours[0].covers(15)
+
+
 def test_one_run_needs_no_name() -> None:
     assert [setting.name for setting in parse(HEAD).runs] == ["run"]
 
@@ -99,6 +112,14 @@ def test_what_is_generated_is_not_read() -> None:
         ("window_s: 60", "window_s: warm_s and window_s"),
         ("expect: [a is b]", "expect: 'a is b' is not"),
         ("figures: [a < b]", "figures: 'a < b' is not"),
+        ("others: {b: {slots: 1, workload: {name: wordcount}}}", "slots: must be given where"),
+        ("others: {sim: {slots: 1, workload: {name: wordcount}}}", "others: sim is the name of"),
+        ("cluster: {link_tps: 1, link_bytes_s: 1}", "cluster: link_tps and link_bytes_s bound the"),
+        (
+            "neighbours: [{node: n7, cores: 1, at_s: 1, for_s: 1}]",
+            "neighbours: must be on one of n0, n1, is on 'n7'",
+        ),
+        ("feed: {bursts: [{at_s: 1, for_s: 0, times: 2}]}", "feed.bursts[0].for_s: must be"),
         ('events: ["at 5: kill n9:6700"]', "events: 'at 5: kill n9:6700': must be one of"),
         ('events: ["at 5: kill"]', "events: 'at 5: kill' is not"),
         ('events: ["every 0: keys"]', "events: 'every 0: keys' is not"),

@@ -7,8 +7,10 @@ from typing import Literal
 import numpy as np
 import pytest
 
+from deploy.sim.flow.feed import Burst, Day, Feed, Tap
+from deploy.sim.flow.nodes import Hardware, Neighbour, Nodes
 from deploy.sim.flow.workload import Link, Part, SimulatedTopology, WordCount
-from deploy.sim.flow.world import Feed, Hardware, World
+from deploy.sim.flow.world import World, step_together
 from deploy.sim.scenario import parse
 
 SCENARIOS = Path(__file__).parents[3] / "golden" / "scenarios"
@@ -96,7 +98,7 @@ def test_processors_are_shared_as_said(
 
 def test_half_the_processor_is_half_the_throughput() -> None:
     world = world_of(pair(), feed=Feed(pending=1000))
-    world.speed[0] = 0.5
+    world.nodes.speed[0] = 0.5
     assert pass_time(world, 40) == pytest.approx(500, rel=1e-3)
 
 
@@ -205,3 +207,119 @@ def test_new_keys_move_the_traffic_and_the_cost() -> None:
 def test_a_part_gets_the_tuples_of_all_that_lead_to_it() -> None:
     assert GRAPHS["diamond"].visits()["pi"] == 4
     assert GRAPHS["star"].visits()["sink"] == 4
+
+
+def test_workers_of_a_node_share_its_processors_with_other_topologies_and_neighbours() -> None:
+    hardware = Hardware(1, 2, 1.0, "node", worker_us=0.0, node_us=0.0)
+    nodes = Nodes(hardware, (Neighbour(at_s=20.0, for_s=20.0, node="n0", cores=2.0),))
+    feed, random = Feed(pending=2000), np.random.default_rng(1)
+    worlds = []
+    for slot in (0, 1):
+        slots = np.array([slot])
+        worlds.append(World(pair(), hardware, feed, random, nodes=nodes, slots=slots))
+
+    def done_in(seconds: float) -> list[float]:
+        before = [world.done for world in worlds]
+        for _ in range(round(seconds / 0.1)):
+            step_together(worlds, 0.1)
+        return [(world.done - was) / seconds for world, was in zip(worlds, before, strict=True)]
+
+    done_in(10)
+    assert done_in(10) == pytest.approx([500, 500], rel=0.01)
+    # Four threads' worth of work, two of them the neighbour's, which nobody bounds.
+    done_in(5)
+    assert done_in(15) == pytest.approx([250, 250], rel=0.01)
+    done_in(5)
+    assert done_in(10) == pytest.approx([500, 500], rel=0.01)
+
+
+def sized(size_bytes: float, back_bytes: float = 0.0) -> SimulatedTopology:
+    """A spout, a bolt that answers with tuples of another size, and their sink."""
+    parts = (
+        Part("bolt", "bolt", 1, 1.0),
+        Part("sink", "bolt", 1, 1.0),
+        Part("up", "spout", 1, 1.0),
+    )
+    links = (
+        Link("up", "bolt", "shuffle", size_bytes=size_bytes),
+        Link("bolt", "sink", "shuffle", size_bytes=back_bytes),
+    )
+    return SimulatedTopology(parts, links)
+
+
+@pytest.mark.parametrize(
+    ("there_bytes", "back_bytes", "tps"), [(1000, 0, 70), (1000, 2000, 35), (100, 1000, 70)]
+)
+def test_a_link_carries_bytes_each_way_apart(
+    there_bytes: float, back_bytes: float, tps: float
+) -> None:
+    hardware = Hardware(2, 1, 4.0, "node", link_bytes_s=70_000.0, worker_us=0.0, node_us=0.0)
+    world = world_of(sized(there_bytes, back_bytes), hardware, Feed(pending=1000))
+    world.move(2, 1)
+    assert [world.node_of[world.place[e]] for e in range(3)] == [0, 1, 1]
+    assert pass_time(world, 60) == pytest.approx(tps, rel=0.02)
+    assert missing(world) == pytest.approx(0, abs=1e-6)
+    # With all of it on one node no link is in the way.
+    world.move(0, 1)
+    assert pass_time(world, 20) > 1000
+
+
+def test_who_receives_of_two_has_one_link() -> None:
+    """And what the full receiver leaves of a sender's link goes to another."""
+    links = Nodes(Hardware(nodes=4, link_bytes_s=100.0)).links
+    assert links is not None
+    waiting = np.zeros((4, 4))
+    waiting[0, 2], waiting[1, 2], waiting[1, 3] = 100.0, 100.0, 40.0
+    links.begin(waiting, 1.0)
+    sent = waiting * links.carry(waiting)
+    assert [sent[0, 2], sent[1, 2], sent[1, 3]] == pytest.approx([50, 50, 40])
+
+
+def test_bytes_cost_processor_time_between_workers() -> None:
+    hardware = Hardware(2, 1, 1.0, worker_us=0.0, node_us=0.0, byte_us=1.0)
+    world = world_of(sized(1000.0), hardware, Feed(pending=1000))
+    # 1 ms for a tuple of 1,000 bytes at either end.
+    world.move(2, 1)
+    world.move(1, 1)
+    assert pass_time(world, 40) == pytest.approx(1000, rel=0.02)
+    world.move(0, 1)
+    assert world.cpu_of_one_s.sum() == pytest.approx(3e-6, rel=0.01)
+
+
+def test_state_fills_the_heap_of_the_worker_it_is_in() -> None:
+    parts = (Part("bolt", "bolt", 2, 1.0, state_mb=100.0), Part("spout", "spout", 1, 1.0))
+    topology = SimulatedTopology(parts, (Link("spout", "bolt", "shuffle"),))
+    world = world_of(topology, Hardware(3, 1, 1.0, heap_base_mb=50.0))
+    assert world.heap_mb.tolist() == [150, 150, 50]
+    world.move(1, 0)
+    assert world.heap_mb.tolist() == [250, 0, 50]
+
+
+def test_slots_are_chosen_from_the_emptiest_node_first() -> None:
+    nodes = Nodes(Hardware(nodes=3, workers=2))
+    first = nodes.slots(np.zeros(0, np.int64), 2)
+    assert first.tolist() == [0, 2]
+    assert nodes.slots(first, 3).tolist() == [4, 1, 3]
+
+
+def test_a_feed_has_bursts_a_day_and_noise() -> None:
+    burst = Burst(at_s=10.0, for_s=5.0, times=3.0, every_s=20.0)
+    tap = Tap(Feed(bursts=(burst,)), np.random.default_rng(1))
+    seen = [tap.times(float(s)) for s in range(50)]
+    assert [s for s in range(50) if seen[s] == 3] == [10, 11, 12, 13, 14, 30, 31, 32, 33, 34]
+    tap = Tap(Feed(day=Day(10.0, 2.0)), np.random.default_rng(1))
+    assert [tap.times(s) for s in (0.0, 150.0, 300.0, 600.0)] == [1, 1.5, 2, 1]
+    tap = Tap(Feed(noise=0.2), np.random.default_rng(1))
+    drawn = np.array([tap.times(s / 2) for s in range(4000)])
+    assert drawn[::2].tolist() == drawn[1::2].tolist()
+    assert drawn.mean() == pytest.approx(1, abs=0.02)
+    assert np.log(drawn).std() == pytest.approx(0.2, rel=0.05)
+
+
+def test_what_a_burst_offers_comes_through_where_there_is_room() -> None:
+    feed = Feed(rate_tps=100.0, bursts=(Burst(at_s=5.0, for_s=5.0, times=3.0),))
+    world = world_of(pair(), feed=feed)
+    for _ in range(200):
+        world.step(0.1)
+    assert world.offered == pytest.approx(100 * 15 + 300 * 5)
+    assert world.done == pytest.approx(world.offered, abs=2)

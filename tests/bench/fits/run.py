@@ -1,0 +1,128 @@
+"""Runs cases and random worlds, with Storm's placement left alone and with a policy."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from rich.table import Table
+
+from controller.config import build
+from deploy.sim.engine import run
+from deploy.sim.fits import fits
+from deploy.sim.report import measure, simulate_all
+from deploy.sim.scenario import Scenario, parse
+from tests.bench.fits.worlds import RandomWorld, decided_by, random_world
+from tests.bench.frame import table
+
+CASES = sorted((Path(__file__).parent / "cases").glob("*.txt"))
+# The least share of what Storm's placement carries that a policy may leave.
+LEAST = 0.98
+# Ratios of rooms differ in their last digits.
+SAME = 1e-6
+
+
+def cases(policy: str, tell: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+    """Run each case; gives a row for each of its expectations."""
+    for file in CASES:
+        tell(file.stem)
+        report = simulate_all(_decided_by(parse(file.read_text()), policy))
+        for one in report.comparisons:
+            yield {
+                "case": file.stem,
+                "right": one.text,
+                "left": round(one.left, 4),
+                "than": round(one.right, 4),
+                "holds": one.holds,
+            }
+
+
+def _decided_by(scenario: Scenario, policy: str) -> Scenario:
+    runs = tuple(
+        setting
+        if setting.controller is None
+        else replace(setting, controller=replace(setting.controller, policy=policy))
+        for setting in scenario.runs
+    )
+    return replace(scenario, runs=runs)
+
+
+def worlds(
+    count: int, seed: int, policy: str, tell: Callable[[str], None]
+) -> Iterator[dict[str, Any]]:
+    """Run random worlds; gives a row for each."""
+    for number in range(1, count + 1):
+        row = _measured(random_world(seed, number), policy)
+        tell(f"{number} of {count}: carried {row['carried_x']}, room {row['room_x']}")
+        yield {"world": number, **row}
+
+
+def _measured(world: RandomWorld, policy: str) -> dict[str, Any]:
+    begin_s = time.process_time()
+    still, decided = world.setting, decided_by(world.setting, build({"policy": policy}))
+    alone, ours = run(still, 1), run(decided, 1)
+    storms, found = dict(fits(still, alone, alone)), dict(fits(decided, ours, alone))
+    moved = measure(decided, ours, None)
+    row: dict[str, Any] = {
+        "shape": world.shape,
+        "topologies": 1 + len(still.others),
+        "nodes": still.hardware.nodes,
+        "used": round(world.used_frac, 2),
+        "binds": _binds(storms),
+        "storms_share": storms["share"],
+    }
+    for name in ("share", "carried_x", "carried_x_worst", "room_x", "room_heap_x", "cpu_x"):
+        row[name] = found.get(name)
+    row = {name: round(x, 3) if isinstance(x, float) else x for name, x in row.items()}
+    counts = {name: int(moved[name]) for name in ("moves", "returns")}
+    counts["jvms_dead"] = int(found["jvms_dead"])
+    return {**row, **counts, "cpu_s": round(time.process_time() - begin_s, 1)}
+
+
+def _binds(storms: dict[str, float]) -> str:
+    """Name the resource that Storm's placement has the least room of."""
+    rooms = {name: storms.get(f"room_{name}") for name in ("cpu", "thread", "link")}
+    known = {name: factor for name, factor in rooms.items() if factor is not None}
+    return min(known, key=lambda name: known[name])
+
+
+def summary(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Sum up the worlds by shape, those where the processors or a link bind, and all."""
+    bound = [r for r in rows if r["shape"] == "saturated" and r["binds"] != "thread"]
+    groups = {
+        shape: [r for r in rows if r["shape"] == shape] for shape in ("calm", "bursts", "day")
+    }
+    groups |= {"saturated": [r for r in rows if r["shape"] == "saturated"]}
+    for name, some in {**groups, "cpu or link binds": bound, "all": list(rows)}.items():
+        if some:
+            yield {"worlds": name, **_summed(some)}
+
+
+def _summed(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    carried, room = [r["carried_x"] for r in rows], [r["room_x"] for r in rows]
+    worst = [r["carried_x_worst"] for r in rows]
+    return {
+        "number": len(rows),
+        "carried, median": round(median(carried), 3),
+        "worst": min(carried),
+        "worst topology": min(worst),
+        f"below {LEAST}": sum(one < LEAST for one in carried),
+        f"a topology below {LEAST}": sum(one < LEAST for one in worst),
+        "room, median": round(median(room), 3),
+        "least": min(room),
+        "below Storm's": sum(one < 1 - SAME for one in room),
+        "moves, median": median(r["moves"] for r in rows),
+        "returns": sum(r["returns"] for r in rows),
+        "JVMs dead": sum(r["jvms_dead"] for r in rows),
+        "worlds with dead JVMs": sum(r["jvms_dead"] > 0 for r in rows),
+        "CPU s a world": round(sum(r["cpu_s"] for r in rows) / len(rows), 1),
+    }
+
+
+def as_tables(found: dict[str, Any]) -> Iterator[Table]:
+    """Make a table of the cases, of the worlds, and of their summary, as far as there are."""
+    for title, rows in found.items():
+        if rows:
+            yield table(title, rows)
