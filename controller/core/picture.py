@@ -1,13 +1,14 @@
 """Makes the picture that a decision about one topology looks at, or finds why there is none."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Outcome, Veto
 from controller.core.fit import Capacity, Fit
 from controller.core.layout import Layout, layout_of, opened_by
 from controller.core.limits import Limits
+from controller.core.meters import Columns, NodeRates
 from controller.core.metrics import Rates
 from controller.core.topology import TopologyView
 from migration.model import Slot
@@ -25,6 +26,8 @@ class Picture:
     layout: Layout
     snapshot: LoadSnapshot
     fit: Fit
+    of_workers: Columns = field(default_factory=dict)  # what their meters show, (W,) each
+    of_nodes: Columns = field(default_factory=dict)  # (N,) each
 
     @property
     def cluster(self) -> Cluster:
@@ -38,6 +41,7 @@ def picture_each(
     unheard_s: Mapping[tuple[str, Slot], float],
     limits: Limits,
     *,
+    nodes: NodeRates,
     capacity: Capacity,
     now_s: float,
     time_s: float,
@@ -70,7 +74,9 @@ def picture_each(
         layout = layout.fitted(rates[view.id])
         snapshot = layout.snapshot(rates[view.id], time_s=time_s)
         fit = Fit.of(layout.cluster, snapshot, limits)
-        pictures[view.id] = Picture(view, layout, snapshot, fit)
+        of_nodes = nodes.of(layout.cluster.nodes, now_s - STALE_LOAD_S)
+        of_workers = layout.meters(rates[view.id])
+        pictures[view.id] = Picture(view, layout, snapshot, fit, of_workers, of_nodes)
     return pictures, missed_s
 
 
