@@ -55,6 +55,7 @@ def picture_each(
     pictures: dict[str, Picture | Veto] = {}
     missed_s: dict[tuple[str, Slot], float] = {}
     opened = opened_by(views)
+    by_nodes: dict[tuple[str, ...], Columns] = {}  # most topologies have all nodes
     for view in views:
         hooked = view.observation.hooked
         stopped = _unplaced(view)
@@ -74,9 +75,11 @@ def picture_each(
         layout = layout.fitted(rates[view.id])
         snapshot = layout.snapshot(rates[view.id], time_s=time_s)
         fit = Fit.of(layout.cluster, snapshot, limits)
-        of_nodes = nodes.of(layout.cluster.nodes, now_s - STALE_LOAD_S)
-        of_workers = layout.meters(rates[view.id])
-        pictures[view.id] = Picture(view, layout, snapshot, fit, of_workers, of_nodes)
+        named = layout.cluster.nodes
+        if named not in by_nodes:
+            by_nodes[named] = nodes.of(named, now_s - STALE_LOAD_S)
+        meters = layout.meters(rates[view.id]), by_nodes[named]
+        pictures[view.id] = Picture(view, layout, snapshot, fit, *meters)
     return pictures, missed_s
 
 

@@ -26,7 +26,9 @@ from migration import wire
 STATUS = f"{wire.ROOT}/status"
 SHOWN_LINKS = 20
 # What is left out first of a status that does not fit.
-_PARTS = ("ended_moves", "links", "plan", "meters", "executors", "workers")
+_PARTS = ("ended_moves", "links", "plan", "executors", "nodes", "meters", "workers")
+
+_OF_ALL = {"ended_moves", "nodes"}  # those of no one topology
 
 
 class HeadroomRow(Struct, frozen=True):
@@ -150,9 +152,10 @@ def _cycle(
 def nodes_of(reports: Iterable[TopologyReport]) -> dict[str, dict[str, float]]:
     """Give what the meters of each node show; the nodes are those of all topologies."""
     pictures = [report.picture for report in reports if report.picture is not None]
+    different = {id(picture.of_nodes): picture for picture in pictures}
     return {
         node: row
-        for picture in pictures
+        for picture in different.values()
         for node, row in known_rows(picture.of_nodes, picture.cluster.nodes).items()
     }
 
@@ -184,12 +187,13 @@ def publish(session: Session, status: LeaderStatus, left_out: int = 0) -> int:
 
 
 def _without(status: LeaderStatus, parts: tuple[str, ...]) -> LeaderStatus:
-    own = {part: None if part == "plan" else UNSET for part in parts if part != "ended_moves"}
+    own = {part: None if part == "plan" else UNSET for part in parts if part not in _OF_ALL}
     return replace(
         status,
         cycles=tuple(replace(cycle, **own) for cycle in status.cycles),
         ended_moves=() if "ended_moves" in parts else status.ended_moves,
         left_out=parts,
+        nodes={} if "nodes" in parts else status.nodes,
     )
 
 
