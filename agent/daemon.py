@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from agent.config import AgentConfig, AgentError
+from agent.machine import MachineMeters
 from agent.pull import ADOPT_FILE, Puller
 from agent.push import Pusher
 from agent.samples import Samples, SampleStores
@@ -55,7 +56,7 @@ class Agent:
         self._shown = shown or Shown()
         self._stores = SampleStores(config.store_dir)
         self._puller = Puller(session, writer, config.store_dir, wake)
-        self._pusher = Pusher(session, config.load_s)
+        self._pusher = Pusher(session, config.load_s, MachineMeters().read)
         self._node = config.supervisor
         self._here: frozenset[str] | None = None
         self._tended_s = -_TEND_EVERY_S

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from importlib.metadata import version
 
 import structlog
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from agent.samples import Samples
 from kvstore.errors import SessionLostError, ZooKeeperError
 from kvstore.zookeeper import Session
-from migration.model import NodeAcks, NodeLoad, Plan, traffic_of
+from migration.model import Meters, NodeAcks, NodeLoad, Plan, traffic_of
 from migration.wire import LARGEST_NODE_BYTES, SPEAKS, acks_path, encode, load_path, packed
 
 # Fresh for the controller means at most 15 s old; three tries fit into that.
@@ -27,8 +29,13 @@ log = structlog.get_logger()
 
 
 class Pusher:
-    def __init__(self, session: Session, load_s: float) -> None:
+    """`meters` reads those of the node."""
+
+    def __init__(
+        self, session: Session, load_s: float, meters: Callable[[], Meters] = dict
+    ) -> None:
         self._session = session
+        self._meters = meters
         self._load_s = load_s
         self._agent = version("nstorm")
         self._acked: NodeAcks | None = None
@@ -78,7 +85,8 @@ class Pusher:
             soon_s = min(SECOND_LOAD_S, self._load_s)
             self._load_due_s = now_s + (soon_s if self._leader_is_new else self._load_s)
             self._leader_is_new = False
-            if self._put_load(NodeLoad(node, _unix_ms(), samples.loads)):
+            meters = self._meters() or UNSET
+            if self._put_load(NodeLoad(node, _unix_ms(), samples.loads, meters=meters)):
                 self._heard_s = now_s
 
     def _put_acks(self, acks: NodeAcks) -> bool:

@@ -16,6 +16,7 @@ from controller.core.decision import Outcome
 from controller.core.drain import drain_each
 from controller.core.gate import gate_each
 from controller.core.layout import Layout
+from controller.core.meters import NodeRates, observe_nodes
 from controller.core.metrics import Rates, observe_each
 from controller.core.picture import Picture, picture_each
 from controller.core.plan import plan_each
@@ -57,6 +58,7 @@ class Memory:
 
     tick: int = 0  # number of the last cycle
     rates: Mapping[str, Rates] = field(default_factory=dict)  # by topology
+    nodes: NodeRates = field(default_factory=NodeRates)
     # Since when, in monotonic seconds, executors rest, and workers are missed.
     moved_s: Mapping[tuple[str, ExecutorId], float] = field(default_factory=dict)
     unheard_s: Mapping[tuple[str, Slot], float] = field(default_factory=dict)
@@ -94,12 +96,14 @@ def _cycle(
     views = seen.topologies
     under_way = moves_under_way(views)
     rates = observe_each(memory.rates, seen.loads, views, now_s=seen.now_s, ewma=settings.ewma)
+    nodes = observe_nodes(memory.nodes, seen.loads, now_s=seen.now_s, ewma=settings.ewma)
     pictures, unheard_s = picture_each(
         views,
         rates,
         memory.layouts,
         memory.unheard_s,
         settings.limits,
+        nodes=nodes,
         capacity=settings.capacity,
         now_s=seen.now_s,
         time_s=seen.time_s,
@@ -151,6 +155,7 @@ def _cycle(
     after = replace(
         memory,
         rates=rates,
+        nodes=nodes,
         layouts={t: made.layout for t, made in pictures.items() if isinstance(made, Picture)},
         moved_s={**memory.moved_s, **dict.fromkeys(begun_by(reports), seen.now_s)},
         unheard_s=unheard_s,

@@ -14,7 +14,7 @@ from functools import cached_property, total_ordering
 from typing import Annotated, Any, Self
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 from msgspec.structs import replace
 
 from kvstore.printable import CONTROLS
@@ -36,6 +36,8 @@ Line = Annotated[str, Meta(pattern=rf"\A[^{CONTROLS}]{{0,511}}\Z")]
 # Source task, destination task (or component) and tuples since the sender's JVM started.
 TrafficRow = tuple[Task, Task, Count]
 FoldedRow = tuple[Task, str, Count]
+# By name, as in `meters.py`. What cannot be read is left out, and readers pass over other names.
+Meters = dict[str, int | float]
 
 _is_name = re.compile(NAME).match
 
@@ -455,6 +457,7 @@ class WorkerLoad(Struct, frozen=True, gc=False):
     executors: tuple[ExecutorLoad, ...] = ()
     traffic: Raw = Raw(b"[]")
     folded: tuple[FoldedRow, ...] = ()
+    meters: Meters | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         told = bytes(self.traffic)
@@ -485,6 +488,7 @@ class NodeLoad(Struct, frozen=True, gc=False):
     time_ms: Long
     workers: tuple[WorkerLoad, ...] = ()
     left_out: Long = 0
+    meters: Meters | UnsetType = UNSET
 
 
 class Component(Struct, frozen=True, gc=False):

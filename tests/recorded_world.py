@@ -1,6 +1,6 @@
 """A small world of two nodes whose load is known tick by tick, and recorded cycles over it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from controller.config import Config, build
 from controller.cycle import CycleInput, Memory, cycle, failed
@@ -15,10 +16,10 @@ from controller.journal.record import compact, from_line, to_line
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Bounds, Writer
 from controller.policies.gather.goal import Answer
-from controller.report import TopologyReport
+from controller.report import Report, TopologyReport
 from deploy.cycle import cycle_with_searches
 from deploy.ingest.world import Window, WindowWorld
-from migration.model import Edge, ExecutorId, Node, Publication, Slot
+from migration.model import Edge, ExecutorId, Node, NodeLoad, Publication, Slot
 from tests import messages
 from tests.messages import replace
 
@@ -76,6 +77,34 @@ def windows(executors: int, seed: int = 1) -> Callable[[int], Window]:
         return Window(BEGIN_S + tick * TICK_S, TICK_S, cpu, source, target, tuples)
 
     return window
+
+
+def with_meters(loads: Iterable[NodeLoad]) -> tuple[NodeLoad, ...]:
+    """Let nodes of two cores use 1.5 of them, and workers collect a fifth of the time."""
+    return tuple(
+        structs.replace(
+            load,
+            meters={"machine_cpu_ns": load.time_ms * 1_500_000, "machine_cores": 2},
+            workers=tuple(
+                structs.replace(
+                    worker, meters={"heap_live_bytes": 700, "gc_ms": worker.time_ms // 5}
+                )
+                for worker in load.workers
+            ),
+        )
+        for load in loads
+    )
+
+
+def metered_cycles(config: Config) -> tuple[CycleInput, Memory, Report]:
+    """Run three cycles over a world with meters."""
+    world, window, memory = WindowWorld(publication(8)), windows(8), Memory()
+    for tick in range(3):
+        world.advance(window(tick))
+        seen = world.seen()
+        seen = replace(seen, loads=with_meters(seen.loads))
+        memory, report = cycle(memory, seen, config)
+    return seen, memory, report
 
 
 @dataclass

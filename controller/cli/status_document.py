@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
-from msgspec import UNSET, Struct, to_builtins
+from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from controller.core.controls import EVERYWHERE, Controls
 from controller.core.drain import left_on
@@ -57,6 +57,8 @@ class AgentStatus(Struct, frozen=True):
     supervisor_hooks: str | None  # their version; None without hooks
     traffic_rows_left_out: int  # for which its report had no room
     clock_ahead_s: float | None  # of ZooKeeper's
+    # What the meters of the node show, by column; none of what could not be read.
+    meters: dict[str, float] | UnsetType = UNSET
 
 
 class DecisionStatus(Struct, frozen=True):
@@ -93,6 +95,8 @@ class WorkerStatus(Struct, frozen=True):
     hook_errors: int | None
     fault: str | None  # the last error
     error: str | None  # why it cannot follow plans
+    # What its meters show, by column; none of what could not be read.
+    meters: dict[str, float] | UnsetType = UNSET
 
     @property
     def shares(self) -> tuple[float | None, ...]:
@@ -213,6 +217,7 @@ def as_document(
                 node.supervisor.hooks if node.supervisor else None,
                 left_out.get(node.node, 0),
                 clocks.get(node.node),
+                leader.nodes.get(node.node, UNSET),
             )
             for node in acks
         ),
@@ -301,6 +306,7 @@ def _workers(view: TopologyView, cycle: CycleStatus) -> Iterator[WorkerStatus]:
     observation, hosts = view.observation, view.publication.hosts
     measured = {row.slot: row for row in rows_of(cycle.workers)}
     live = set(observation.live)
+    meters = {} if cycle.meters is UNSET else cycle.meters
     for slot in sorted(view.publication.slots):
         load = measured.get(str(slot))
         ack = observation.workers[slot] if slot in live else None
@@ -320,6 +326,7 @@ def _workers(view: TopologyView, cycle: CycleStatus) -> Iterator[WorkerStatus]:
             hook_errors=counters.errors if counters else None,
             fault=ack.fault if ack else None,
             error=ack.error if ack else None,
+            meters=meters.get(str(slot), UNSET),
         )
 
 

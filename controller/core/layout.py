@@ -12,6 +12,7 @@ import numpy as np
 
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.fit import Capacity
+from controller.core.meters import Columns
 from controller.core.metrics import Rates
 from controller.core.tasks import FIRST_COMPONENT, TaskMap, component_targets, ends_of, worker_of
 from controller.core.topology import TopologyView
@@ -150,6 +151,13 @@ class Layout:
             traffic=traffic,
             cpu_var=np.bincount(at[at >= 0], rates.cpu_var[at >= 0], len(queue)).astype(np.float64),
         )
+
+    def meters(self, rates: Rates) -> Columns:
+        """Give what the meters of the cluster's workers show, (W,) each."""
+        is_worker = self.rows.worker >= 0
+        at = np.full(len(self.cluster.workers), -1, np.int64)
+        at[self.rows.worker[is_worker]] = np.flatnonzero(is_worker)
+        return rates.meters.at(at).shown
 
     def cpu_cores(self, rates: Rates, traffic: Traffic) -> Floats:
         """Add each executor's share, by tuples, of its JVM's other CPU (network, GC) to its own."""

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.core.cluster import Floats, Ints
+from controller.core.meters import MS_PER_S, Metered
 from controller.core.tasks import FIRST_COMPONENT, component_targets, ends_of, key_of, worker_of
 from controller.core.topology import TopologyView
+from migration.meters import OF_WORKER
 from migration.model import NodeLoad, Slot, WorkerLoad
 
 NS_PER_S = 1e9
-MS_PER_S = 1e3
 # The weight of the newest report in the variance of a rate: it remembers some hundred seconds.
 _VARIANCE_WEIGHT = 0.05
 # A pair that sends no more is forgotten once its smoothed rate is below this.
@@ -57,6 +58,7 @@ class Rates:
     known: NDArray[np.bool_] = field(default_factory=_no)
     cut: NDArray[np.bool_] = field(default_factory=_no)  # (W,), the node had to leave out rows
     process_cores: Floats = field(default_factory=_floats)  # (W,), CPU of the whole JVM
+    meters: Metered = field(default_factory=Metered)  # (W,) each
     executors: Ints = field(default_factory=_ints)  # (X,), keys: worker, first and last task
     total_ns: Ints = field(default_factory=_ints)  # (X,), CPU until the newest report
     queue: Ints = field(default_factory=_ints)  # (X,), tuples that waited then; -1 if it has left
@@ -168,6 +170,14 @@ def observe(
         known=np.where(is_new, goes_on, old.known),
         cut=cut,
         process_cores=process_cores + old.process_cores * weights.rate,
+        meters=old.meters.observed(
+            OF_WORKER,
+            [report.meters for report in told],
+            is_new=is_new,
+            goes_on=goes_on,
+            span_s=span_s,
+            ewma=ewma,
+        ),
         executors=executors if kept.all() else executors[kept],
         total_ns=total_ns[kept],
         queue=_aligned(is_at, rows.queue, gone)[kept],
@@ -303,6 +313,7 @@ def _renumbered(rates: Rates, slots: tuple[Slot, ...]) -> Rates:
         known=by_worker(rates.known),
         cut=by_worker(rates.cut),
         process_cores=by_worker(rates.process_cores),
+        meters=rates.meters.at(at),
         executors=executors,
         total_ns=rates.total_ns[x],
         queue=rates.queue[x],

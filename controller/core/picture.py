@@ -1,13 +1,14 @@
 """Makes the picture that a decision about one topology looks at, or finds why there is none."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Outcome, Veto
 from controller.core.fit import Capacity, Fit
 from controller.core.layout import Layout, layout_of, opened_by
 from controller.core.limits import Limits
+from controller.core.meters import Columns, NodeRates
 from controller.core.metrics import Rates
 from controller.core.topology import TopologyView
 from migration.model import Slot
@@ -25,6 +26,8 @@ class Picture:
     layout: Layout
     snapshot: LoadSnapshot
     fit: Fit
+    of_workers: Columns = field(default_factory=dict)  # what their meters show, (W,) each
+    of_nodes: Columns = field(default_factory=dict)  # (N,) each
 
     @property
     def cluster(self) -> Cluster:
@@ -38,6 +41,7 @@ def picture_each(
     unheard_s: Mapping[tuple[str, Slot], float],
     limits: Limits,
     *,
+    nodes: NodeRates,
     capacity: Capacity,
     now_s: float,
     time_s: float,
@@ -51,6 +55,7 @@ def picture_each(
     pictures: dict[str, Picture | Veto] = {}
     missed_s: dict[tuple[str, Slot], float] = {}
     opened = opened_by(views)
+    by_nodes: dict[tuple[str, ...], Columns] = {}  # most topologies have all nodes
     for view in views:
         hooked = view.observation.hooked
         stopped = _unplaced(view)
@@ -70,7 +75,11 @@ def picture_each(
         layout = layout.fitted(rates[view.id])
         snapshot = layout.snapshot(rates[view.id], time_s=time_s)
         fit = Fit.of(layout.cluster, snapshot, limits)
-        pictures[view.id] = Picture(view, layout, snapshot, fit)
+        named = layout.cluster.nodes
+        if named not in by_nodes:
+            by_nodes[named] = nodes.of(named, now_s - STALE_LOAD_S)
+        meters = layout.meters(rates[view.id]), by_nodes[named]
+        pictures[view.id] = Picture(view, layout, snapshot, fit, *meters)
     return pictures, missed_s
 
 

@@ -13,6 +13,7 @@ from controller.core.distance import node_traffic_tps
 from controller.core.fit import room_of
 from controller.core.headroom import headroom
 from controller.core.limits import Limits
+from controller.core.meters import known_rows
 from controller.journal.cycle_record import CycleRecord, cycle_record, rows_of
 from controller.report import TopologyReport
 from controller.storm.history import MoveRecord
@@ -25,7 +26,9 @@ from migration import wire
 STATUS = f"{wire.ROOT}/status"
 SHOWN_LINKS = 20
 # What is left out first of a status that does not fit.
-_PARTS = ("ended_moves", "links", "plan", "executors", "workers")
+_PARTS = ("ended_moves", "links", "plan", "executors", "nodes", "meters", "workers")
+
+_OF_ALL = {"ended_moves", "nodes"}  # those of no one topology
 
 
 class HeadroomRow(Struct, frozen=True):
@@ -59,6 +62,8 @@ class CycleStatus(CycleRecord, frozen=True):
     links: tuple[LinkRow, ...] | UnsetType = UNSET
     executors: tuple[ExecutorRow, ...] | UnsetType = UNSET
     way: WaySum | None = None
+    # What the meters of each worker show, by column.
+    meters: dict[str, dict[str, float]] | UnsetType = UNSET
 
 
 class LeaderStatus(Struct, frozen=True):
@@ -78,6 +83,7 @@ class LeaderStatus(Struct, frozen=True):
     cycles: tuple[CycleStatus, ...] = ()
     ended_moves: tuple[MoveRecord, ...] = ()  # the oldest first
     left_out: tuple[str, ...] = ()  # the parts that did not fit
+    nodes: dict[str, dict[str, float]] = {}  # what the meters of each node show, by column
 
     @property
     def cycle_of(self) -> dict[str, CycleStatus]:
@@ -106,6 +112,7 @@ def status_of(
     `ended` are the last moves, oldest first; `left_out` is how many parts will not fit. `ways` have
     by topology what all its moves would gain, `missed` what they would have gained today.
     """
+    shown = tuple(reports)
     return LeaderStatus(
         name,
         epoch,
@@ -115,8 +122,9 @@ def status_of(
         journal_problem,
         dict(proposals),
         missed or Missed(),
-        tuple(_cycle(one, config, _PARTS[:left_out], ways.get(one.topology)) for one in reports),
+        tuple(_cycle(one, config, _PARTS[:left_out], ways.get(one.topology)) for one in shown),
         tuple(ended),
+        nodes=nodes_of(shown),
     )
 
 
@@ -135,7 +143,21 @@ def _cycle(
         headroom=HeadroomRow(room.factor, binds, room.where),
         links=UNSET if "links" in left_out else _links(cluster, snapshot),
         executors=UNSET if "executors" in left_out else _executors(snapshot),
+        meters=UNSET
+        if "meters" in left_out
+        else known_rows(report.picture.of_workers, cluster.workers),
     )
+
+
+def nodes_of(reports: Iterable[TopologyReport]) -> dict[str, dict[str, float]]:
+    """Give what the meters of each node show; the nodes are those of all topologies."""
+    pictures = [report.picture for report in reports if report.picture is not None]
+    different = {id(picture.of_nodes): picture for picture in pictures}
+    return {
+        node: row
+        for picture in different.values()
+        for node, row in known_rows(picture.of_nodes, picture.cluster.nodes).items()
+    }
 
 
 def _links(cluster: Cluster, snapshot: LoadSnapshot) -> tuple[LinkRow, ...]:
@@ -165,12 +187,13 @@ def publish(session: Session, status: LeaderStatus, left_out: int = 0) -> int:
 
 
 def _without(status: LeaderStatus, parts: tuple[str, ...]) -> LeaderStatus:
-    own = {part: None if part == "plan" else UNSET for part in parts if part != "ended_moves"}
+    own = {part: None if part == "plan" else UNSET for part in parts if part not in _OF_ALL}
     return replace(
         status,
         cycles=tuple(replace(cycle, **own) for cycle in status.cycles),
         ended_moves=() if "ended_moves" in parts else status.ended_moves,
         left_out=parts,
+        nodes={} if "nodes" in parts else status.nodes,
     )
 
 

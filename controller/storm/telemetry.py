@@ -17,13 +17,16 @@ from controller.config import Config
 from controller.core.controls import EVERYWHERE
 from controller.core.decision import Outcome
 from controller.core.headroom import headroom
+from controller.core.meters import known_rows
 from controller.core.picture import Picture
 from controller.core.resources import RESOURCES
 from controller.cycle import CycleInput, Memory
 from controller.report import TopologyReport
 from controller.storm.history import MoveRecord
+from controller.storm.status import nodes_of
 from controller.storm.totals import TupleTotals
 from kvstore.exposition import Families
+from migration.meters import OF_NODE, OF_WORKER
 from migration.model import Phase, Slot, topology_name
 from migration.protocol import MoveOutcome
 
@@ -65,6 +68,8 @@ for _row in RESOURCES:
             "topology component",
         ),
     }
+_GAUGES |= {f"worker_{meter.column}": (meter.shown, _OF_WORKER) for meter in OF_WORKER}
+_GAUGES |= {f"node_{meter.column}": (meter.shown, "host") for meter in OF_NODE}
 
 
 class Telemetry(Collector):
@@ -176,6 +181,11 @@ class Telemetry(Collector):
         for report in reports:
             if report.picture is not None:
                 _add_picture(gauges, report, report.picture, self._config.link_tps)
+        views = seen.topologies if seen else ()
+        hosts = {node.id: node.host for view in views for node in view.publication.nodes}
+        for node, row in nodes_of(reports).items():
+            for column, value in row.items():
+                gauges.add(f"node_{column}", value, hosts.get(node, node))
         self._gauges = gauges  # at once: a scrape sees one cycle or the next
 
     def _count_tuples(self, seen: CycleInput, memory: Memory) -> None:
@@ -229,12 +239,15 @@ def _add_picture(
     gauges.add("predicted_gain_tuples_per_second", gain_tps, name)
     hosts = picture.view.publication.hosts
     fit, resource = picture.fit, picture.fit.resource
+    known = known_rows(picture.of_workers, cluster.workers)
     for worker, used, capacity in zip(
         map(Slot.parse, cluster.workers), fit.used.tolist(), fit.capacity.tolist(), strict=True
     ):
         place = name, hosts.get(worker.supervisor, worker.supervisor), str(worker.port)
         gauges.add(f"worker_{resource.name}_{resource.unit}", used, *place)
         gauges.add(f"worker_capacity_{resource.unit}", capacity, *place)
+        for column, value in known.get(str(worker), {}).items():
+            gauges.add(f"worker_{column}", value, *place)
     components, row = np.unique(snapshot.component_of, return_inverse=True)
     gauge = f"component_{resource.name}_{resource.unit}"
     for component, used in zip(components, np.bincount(row, fit.demand), strict=True):

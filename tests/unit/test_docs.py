@@ -15,6 +15,8 @@ from controller.core.limits import Limits
 from controller.core.outcomes import ROW, what_to_do
 from controller.policies.registry import NAMES
 from controller.snapshot import parse
+from migration.meters import OF_NODE, OF_WORKER, Meter
+from tests.meters_page import page as meters_page
 from tests.scraping import alerts
 
 ROOT = Path(__file__).parent.parent.parent
@@ -190,6 +192,34 @@ def test_a_veto_is_three_files_and_with_a_new_input_at_most_five(
     product += [*ROOT.glob("controller/**/*.py"), *ROOT.glob("agent/**/*.py")]
     holders = {path.resolve() for path in product if re.search(names, path.read_text())}
     assert holders == {(ROOT / "controller" / name).resolve() for name in files}
+
+
+@pytest.mark.parametrize(
+    ("table", "reader"),
+    [
+        (OF_WORKER, "migration/jvm/src/main/java/nstorm/load/WorkerMeters.java"),
+        (OF_NODE, "agent/machine.py"),
+    ],
+)
+def test_a_number_of_a_worker_or_a_node_is_two_files(table: tuple[Meter, ...], reader: str) -> None:
+    assert "| **a number of a worker or a node in its load report** | 2 files" in _contributing()
+    product = [*ROOT.glob("migration/**/*.java"), *ROOT.glob("migration/*.py")]
+    product += [*ROOT.glob("controller/**/*.py"), *ROOT.glob("agent/**/*.py")]
+    texts = {path: path.read_text() for path in product if "/src/test/" not in path.as_posix()}
+    for row in table:
+        names = (row.name, row.column) if row.rate else (row.name,)
+        holders = {
+            path.relative_to(ROOT).as_posix()
+            for path, text in texts.items()
+            if any(f'"{name}"' in text for name in names)
+        }
+        assert holders == {"migration/meters.py", reader}, row.name
+
+
+def test_the_page_of_meters_is_the_table() -> None:
+    assert (ROOT / "docs/meters.md").read_text() == meters_page(), (
+        "type  python -m tests.meters_page > docs/meters.md"
+    )
 
 
 def test_a_policy_without_memory_is_two_files() -> None:

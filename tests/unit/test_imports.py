@@ -20,6 +20,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "controller": frozenset(),
     "controller.core": frozenset(
         {
+            "migration.meters",
             "migration.model",
             "migration.observation",
             "migration.protocol",

@@ -152,6 +152,8 @@ def texts_of_java(source: str) -> list[str]:
         if part.startswith("/"):
             text = JAVADOC_CODE.sub("CODE", JAVA_MARGIN.sub("", part))
             found.append(JAVADOC_BLOCK.sub("\n\n", text))
+        elif part.startswith('"""'):  # a list or a program, and no paragraph
+            found += part.strip('"').splitlines()
         else:
             found.append(part.strip("\"'"))
     return found

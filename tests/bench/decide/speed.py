@@ -20,6 +20,7 @@ from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.fit import Capacity
 from controller.core.layout import Layout
 from controller.core.limits import Limits
+from controller.core.meters import NodeRates
 from controller.core.metrics import Rates, observe_each
 from controller.core.picture import Picture, picture_each
 from controller.core.topology import TopologyView
@@ -102,6 +103,7 @@ def _cycle_times(
             layouts,
             unheard_s,
             config.limits,
+            nodes=NodeRates(),
             capacity=Capacity(),
             now_s=seen.now_s,
             time_s=seen.time_s,

@@ -136,6 +136,18 @@ WORKER_LOAD = WorkerLoad(
     traffic=traffic_of([(1, 7, 123456), (7, 2147483647, 9223372036854775807)]),
     folded=((7, "count", 4711),),
 )
+METERED = replace(
+    WORKER_LOAD,
+    executors=(),
+    traffic=traffic_of(()),
+    folded=(),
+    meters={
+        "heap_live_bytes": 104_857_600,
+        "heap_max_bytes": 805_306_368,
+        "gc_ms": 0,
+        "transfer_queue_tuples": 17,
+    },
+)
 PUBLICATION = Publication(
     topology=TOPOLOGY,
     name="wc",
@@ -188,6 +200,13 @@ MESSAGES: dict[str, Any] = {
     "supervisor_ack": SUPERVISOR_ACK,
     "node_load": NodeLoad(HERE, 1700000012400, (WORKER_LOAD,)),
     "worker_load": WORKER_LOAD,
+    "worker_load_meters": METERED,
+    "node_load_meters": NodeLoad(
+        HERE,
+        1700000012400,
+        (METERED,),
+        meters={"machine_cpu_ns": 98_765_432_100, "machine_cores": 1.5},
+    ),
 }
 
 

@@ -5,6 +5,7 @@ from random import Random
 from typing import Any, cast
 
 import pytest
+from msgspec import UNSET
 from structlog.testing import capture_logs
 
 from agent.push import Pusher
@@ -16,6 +17,7 @@ from migration.model import (
     Entry,
     ExecutorId,
     ExecutorLoad,
+    Meters,
     NodeAcks,
     NodeLoad,
     Phase,
@@ -78,6 +80,17 @@ def test_what_is_published(pusher: Pusher, recorder: Recorder) -> None:
         "s1", 0, version("nstorm"), SPEAKS, "c", (ACK,), SUPERVISOR
     )
     assert decode(NodeLoad, load).workers == (LOAD,)
+
+
+def test_the_load_has_the_meters_of_the_node_as_they_are_then(recorder: Recorder) -> None:
+    told: list[Meters] = [{"machine_cores": 2}, {}]
+    pusher = Pusher(cast(Session, cast(Any, recorder)), load_s=2.0, meters=lambda: told.pop(0))
+    pusher.push(SAMPLES, "s1", "c", 0.0)
+    pusher.push(SAMPLES, "s1", "c", 0.05)  # no load is due, and nothing is read
+    pusher.push(SAMPLES, "s1", "c", 2.0)
+    loads = [data for path, data in recorder.written if path == "/nstorm/load/s1"]
+    assert [decode(NodeLoad, load).meters for load in loads] == [{"machine_cores": 2}, UNSET]
+    assert b"meters" not in loads[1]
 
 
 def test_a_plan_that_zookeeper_has_lost_is_published_at_once(

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from controller import cycle as cycle_module
@@ -20,7 +21,7 @@ from controller.policies.gather.policy import JUDGED_AFTER
 from controller.replay.playback import replay
 from controller.report import TopologyReport
 from migration.model import ExecutorId
-from tests.recorded_world import Recorded, edit, plain, record
+from tests.recorded_world import Recorded, edit, plain, record, with_meters
 
 SMALL = Bounds(segment_bytes=10_000)
 
@@ -60,6 +61,28 @@ def test_a_replay_gives_the_live_decisions(tmp_path: Path) -> None:
     ]
     assert same(tmp_path) == [True] * 12
     assert log.said() == []
+
+
+def test_what_meters_show_is_in_the_journal_and_seen_again(tmp_path: Path) -> None:
+    def metered(tick: int, run: Recorded) -> None:
+        if tick == 0:
+            seen = run.world.seen
+            run.world.seen = lambda: replace(seen(), loads=with_meters(seen().loads))  # type: ignore[method-assign]
+
+    reports = record(tmp_path, bounds=SMALL, each=metered)
+    log = Log.open([tmp_path])
+    replayed = [report for one in replay(log.ticks(0)) for report in one.report.topologies]
+    pairs = [(r.picture, now.picture) for r, now in zip(reports, replayed, strict=True)]
+    shown = [(was, now) for was, now in pairs if was is not None and now is not None]
+    assert len(shown) > 5
+    for was, now in shown:
+        for columns, again in ((was.of_workers, now.of_workers), (was.of_nodes, now.of_nodes)):
+            assert len(columns) == 2
+            assert columns.keys() == again.keys()
+            for name, values in columns.items():
+                assert not np.isnan(values).any()
+                assert values.tobytes() == again[name].tobytes()
+    assert same(tmp_path) == [True] * 12
 
 
 def test_another_process_gives_them_too(tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ def test_a_part_that_did_not_fit_is_tried_again_after_a_while(
     for tick in (11, 12, 13):
         one.publish(advised(tick), (), epoch=1, journal_problem=None)
         parts.append(len(read(cast(Any, store)).left_out))
-    assert parts == [5, 0, 0]
+    assert parts == [7, 0, 0]
 
 
 class Begins:

@@ -14,7 +14,7 @@ from controller.storm.history import MoveRecord
 from controller.storm.telemetry import Telemetry
 from deploy.ingest.world import WindowWorld
 from tests.messages import replace
-from tests.recorded_world import publication, windows
+from tests.recorded_world import metered_cycles, publication, windows
 
 CONFIG = build({"mode": "advise", "link.capacity.tps": 5000})
 MOVE = MoveRecord(
@@ -67,6 +67,25 @@ def test_a_cycle_is_told(decided: tuple[CycleInput, Memory, Report]) -> None:
     by_component = [v for k, v in found.items() if k[0] == "nstorm_component_cpu_cores"]
     assert sum(by_component) == pytest.approx(snapshot.cpu_cores.sum())
     assert ("nstorm_worker_capacity_cores", "wc-1", "host-a", "1") in found
+
+
+def test_what_the_meters_show_is_exported_and_what_is_missing_is_not() -> None:
+    found = told(metered_telemetry())
+    worker = "wc-1", "host-a", "1"
+    assert found["nstorm_worker_heap_live_bytes", *worker] == 700
+    assert found["nstorm_worker_gc_frac", *worker] == pytest.approx(0.2)
+    assert found["nstorm_node_machine_cpu_cores", "host-a"] == pytest.approx(1.5)
+    assert found["nstorm_node_machine_cores", "host-a"] == 2
+    names = {key[0] for key in found}
+    assert not names & {"nstorm_worker_heap_max_bytes", "nstorm_worker_gc_ms"}
+    assert len([key for key in found if key[0] == "nstorm_node_machine_cores"]) == 2
+
+
+def metered_telemetry() -> Telemetry:
+    telemetry = Telemetry(CONFIG)
+    seen, memory, report = metered_cycles(CONFIG)
+    telemetry.cycle(seen, memory, report.topologies, 0.02)
+    return telemetry
 
 
 def test_each_series_begins_at_0_and_ends_with_its_topology(

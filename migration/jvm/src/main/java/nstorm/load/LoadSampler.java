@@ -46,14 +46,21 @@ public final class LoadSampler implements Runnable {
     private final SampleStore samples;
     private final TrafficFigures traffic;
     private final Supplier<List<Running>> running;
+    private final WorkerMeters meters;
 
     public LoadSampler(
-            WorkerState state, Slot slot, String incarnation, SampleStore samples, Supplier<List<Running>> running) {
+            WorkerState state,
+            Slot slot,
+            String incarnation,
+            SampleStore samples,
+            Supplier<List<Running>> running,
+            JCQueue transfer) {
         this.state = state;
         this.slot = slot;
         this.incarnation = incarnation;
         this.samples = samples;
         this.running = running;
+        meters = new WorkerMeters(transfer);
         traffic = new TrafficFigures(Traffic.counters(), components(state.getTaskToComponent()), System.nanoTime());
     }
 
@@ -111,7 +118,8 @@ public final class LoadSampler implements Runnable {
                 processCpuNs(),
                 executors,
                 sent.named(),
-                sent.folded());
+                sent.folded(),
+                meters.read());
     }
 
     private long cpuNs(Running executor) {

@@ -37,6 +37,10 @@ public final class WorkerHooks implements HookSet {
                     "org.apache.storm.daemon.worker.WorkerTransfer",
                     "remoteBackPressureStatus",
                     "[Ljava/util/concurrent/atomic/AtomicBoolean;"),
+            new Symbol(
+                    "org.apache.storm.daemon.worker.WorkerTransfer",
+                    "getTransferQueue",
+                    "()Lorg/apache/storm/utils/JCQueue;"),
             new Symbol("org.apache.storm.daemon.worker.BackPressureTracker", "tasks", MAP),
             new Symbol(
                     BACKPRESSURE,

@@ -24,9 +24,12 @@ import nstorm.wire.Way;
 import nstorm.wire.report.EntryAck;
 import nstorm.wire.report.WorkerAck;
 import nstorm.worker.plan.PlanOverlay;
+import nstorm.worker.storm.StormFields;
 import org.apache.storm.daemon.worker.WorkerState;
+import org.apache.storm.daemon.worker.WorkerTransfer;
 import org.apache.storm.generated.Assignment;
 import org.apache.storm.generated.NodeInfo;
+import org.apache.storm.utils.JCQueue;
 
 /** This JVM's hooks at work: polls the plan, lets the reconciler act, acknowledges. One daemon thread. */
 final class WorkerLoop implements Runnable {
@@ -101,7 +104,9 @@ final class WorkerLoop implements Runnable {
         if (samples == null) {
             samples = store.get(System.nanoTime());
             if (samples != null) {
-                new LoadSampler(worker.state, worker.me, incarnation, samples, this::loads).start();
+                JCQueue transfer = StormFields.<WorkerTransfer>get(StormFields.WORKER_TRANSFER, worker.state)
+                        .getTransferQueue();
+                new LoadSampler(worker.state, worker.me, incarnation, samples, this::loads, transfer).start();
             }
         }
         return samples != null;

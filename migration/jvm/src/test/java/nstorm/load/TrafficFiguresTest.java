@@ -285,7 +285,8 @@ class TrafficFiguresTest {
                     1L << 50,
                     executors,
                     told.named(),
-                    told.folded());
+                    told.folded(),
+                    Map.of());
         }
         assertFalse(load.folded().isEmpty());
         int bytes = load.toJson().length;

@@ -1,6 +1,7 @@
 package nstorm.wire.report;
 
 import java.util.List;
+import java.util.Map;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Slot;
 import nstorm.wire.json.JsonText;
@@ -10,6 +11,7 @@ import nstorm.wire.json.JsonText;
  *
  * @param traffic rows of source task, destination task, tuples
  * @param folded  what was sent to all other destinations
+ * @param meters  numbers of the whole JVM by their names; what cannot be read is not there
  */
 public record WorkerLoad(
         String topology,
@@ -19,10 +21,11 @@ public record WorkerLoad(
         long processCpuNs,
         List<ExecutorLoad> executors,
         List<long[]> traffic,
-        List<FoldedTraffic> folded) {
+        List<FoldedTraffic> folded,
+        Map<String, Long> meters) {
 
     public byte[] toJson() {
-        return new JsonText()
+        JsonText json = new JsonText()
                 .open()
                 .put("topology", topology)
                 .put("slot", slot)
@@ -44,8 +47,12 @@ public record WorkerLoad(
                         "folded",
                         folded,
                         (out, rest) -> out.listOf(() ->
-                                out.value(rest.source()).value(rest.component()).value(rest.tuples())))
-                .close()
-                .bytes();
+                                out.value(rest.source()).value(rest.component()).value(rest.tuples())));
+        if (!meters.isEmpty()) {
+            json.open("meters");
+            meters.forEach((name, value) -> json.put(name, value.longValue()));
+            json.close();
+        }
+        return json.close().bytes();
     }
 }

@@ -4,7 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Golden;
 import nstorm.wire.Plan;
@@ -101,7 +103,30 @@ class ReportTest {
                                         new ExecutorLoad(SPOUT, "spout", 1_234_567_890L, 0, "spout"),
                                         new ExecutorLoad(SPLIT, "split", 2_345_678_901L, 17, null)),
                                 List.of(new long[] {1, 7, 123456}, new long[] {7, Integer.MAX_VALUE, Long.MAX_VALUE}),
-                                List.of(new FoldedTraffic(7, "count", 4711)))
+                                List.of(new FoldedTraffic(7, "count", 4711)),
+                                Map.of())
+                        .toJson());
+    }
+
+    @Test
+    void workerLoadWithMeters() throws Exception {
+        Map<String, Long> meters = new LinkedHashMap<>();
+        meters.put("heap_live_bytes", 104_857_600L);
+        meters.put("heap_max_bytes", 805_306_368L);
+        meters.put("gc_ms", 0L);
+        meters.put("transfer_queue_tuples", 17L);
+        assertGolden(
+                "worker_load_meters.json",
+                new WorkerLoad(
+                                TOPOLOGY,
+                                SOURCE,
+                                "4711-1700000000000",
+                                1700000012345L,
+                                9_876_543_210L,
+                                List.of(),
+                                List.of(),
+                                List.of(),
+                                meters)
                         .toJson());
     }
 

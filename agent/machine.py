@@ -1,0 +1,92 @@
+"""Reads the meters of this node: the CPU that all its processes use, and the cores there are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from migration.model import Meters
+
+_NS_PER_S = 1_000_000_000
+_NS_PER_US = 1_000
+# Of a line of /proc/stat: what runs is counted first to third, and as sixth and seventh. Fourth and
+# fifth are idle times, the eighth is what other machines took, and guests are counted as user too.
+_RUNNING = (1, 2, 3, 6, 7)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A cgroup with a quota: how long it has run, and on how many cores it may."""
+
+    used_ns: int
+    cores: float
+
+
+class MachineMeters:
+    """The machine that this process runs on, or the part of it that a cgroup with a quota is."""
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._proc = root / "proc"
+        self._groups = root / "sys/fs/cgroup"
+
+    def read(self) -> Meters:
+        """Read the meters; those that cannot be read are left out."""
+        try:
+            group = self._narrowest()
+            if group is not None:
+                return {"machine_cpu_ns": group.used_ns, "machine_cores": group.cores}
+            return self._whole()
+        except (OSError, ValueError, LookupError, ArithmeticError):
+            return {}
+
+    def _whole(self) -> Meters:
+        lines = [line.split() for line in (self._proc / "stat").read_text().splitlines()]
+        (total,) = (line for line in lines if line and line[0] == "cpu")
+        ticks = sum(int(total[column]) for column in _RUNNING)
+        cores = sum(bool(line) and line[0][:3] == "cpu" and line[0] != "cpu" for line in lines)
+        return {
+            "machine_cpu_ns": ticks * _NS_PER_S // os.sysconf("SC_CLK_TCK"),
+            "machine_cores": cores,
+        }
+
+    def _narrowest(self) -> _Group | None:
+        """Give the cgroup of this process, or the one around it, that has the least quota."""
+        found: list[_Group] = []
+        for line in (self._proc / "self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            if not controllers:
+                found += _with_quota(self._groups, path, _of_v2)
+            elif "cpuacct" in controllers.split(","):
+                found += _with_quota(self._groups / controllers, path, _of_v1)
+        return min(found, key=lambda group: group.cores, default=None)
+
+
+def _with_quota(mount: Path, path: str, read: Callable[[Path], _Group | None]) -> list[_Group]:
+    """Read a cgroup and those around it.
+
+    In a container the mount may be its own cgroup, under which its path is not there.
+    """
+    inner = mount / path.strip("/")
+    folders = [inner, *inner.parents][: len(inner.parts) - len(mount.parts) + 1]
+    groups = (read(folder) for folder in folders if folder.is_dir())
+    return [group for group in groups if group is not None]
+
+
+def _of_v1(folder: Path) -> _Group | None:
+    quota = folder / "cpu.cfs_quota_us"
+    quota_us = int(quota.read_text()) if quota.exists() else -1
+    if quota_us <= 0:
+        return None
+    period_us = int((folder / "cpu.cfs_period_us").read_text())
+    return _Group(int((folder / "cpuacct.usage").read_text()), quota_us / period_us)
+
+
+def _of_v2(folder: Path) -> _Group | None:
+    most = folder / "cpu.max"
+    quota_us, period_us = most.read_text().split() if most.exists() else ("max", "")
+    if quota_us == "max":
+        return None
+    stat = dict(line.split() for line in (folder / "cpu.stat").read_text().splitlines())
+    return _Group(int(stat["usage_usec"]) * _NS_PER_US, int(quota_us) / int(period_us))

@@ -1,0 +1,83 @@
+package nstorm.load;
+
+import java.lang.management.GarbageCollectorMXBean;
+import java.lang.management.ManagementFactory;
+import java.lang.management.MemoryPoolMXBean;
+import java.lang.management.MemoryType;
+import java.lang.management.MemoryUsage;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.LongSupplier;
+import org.apache.storm.utils.JCQueue;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The meters of this JVM, by their names in {@code migration/meters.py}; they are read when a report is written. */
+final class WorkerMeters {
+    private static final Logger LOG = LoggerFactory.getLogger(WorkerMeters.class);
+    private static final long UNKNOWN = -1;
+
+    private final Map<String, LongSupplier> meters = new LinkedHashMap<>();
+
+    /** @param transfer the worker's queue of tuples for other workers, or null */
+    WorkerMeters(JCQueue transfer) {
+        List<GarbageCollectorMXBean> collectors = ManagementFactory.getGarbageCollectorMXBeans();
+        List<MemoryPoolMXBean> pools = ManagementFactory.getMemoryPoolMXBeans();
+        meters.put("heap_live_bytes", () -> liveBytes(collectors, pools));
+        meters.put("heap_max_bytes", Runtime.getRuntime()::maxMemory);
+        meters.put("gc_ms", () -> collectedMs(collectors));
+        meters.put("transfer_queue_tuples", () -> transfer == null ? UNKNOWN : transfer.size());
+    }
+
+    /** What can be read now. */
+    Map<String, Long> read() {
+        Map<String, Long> found = new LinkedHashMap<>();
+        meters.forEach((name, meter) -> {
+            long value = value(name, meter);
+            if (value >= 0) {
+                found.put(name, value);
+            }
+        });
+        return found;
+    }
+
+    /** What goes wrong with one number must not take the report with it. */
+    private static long value(String name, LongSupplier meter) {
+        try {
+            return meter.getAsLong();
+        } catch (RuntimeException e) {
+            LOG.debug("meter_failed {}", name, e);
+            return UNKNOWN;
+        }
+    }
+
+    static long liveBytes(List<GarbageCollectorMXBean> collectors, List<MemoryPoolMXBean> pools) {
+        if (collectors.stream().noneMatch(collector -> collector.getCollectionCount() > 0)) {
+            return UNKNOWN;
+        }
+        long sum = 0;
+        for (MemoryPoolMXBean pool : pools) {
+            if (pool.getType() != MemoryType.HEAP) {
+                continue;
+            }
+            MemoryUsage left = pool.getCollectionUsage();
+            if (left == null) {
+                return UNKNOWN;
+            }
+            // Nothing in a pool that was never collected has been found dead: the old generation of a young JVM.
+            sum += left.getCommitted() == 0 ? pool.getUsage().getUsed() : left.getUsed();
+        }
+        return sum;
+    }
+
+    /** What runs while the topology's threads do is left out; the pauses of such a collector have a bean of their own. */
+    static long collectedMs(List<GarbageCollectorMXBean> collectors) {
+        return collectors.stream()
+                .filter(collector -> !collector.getName().matches(".*(Cycles|Concurrent).*"))
+                .mapToLong(GarbageCollectorMXBean::getCollectionTime)
+                .filter(millis -> millis >= 0)
+                .reduce(Long::sum)
+                .orElse(UNKNOWN);
+    }
+}

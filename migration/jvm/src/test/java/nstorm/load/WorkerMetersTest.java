@@ -1,0 +1,92 @@
+package nstorm.load;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.management.GarbageCollectorMXBean;
+import java.lang.management.MemoryPoolMXBean;
+import java.lang.management.MemoryType;
+import java.lang.management.MemoryUsage;
+import java.lang.reflect.Proxy;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.storm.utils.JCQueue;
+import org.junit.jupiter.api.Test;
+
+class WorkerMetersTest {
+    private static final GarbageCollectorMXBean YOUNG = collector("G1 Young Generation", 3, 40);
+    private static final MemoryPoolMXBean EDEN = pool(MemoryType.HEAP, usage(70, 100), usage(0, 100));
+    private static final MemoryPoolMXBean OLD = pool(MemoryType.HEAP, usage(900, 1000), usage(500, 1000));
+    /** As long as it was not collected itself. */
+    private static final MemoryPoolMXBean NEW_OLD = pool(MemoryType.HEAP, usage(900, 1000), usage(0, 0));
+
+    private static final MemoryPoolMXBean SILENT = pool(MemoryType.HEAP, usage(900, 1000), null);
+    private static final MemoryPoolMXBean CODE = pool(MemoryType.NON_HEAP, usage(9, 10), usage(9, 10));
+
+    @Test
+    void aJvmReadsAllOfItself() throws Exception {
+        System.gc();
+        Map<String, Long> found =
+                new WorkerMeters(new JCQueue("q", "q", 8, 0, 1, null, "t", "c", List.of(), 6700, null)).read();
+        assertEquals(Set.of("heap_live_bytes", "heap_max_bytes", "gc_ms", "transfer_queue_tuples"), found.keySet());
+        assertTrue(found.get("heap_live_bytes") > 0);
+        assertTrue(found.get("heap_live_bytes") < found.get("heap_max_bytes"));
+        assertEquals(0, found.get("transfer_queue_tuples"));
+    }
+
+    @Test
+    void whatIsNotThereIsLeftOut() {
+        assertFalse(new WorkerMeters(null).read().containsKey("transfer_queue_tuples"));
+    }
+
+    @Test
+    void whatWasLeftAfterTheLastCollectionLives() {
+        assertEquals(500, WorkerMeters.liveBytes(List.of(YOUNG), List.of(EDEN, OLD, CODE)));
+        assertEquals(900, WorkerMeters.liveBytes(List.of(YOUNG), List.of(EDEN, NEW_OLD, CODE)));
+    }
+
+    @Test
+    void nobodyKnowsWhatLives() {
+        GarbageCollectorMXBean idle = collector("G1 Young Generation", 0, 0);
+        assertTrue(WorkerMeters.liveBytes(List.of(idle), List.of(EDEN, NEW_OLD)) < 0, "nothing was collected yet");
+        assertTrue(WorkerMeters.liveBytes(List.of(YOUNG), List.of(EDEN, SILENT)) < 0, "this collector has no figures");
+        assertTrue(WorkerMeters.liveBytes(List.of(), List.of(EDEN, OLD)) < 0, "no collector");
+    }
+
+    @Test
+    void onlyCollectorsThatStopTheThreadsCount() {
+        GarbageCollectorMXBean old = collector("G1 Old Generation", 1, 200);
+        assertEquals(240, WorkerMeters.collectedMs(List.of(YOUNG, old, collector("G1 Concurrent GC", 2, 5_000))));
+        assertEquals(
+                7, WorkerMeters.collectedMs(List.of(collector("ZGC Cycles", 2, 900), collector("ZGC Pauses", 6, 7))));
+        assertEquals(40, WorkerMeters.collectedMs(List.of(YOUNG, collector("unknown", -1, -1))));
+        assertTrue(WorkerMeters.collectedMs(List.of()) < 0);
+    }
+
+    private static MemoryUsage usage(long used, long committed) {
+        return new MemoryUsage(0, used, committed, -1);
+    }
+
+    private static GarbageCollectorMXBean collector(String name, long count, long millis) {
+        return bean(
+                GarbageCollectorMXBean.class,
+                Map.of("getName", name, "getCollectionCount", count, "getCollectionTime", millis));
+    }
+
+    private static MemoryPoolMXBean pool(MemoryType type, MemoryUsage now, MemoryUsage afterCollection) {
+        Map<String, Object> answers = new HashMap<>(Map.of("getType", type, "getUsage", now));
+        answers.put("getCollectionUsage", afterCollection);
+        return bean(MemoryPoolMXBean.class, answers);
+    }
+
+    private static <T> T bean(Class<T> type, Map<String, Object> answers) {
+        return type.cast(Proxy.newProxyInstance(
+                type.getClassLoader(), new Class<?>[] {type}, (proxy, method, arguments) -> {
+                    assertTrue(answers.containsKey(method.getName()), method.getName());
+                    return answers.get(method.getName());
+                }));
+    }
+}

@@ -1,0 +1,45 @@
+"""The numbers of a worker and of a node in their load reports, in one table.
+
+A number needs a row here and the code that reads it. The report carries it, and the cycle keeps it
+as an array. The status, the metrics and docs/meters.md show it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """A row of the table.
+
+    The name of a number ends in its unit. A `rate` means that it is a total, which never falls
+    while a JVM or a machine runs. What it grows by in a second, times `per_s`, is shown by that
+    name. Any other number is shown as it was when the report was written.
+    """
+
+    name: str  # in the report
+    shown: str  # what it is, as a sentence
+    rate: str | None = None
+    per_s: float = 1.0
+
+    @property
+    def column(self) -> str:
+        """The name by which it is shown."""
+        return self.rate or self.name
+
+
+# Read by `nstorm.load.WorkerMeters` in the worker.
+OF_WORKER = (
+    Meter("heap_live_bytes", "Heap in use after the last collection."),
+    Meter("heap_max_bytes", "Up to where the heap may grow."),
+    Meter("gc_ms", "Share of the time in which collectors stop the worker.", "gc_frac", 1e-3),
+    Meter("transfer_queue_tuples", "Tuples that wait to be sent to other workers."),
+)
+# Read by `agent.machine` on the node.
+OF_NODE = (
+    Meter(
+        "machine_cpu_ns", "CPU that all processes of the machine use.", "machine_cpu_cores", 1e-9
+    ),
+    Meter("machine_cores", "Cores that the machine has for them."),
+)

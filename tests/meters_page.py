@@ -1,0 +1,50 @@
+"""Writes docs/meters.md from the table of meters.
+
+``python -m tests.meters_page > docs/meters.md``
+"""
+
+from migration.meters import OF_NODE, OF_WORKER, Meter
+
+_HEAD = """# Meters
+
+<!-- Generated: python -m tests.meters_page > docs/meters.md -->
+
+Numbers that each worker and each node report with their load, apart from the CPU, queues and
+tuples of executors. No decision depends on them. A number that cannot be read is left out, and
+nowhere counted as 0.
+
+`nstorm status -o json` has them by the name in the second column, under `meters` of a worker and
+of an agent. The metrics of the controller have them as `nstorm_worker_…` and `nstorm_node_…`. The
+journal has each report as it came.
+"""
+_COLUMNS = "| in the report | shown as | what it is |\n|---|---|---|"
+_WORKER = """What lives after a collection: a pool that was never collected counts with all that
+it holds. It is not known before the first collection, nor where a collector has no such figure.
+What a collector does while the worker runs does not count for `gc_frac`.
+"""
+_NODE = """Where the agent's cgroup, or one around it, has a quota of CPU, both are those of the
+cgroup with the least quota.
+"""
+
+
+def page() -> str:
+    """Write docs/meters.md."""
+    return "\n".join(
+        [
+            _HEAD,
+            f"## Of a worker\n\n{_COLUMNS}\n{_rows(OF_WORKER)}\n\n{_WORKER}",
+            f"## Of a node\n\n{_COLUMNS}\n{_rows(OF_NODE)}\n\n{_NODE}",
+        ]
+    )
+
+
+def _rows(table: tuple[Meter, ...]) -> str:
+    return "\n".join(f"| `{row.name}` | `{row.column}` | {_what(row)} |" for row in table)
+
+
+def _what(row: Meter) -> str:
+    return row.shown if row.rate is None else f"{row.shown} The report has the total."
+
+
+if __name__ == "__main__":
+    print(page(), end="")

@@ -1,0 +1,136 @@
+"""Numbers of the load report become arrays by worker and by node."""
+
+import math
+
+import pytest
+from msgspec import UNSET
+
+from controller.core.meters import NodeRates, known_rows, observe_nodes
+from controller.core.metrics import Rates, by_topology, observe
+from controller.journal.record import decode, encode
+from migration.model import Meters, NodeLoad, Slot, WorkerLoad
+
+S1, S2 = Slot("s1", 6700), Slot("s2", 6700)
+
+
+def observed(
+    before: Rates, time_s: float, told: dict[Slot, Meters], incarnation: str = "a", ewma: float = 1
+) -> Rates:
+    loads = [
+        NodeLoad(
+            slot.supervisor,
+            0,
+            (WorkerLoad("t", slot, incarnation, round(time_s * 1000), 0, meters=meters or UNSET),),
+        )
+        for slot, meters in told.items()
+    ]
+    return observe(before, by_topology(loads)["t"], {}, now_s=time_s, ewma=ewma)
+
+
+def known(rates: Rates) -> dict[str, dict[str, float]]:
+    return known_rows(rates.meters.shown, [slot.supervisor for slot in rates.slots])
+
+
+def test_a_gauge_is_as_reported_and_a_total_becomes_a_rate() -> None:
+    rates = observed(Rates(), 0, {S1: {"heap_live_bytes": 100, "gc_ms": 4000}, S2: {}})
+    assert known(rates) == {"s1": {"heap_live_bytes": 100}}
+    rates = observed(
+        rates, 10, {S1: {"heap_live_bytes": 90, "gc_ms": 4500}, S2: {"heap_max_bytes": 5}}
+    )
+    assert known(rates) == {
+        "s1": {"heap_live_bytes": 90, "gc_frac": pytest.approx(0.05)},
+        "s2": {"heap_max_bytes": 5},
+    }
+
+
+def test_rates_are_smoothed_and_gauges_are_not() -> None:
+    rates = Rates()
+    for second, gc_ms in enumerate([0, 100, 400]):
+        told: Meters = {"heap_live_bytes": 10 * second, "gc_ms": gc_ms}
+        rates = observed(rates, second, {S1: told}, ewma=0.5)
+    assert known(rates)["s1"] == {
+        "heap_live_bytes": 20,
+        "gc_frac": pytest.approx(0.5 * 0.1 + 0.5 * 0.3),
+    }
+
+
+def test_what_is_missing_is_missing_and_never_zero() -> None:
+    rates = Rates()
+    for second, gc_ms in enumerate([1000, 1100]):
+        rates = observed(rates, second, {S1: {"heap_live_bytes": 7, "gc_ms": gc_ms}})
+    assert known(rates)["s1"].keys() == {"heap_live_bytes", "gc_frac"}
+    rates = observed(rates, 2, {S1: {}})
+    assert known(rates) == {}
+    assert rates.meters.shown == {}
+    # It comes back; its rate is known with the second report.
+    rates = observed(rates, 3, {S1: {"gc_ms": 1200}})
+    assert known(rates) == {}
+    rates = observed(rates, 4, {S1: {"gc_ms": 1300}})
+    assert known(rates) == {"s1": {"gc_frac": pytest.approx(0.1)}}
+
+
+@pytest.mark.parametrize(("incarnation", "gc_ms"), [("b", 5000), ("a", 10)])
+def test_a_total_of_another_jvm_or_that_fell_gives_no_rate(incarnation: str, gc_ms: int) -> None:
+    rates = observed(Rates(), 0, {S1: {"gc_ms": 100}})
+    rates = observed(rates, 1, {S1: {"gc_ms": 200}})
+    assert known(rates) == {"s1": {"gc_frac": pytest.approx(0.1)}}
+    rates = observed(rates, 2, {S1: {"gc_ms": gc_ms}}, incarnation)
+    assert known(rates) == {}
+    rates = observed(rates, 3, {S1: {"gc_ms": gc_ms + 50}}, incarnation)
+    assert known(rates) == {"s1": {"gc_frac": pytest.approx(0.05)}}
+
+
+def test_numbers_of_a_newer_version_and_odd_ones_are_passed_over() -> None:
+    rates = observed(Rates(), 0, {S1: {"warp_factor": 9, "heap_live_bytes": -1, "gc_ms": -5}})
+    assert known(rates) == {}
+
+
+def test_an_old_report_changes_nothing_and_workers_may_come_and_go() -> None:
+    rates = observed(Rates(), 0, {S1: {"gc_ms": 0, "heap_max_bytes": 8}})
+    rates = observed(rates, 1, {S1: {"gc_ms": 300, "heap_max_bytes": 8}})
+    again = observed(rates, 1, {S1: {"gc_ms": 999, "heap_max_bytes": 9}, S2: {"gc_ms": 4}})
+    assert known(again) == {"s1": {"heap_max_bytes": 8, "gc_frac": pytest.approx(0.3)}}
+    gone = observed(again, 2, {S2: {"gc_ms": 504}})
+    assert known(gone) == {"s2": {"gc_frac": pytest.approx(0.5)}}
+
+
+def node(name: str, time_s: float, meters: Meters | None = None) -> NodeLoad:
+    return NodeLoad(name, round(time_s * 1000), meters=meters or UNSET)
+
+
+def test_nodes_have_their_own_numbers() -> None:
+    first = [node("n1", 0, {"machine_cpu_ns": 0, "machine_cores": 4}), node("n2", 0)]
+    then = [
+        node("n1", 10, {"machine_cpu_ns": 25 * 10**9, "machine_cores": 4}),
+        node("n2", 10, {"machine_cores": 0.9}),
+    ]
+    nodes = observe_nodes(NodeRates(), first, now_s=0, ewma=1)
+    nodes = observe_nodes(nodes, then, now_s=10, ewma=1)
+    names = ("n2", "n1", "never")
+    found = nodes.of(names, 0)
+    assert known_rows(found, names) == {
+        "n1": {"machine_cpu_cores": pytest.approx(2.5), "machine_cores": 4},
+        "n2": {"machine_cores": 0.9},
+    }
+    assert math.isnan(found["machine_cpu_cores"][0])
+
+
+def test_a_node_that_has_not_reported_for_long_is_not_known() -> None:
+    nodes = observe_nodes(NodeRates(), [node("n1", 0, {"machine_cores": 4})], now_s=0, ewma=1)
+    nodes = observe_nodes(
+        nodes,
+        [node("n1", 0, {"machine_cores": 4}), node("n2", 0, {"machine_cores": 2})],
+        now_s=20,
+        ewma=1,
+    )
+    assert known_rows(nodes.of(("n1", "n2"), 20 - 15), ("n1", "n2")) == {"n2": {"machine_cores": 2}}
+
+
+def test_the_memory_of_a_cycle_keeps_them_in_the_journal() -> None:
+    rates = observed(Rates(), 0, {S1: {"gc_ms": 100, "heap_live_bytes": 3}})
+    rates = observed(rates, 1, {S1: {"gc_ms": 200, "heap_live_bytes": 4}})
+    assert known(decode(Rates, encode(rates))) == known(rates)
+    nodes = observe_nodes(NodeRates(), [node("n1", 0, {"machine_cores": 4})], now_s=0, ewma=1)
+    assert known_rows(decode(NodeRates, encode(nodes)).of(("n1",), 0), ("n1",)) == {
+        "n1": {"machine_cores": 4}
+    }
