@@ -173,7 +173,8 @@ def test_the_schema_has_every_key_that_is_printed() -> None:
 
     def check(name: str, printed: dict[str, Any]) -> None:
         of = definitions[name]
-        assert list(of["properties"]) == list(printed) == of["required"]
+        assert [key for key in of["properties"] if key != "meters"] == list(printed)
+        assert of["required"] == list(printed), "meters are there where some could be read"
 
     document = json.loads(golden("measured"))
     check("StatusDocument", document)
