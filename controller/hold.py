@@ -8,7 +8,7 @@ from controller.config import Config, Mode
 from controller.core.controls import Controls
 from controller.core.decision import Outcome, Veto
 from controller.core.excluded import Excluded
-from controller.core.topology import TopologyView
+from controller.core.topology import TopologyView, hosts_of
 from controller.windows import closed
 
 
@@ -38,7 +38,7 @@ def hold_each(
     """Return for each topology, executor and node what keeps it from being moved."""
     capped, busy_nodes = _caps(begun, settings)
     outside = closed(settings.windows, time_s)
-    hosts = {id: host for view in views for id, host in view.publication.hosts.items()}
+    hosts = hosts_of(views)
     excluded = replace(settings.excluded, drained=frozenset(drained)).on(hosts)
     frozen = controls.frozen(time_s)
     modes: dict[str, Mode] = {}

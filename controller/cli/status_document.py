@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, UnsetType, to_builtins
 from controller.core.controls import EVERYWHERE, Controls
 from controller.core.drain import left_on
 from controller.core.layout import settled_placement
-from controller.core.topology import TopologyView
+from controller.core.topology import TopologyView, hosts_of
 from controller.journal.cycle_record import rows_of
 from controller.storm.history import MoveRecord
 from controller.storm.status import (
@@ -198,7 +198,7 @@ def as_document(
     their agents have not written.
     """
     clocks, silent, cycles = clocks_ahead_s or {}, silent_s or {}, leader.cycle_of
-    hosts = {node.id: node.host for view in views for node in view.publication.nodes}
+    hosts = hosts_of(views)
     speak = [node.node for node in acks if silent.get(node.node, 0.0) <= Timing().ack_fresh_s]
     return StatusDocument(
         controller=leader.controller,

@@ -157,7 +157,7 @@ class Layout:
         is_worker = self.rows.worker >= 0
         at = np.full(len(self.cluster.workers), -1, np.int64)
         at[self.rows.worker[is_worker]] = np.flatnonzero(is_worker)
-        return rates.meters.at(at).shown
+        return rates.meters.shown_at(at)
 
     def cpu_cores(self, rates: Rates, traffic: Traffic) -> Floats:
         """Add each executor's share, by tuples, of its JVM's other CPU (network, GC) to its own."""

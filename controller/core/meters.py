@@ -25,7 +25,11 @@ class Metered:
 
     def at(self, rows: Ints) -> Self:
         """Take other rows; of a row below 0 nothing is known."""
-        return type(self)(_taken(self.newest, rows), _taken(self.shown, rows))
+        return type(self)(_taken(self.newest, rows), self.shown_at(rows))
+
+    def shown_at(self, rows: Ints) -> Columns:
+        """Give what is shown in other rows; of a row below 0 nothing is known."""
+        return _taken(self.shown, rows)
 
     def observed(
         self,
@@ -72,7 +76,7 @@ class NodeRates:
     def of(self, nodes: Sequence[str], since_s: float) -> Columns:
         """Give the numbers of some nodes, of reports that came since then."""
         row = {node: n for n, node in enumerate(self.nodes) if self.seen_s[n] >= since_s}
-        return self.meters.at(np.array([row.get(node, -1) for node in nodes], np.int64)).shown
+        return self.meters.shown_at(np.array([row.get(node, -1) for node in nodes], np.int64))
 
 
 def observe_nodes(

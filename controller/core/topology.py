@@ -67,3 +67,8 @@ def moves_under_way(
         for entry in view.plan.entries
         if entry.void is None and entry.phase in phases
     )
+
+
+def hosts_of(views: Iterable[TopologyView]) -> dict[str, str]:
+    """Give the host of each node that a topology knows, by the node's id."""
+    return {node: host for view in views for node, host in view.publication.hosts.items()}

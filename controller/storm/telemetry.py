@@ -20,6 +20,7 @@ from controller.core.headroom import headroom
 from controller.core.meters import known_rows
 from controller.core.picture import Picture
 from controller.core.resources import RESOURCES
+from controller.core.topology import hosts_of
 from controller.cycle import CycleInput, Memory
 from controller.report import TopologyReport
 from controller.storm.history import MoveRecord
@@ -182,7 +183,7 @@ class Telemetry(Collector):
             if report.picture is not None:
                 _add_picture(gauges, report, report.picture, self._config.link_tps)
         views = seen.topologies if seen else ()
-        hosts = {node.id: node.host for view in views for node in view.publication.nodes}
+        hosts = hosts_of(views)
         for node, row in nodes_of(reports).items():
             for column, value in row.items():
                 gauges.add(f"node_{column}", value, hosts.get(node, node))

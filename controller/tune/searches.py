@@ -53,11 +53,12 @@ class Searches:
     @property
     def again(self) -> int:
         """How many sets can be tried once more with all searches; 0 if none or one, or all have."""
-        if not self._others:
+        others = self._others
+        if not others:
             return 0
         search_s = sum(cost.search_s for cost in self.costs)
         decide_s = sum(cost.decide_s for cost in self.costs)
-        made_s = search_s - sum(cost.search_s for cost in self._others)
+        made_s = search_s - sum(cost.search_s for cost in others)
         each_s = search_s / self.searching + decide_s / self.sets
         count = min(int((MOST_S * self.cores - decide_s - made_s) / each_s), self.sets)
         return count if count > 1 else 0
@@ -65,11 +66,12 @@ class Searches:
     @property
     def left_out(self) -> list[str]:
         """Name the searches that are not made, and what they would take; empty if all are."""
-        if not self._others:
+        others = self._others
+        if not others:
             return []
-        executors = sum(cost.executors for cost in self._others)
-        minutes = sum(cost.search_s for cost in self._others) / 60
-        count = len(self._others)
+        executors = sum(cost.executors for cost in others)
+        minutes = sum(cost.search_s for cost in others) / 60
+        count = len(others)
         topologies = "1 topology" if count == 1 else f"{count} topologies"
         where = f"In {topologies} with {counted(executors, 'executor')}"
         what = "it also searches for placements"
@@ -85,7 +87,8 @@ class Searches:
 
     @property
     def _others(self) -> list[TopologyCost]:
-        return [cost for cost in self.costs if cost.topology not in self.topologies]
+        searched = self.topologies
+        return [cost for cost in self.costs if cost.topology not in searched]
 
 
 class _Timed:
