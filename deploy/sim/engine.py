@@ -19,7 +19,7 @@ from deploy.sim.flow.load import Meter
 from deploy.sim.flow.nodes import Nodes
 from deploy.sim.flow.room import Room, room
 from deploy.sim.flow.world import World, step_together
-from deploy.sim.restart_cost import Act, Change, SimulatedMove, System
+from deploy.sim.restart_cost import SimulatedMove, System
 from deploy.sim.scenario import FIRST, Happening, Redeploy, RunSetting, SharedTopology, What
 from deploy.sim.storm import Assigned, Storm, slots_of
 from deploy.sim.together import Together
@@ -203,11 +203,9 @@ class _Run:
 
     def _kill(self, slot: str) -> None:
         for world, storm in zip(self.worlds, self.storms, strict=True):
-            worker, now_s = [str(s) for s in slots_of(world)].index(slot), world.now_s
+            worker = [str(s) for s in slots_of(world)].index(slot)
             if world.up[worker] or len(self.storms) == 1:
-                storm.plan_change(Change(now_s, Act.KILL, worker))
-                back_s = now_s + self.setting.delays.worker_start_s
-                storm.plan_change(Change(back_s, Act.START, worker))
+                storm.restart(worker)
 
     def _redeploy(self, redeploy: Redeploy) -> None:
         """Move random executors of the first topology from the fullest workers to the emptiest."""

@@ -28,23 +28,24 @@ def fits(
     the mean over topologies, ``carried_x_worst`` the least of them.
     """
     warm, window = round(setting.warm_s), round(setting.window_s)
-    offered, carried = (_by_minute(one[warm:]) for one in (result.offered_tps, result.carried_tps))
+    offered, in_time = _by_minute(result.offered_tps[warm:]), _in_time(result, warm)
     yield "carried_tps", float(result.carried_tps[warm:].sum(axis=1).mean())
     if np.isfinite(offered).all() and offered.sum(axis=0).all():
         yield "offered_tps", float(result.offered_tps[warm:].sum(axis=1).mean())
-        in_time = np.minimum(offered, carried)
         yield "share", float((in_time.sum(axis=0) / offered.sum(axis=0)).mean())
         some = offered > 0
         yield "share_min", float((in_time[some] / offered[some]).min())
     yield "pending_max", float(result.pending[warm:].max())
     yield "pending_end", float(result.pending[-window:].mean())
     yield from _rooms(result.room)
-    cpu_us = _cpu_us(setting, result)
+    cpu_us, alone_us = _cpu_us(setting, result), _cpu_us(setting, alone)
     if cpu_us is not None:
         yield "cpu_us", cpu_us
     yield "bytes_end", float(result.inter_node_bytes_frac[-window:].mean())
     yield "jvms_dead", float(result.jvms_dead)
-    yield from _relative(setting, result, alone)
+    yield from _relative(result, alone, in_time.sum(axis=0), _in_time(alone, warm).sum(axis=0))
+    if cpu_us is not None and alone_us:
+        yield "cpu_x", cpu_us / alone_us
 
 
 def _rooms(room: Room) -> Iterator[tuple[str, float]]:
@@ -57,10 +58,9 @@ def _rooms(room: Room) -> Iterator[tuple[str, float]]:
 
 
 def _relative(
-    setting: RunSetting, result: SimulationResult, alone: SimulationResult
+    result: SimulationResult, alone: SimulationResult, ours: Floats, theirs: Floats
 ) -> Iterator[tuple[str, float]]:
-    warm = round(setting.warm_s)
-    ours, theirs = (_in_time(one, warm) for one in (result, alone))
+    """Compare; `ours` and `theirs` are what each topology carried within its minute, (T,)."""
     if theirs.all():
         yield "carried_x", float((ours / theirs).mean())
         yield "carried_x_worst", float((ours / theirs).min())
@@ -68,15 +68,12 @@ def _relative(
         yield "room_x", result.room.input / alone.room.input
     if result.room.heap is not None and alone.room.heap:
         yield "room_heap_x", result.room.heap / alone.room.heap
-    cpu_us, alone_us = _cpu_us(setting, result), _cpu_us(setting, alone)
-    if cpu_us is not None and alone_us:
-        yield "cpu_x", cpu_us / alone_us
 
 
 def _in_time(result: SimulationResult, warm: int) -> Floats:
-    """Add up what each topology carried within its minute, (T,)."""
+    """Give what each topology carried within its minute, (M, T)."""
     offered, carried = _by_minute(result.offered_tps[warm:]), _by_minute(result.carried_tps[warm:])
-    in_time: Floats = np.minimum(offered, carried).sum(axis=0)
+    in_time: Floats = np.minimum(offered, carried)
     return in_time
 
 

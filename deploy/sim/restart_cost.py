@@ -105,6 +105,12 @@ def changes(
     return sorted(found)
 
 
+def restart(worker: int, at_s: float, delays: Delays) -> list[Change]:
+    """End a worker; its supervisor starts it again."""
+    up_s = at_s + delays.worker_start_s
+    return [Change(at_s, Act.KILL, worker), Change(up_s, Act.START, worker)]
+
+
 def _rebalance(
     shifts: Sequence[SimulatedMove], now_s: float, delays: Delays, workers: int
 ) -> list[Change]:
@@ -128,8 +134,7 @@ def _restart_touched(
     down_s = {worker: float(polls_s[node_of[worker]]) for worker in touched}
     found = []
     for worker, at_s in down_s.items():
-        found += [Change(at_s, Act.KILL, worker)]
-        found += [Change(at_s + delays.worker_start_s, Act.START, worker)]
+        found += restart(worker, at_s, delays)
     for s in shifts:
         both_up_s = max(down_s[s.source], down_s[s.target]) + delays.worker_start_s
         found += [Change(down_s[s.source], Act.MOVE, s.executor, s.target)]

@@ -10,7 +10,15 @@ from controller.core.decision import Veto
 from controller.core.topology import TopologyView
 from deploy.sim.flow.load import Meter
 from deploy.sim.flow.world import World
-from deploy.sim.restart_cost import Act, Change, Delays, SimulatedMove, System, changes
+from deploy.sim.restart_cost import (
+    Act,
+    Change,
+    Delays,
+    SimulatedMove,
+    System,
+    changes,
+    restart,
+)
 from migration import protocol
 from migration.model import (
     AppliedPlan,
@@ -109,12 +117,15 @@ class Storm:
     def end_full_workers(self) -> None:
         """Let each worker die whose heap is too small; its supervisor starts it again."""
         world = self._world
-        now_s, up_s = world.now_s, world.now_s + self._delays.worker_start_s
         full = np.flatnonzero(world.up & (world.heap_mb > world.hardware.heap_mb))
         self.jvms_dead += len(full)
         for worker in full.tolist():
-            self.plan_change(Change(now_s, Act.KILL, worker))
-            self.plan_change(Change(up_s, Act.START, worker))
+            self.restart(worker)
+
+    def restart(self, worker: int) -> None:
+        """End a worker now; its supervisor starts it again."""
+        for change in restart(worker, self._world.now_s, self._delays):
+            self.plan_change(change)
 
     def redeploy(self, entries: Iterable[Entry]) -> Plan:
         """Begin moves together."""
@@ -128,9 +139,7 @@ class Storm:
         for entry in entries:
             if entry.phase is Phase.OPEN:
                 # A worker that was left still runs here, and does nothing: it ends before the new.
-                target, up_s = self._worker[entry.target], now_s + self._delays.worker_start_s
-                self.plan_change(Change(now_s, Act.KILL, target))
-                self.plan_change(Change(up_s, Act.START, target))
+                self.restart(self._worker[entry.target])
         if self._system is not System.NSTORM:
             made = changes(
                 self._system,
@@ -208,7 +217,7 @@ class Storm:
         self._changed()
 
     def _changed(self) -> None:
-        self._published = None
+        """Let all topologies be published again: they share the slots."""
         self._everyones.version += 1
 
     def _look(self) -> None:

@@ -14,7 +14,7 @@ from deploy.sim.engine import run
 from deploy.sim.fits import fits
 from deploy.sim.report import measure, simulate_all
 from deploy.sim.scenario import Scenario, parse
-from tests.bench.fits.worlds import RandomWorld, decided_by, random_world
+from tests.bench.fits.worlds import SHAPES, RandomWorld, decided_by, random_world
 from tests.bench.frame import table
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.txt"))
@@ -90,11 +90,10 @@ def _binds(storms: dict[str, float]) -> str:
 
 def summary(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Sum up the worlds by shape, those where the processors or a link bind, and all."""
-    bound = [r for r in rows if r["shape"] == "saturated" and r["binds"] != "thread"]
-    groups = {
-        shape: [r for r in rows if r["shape"] == shape] for shape in ("calm", "bursts", "day")
+    groups: dict[str, list[dict[str, Any]]] = {
+        shape: [r for r in rows if r["shape"] == shape] for shape in SHAPES
     }
-    groups |= {"saturated": [r for r in rows if r["shape"] == "saturated"]}
+    bound = [r for r in groups["saturated"] if r["binds"] != "thread"]
     for name, some in {**groups, "cpu or link binds": bound, "all": list(rows)}.items():
         if some:
             yield {"worlds": name, **_summed(some)}

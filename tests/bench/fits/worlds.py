@@ -5,7 +5,7 @@ Their load is chosen by what Storm's own placement bears: a share of it, or more
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from msgspec import structs
@@ -26,6 +26,7 @@ PEAK_FRAC = 0.95
 # As measured between two JVMs (docs/measurements/policies.md), half at either end.
 COSTS = {"worker_us": 1.05, "node_us": 1.45, "byte_us": 0.0041}
 Shape = Literal["calm", "bursts", "day", "saturated"]
+SHAPES: tuple[Shape, ...] = get_args(Shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class RandomWorld:
 def random_world(seed: int, number: int) -> RandomWorld:
     """Make a world; the same numbers give the same one."""
     random = np.random.default_rng([seed, number])
-    shape: Shape = ("calm", "bursts", "day", "saturated")[int(random.integers(4))]
+    shape = SHAPES[int(random.integers(len(SHAPES)))]
     nodes, workers = int(random.integers(2, 7)), int(random.integers(2, 5))
     cores = float(random.choice([0.5, 1.0, 2.0]))
     hardware = Hardware(nodes=nodes, workers=workers, cores=cores, shared_by="node", **COSTS)
