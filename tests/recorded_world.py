@@ -96,13 +96,14 @@ def with_meters(loads: Iterable[NodeLoad]) -> tuple[NodeLoad, ...]:
     )
 
 
-def metered_cycles(config: Config) -> tuple[CycleInput, Memory, Report]:
-    """Run three cycles over a world with meters."""
+def three_cycles(config: Config, *, meters: bool = True) -> tuple[CycleInput, Memory, Report]:
+    """Run three cycles over a world whose load is known, with meters or without."""
     world, window, memory = WindowWorld(publication(8)), windows(8), Memory()
     for tick in range(3):
         world.advance(window(tick))
         seen = world.seen()
-        seen = replace(seen, loads=with_meters(seen.loads))
+        if meters:
+            seen = replace(seen, loads=with_meters(seen.loads))
         memory, report = cycle(memory, seen, config)
     return seen, memory, report
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,6 +113,13 @@ def test_every_query_of_dashboard_and_alerts_finds_what_a_running_cluster_serves
     controller.wait(60)
 
 
+def shown_by(controllers: Running) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Ask for the status; gives it, and the part about the topology of these tests."""
+    status = json.loads(controllers.ask("status", "-o", "json").stdout)
+    (topology,) = [t for t in status["topologies"] if t["name"] == NAME]
+    return status, topology
+
+
 def test_it_moves_by_itself_and_nothing_is_lost(
     lab: Lab, wordcount: str, session: Session, controllers: Running
 ) -> None:
@@ -123,14 +131,12 @@ def test_it_moves_by_itself_and_nothing_is_lost(
     first = controllers.start("auto")
     lab.wait_until("three moves have ended", lambda: len(ended()) >= 3, limit_s=300)
     assert {move.outcome for move in ended()} == {"MOVED"}
-    status = json.loads(controllers.ask("status", "-o", "json").stdout)
-    (topology,) = [t for t in status["topologies"] if t["name"] == NAME]
+    status, topology = shown_by(controllers)
     assert all(worker["hooks"] for worker in topology["workers"])
 
     def all_may_move() -> bool:
         """Look at spouts and ackers; what one that has just moved keeps is read in its new JVM."""
-        shown = json.loads(controllers.ask("status", "-o", "json").stdout)
-        (topology,) = [t for t in shown["topologies"] if t["name"] == NAME]
+        _, topology = shown_by(controllers)
         stays = {row["component"]: row["pinned"] for row in topology["executors"] if row["pinned"]}
         return not stays.keys() & {"spout", "__acker"}
 

@@ -8,28 +8,26 @@ import pytest
 from rich.console import Console
 
 from controller.cli.places import only
-from controller.cli.status_document import as_document, as_json
+from controller.cli.status_document import StatusDocument, as_document, as_json
 from controller.cli.top import as_screen
 from controller.config import build
 from controller.core.controls import Controls
-from controller.cycle import Memory, cycle
 from controller.storm.status import LeaderStatus, status_of
-from deploy.ingest.world import WindowWorld
-from tests.recorded_world import metered_cycles, publication, windows
+from tests.recorded_world import three_cycles
+
+
+def document(*, meters: bool = False) -> StatusDocument:
+    """Show three cycles, as the leader has sent them."""
+    config = build({})
+    seen, _, report = three_cycles(config, meters=meters)
+    told = status_of(report.topologies, (), config, name="ctl-1:7", epoch=1)
+    as_sent = msgspec.json.decode(msgspec.json.encode(told), type=LeaderStatus)
+    return as_document(seen.topologies, seen.topologies[0].acks, as_sent, Controls(), left_out={})
 
 
 def screen(host: str = "") -> list[str]:
-    """Show three cycles over a world whose load is known."""
-    config, world, window, memory = build({}), WindowWorld(publication(8)), windows(8), Memory()
-    for tick in range(3):
-        world.advance(window(tick))
-        seen = world.seen()
-        memory, report = cycle(memory, seen, config)
-    told = status_of(report.topologies, (), config, name="ctl-1:7", epoch=1)
-    acks = seen.topologies[0].acks
-    status = as_document(seen.topologies, acks, told, Controls(), left_out={})
     console = Console(width=120, record=True, file=io.StringIO())
-    for part in as_screen(only(status, "", host)):
+    for part in as_screen(only(document(), "", host)):
         console.print(part)
     return console.export_text().splitlines()
 
@@ -51,13 +49,7 @@ def test_it_shows_load_placement_traffic_and_the_last_decision() -> None:
 
 
 def test_the_document_has_what_the_meters_show() -> None:
-    config = build({})
-    seen, _, report = metered_cycles(config)
-    told = status_of(report.topologies, (), config, name="ctl-1:7", epoch=1)
-    acks = seen.topologies[0].acks
-    as_sent = msgspec.json.decode(msgspec.json.encode(told), type=LeaderStatus)
-    status = as_document(seen.topologies, acks, as_sent, Controls(), left_out={})
-    shown = json.loads(as_json(status))
+    shown = json.loads(as_json(document(meters=True)))
     workers = shown["topologies"][0]["workers"]
     assert len(workers) == 4
     for worker in workers:
@@ -70,14 +62,7 @@ def test_the_document_has_what_the_meters_show() -> None:
 
 
 def test_what_was_not_measured_is_not_in_the_document() -> None:
-    config, world, window, memory = build({}), WindowWorld(publication(8)), windows(8), Memory()
-    for tick in range(3):
-        world.advance(window(tick))
-        seen = world.seen()
-        memory, report = cycle(memory, seen, config)
-    told = status_of(report.topologies, (), config, name="ctl-1:7", epoch=1)
-    status = as_document(seen.topologies, seen.topologies[0].acks, told, Controls(), left_out={})
-    assert "meters" not in as_json(status)
+    assert "meters" not in as_json(document())
 
 
 def test_it_can_be_filtered() -> None:

@@ -14,7 +14,7 @@ from controller.storm.history import MoveRecord
 from controller.storm.telemetry import Telemetry
 from deploy.ingest.world import WindowWorld
 from tests.messages import replace
-from tests.recorded_world import metered_cycles, publication, windows
+from tests.recorded_world import publication, three_cycles, windows
 
 CONFIG = build({"mode": "advise", "link.capacity.tps": 5000})
 MOVE = MoveRecord(
@@ -83,7 +83,7 @@ def test_what_the_meters_show_is_exported_and_what_is_missing_is_not() -> None:
 
 def metered_telemetry() -> Telemetry:
     telemetry = Telemetry(CONFIG)
-    seen, memory, report = metered_cycles(CONFIG)
+    seen, memory, report = three_cycles(CONFIG)
     telemetry.cycle(seen, memory, report.topologies, 0.02)
     return telemetry
 

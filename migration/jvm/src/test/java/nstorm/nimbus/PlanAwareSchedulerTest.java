@@ -211,26 +211,21 @@ class PlanAwareSchedulerTest {
 
     @Test
     void withoutAFreeSlotStormsAnswerStands() {
-        SmallCluster small = new SmallCluster()
-                .topology("t", 6, 6)
-                .plan("t")
-                .place("t", "s1:6700", 1, 1)
-                .place("t", "s1:6701", 2, 2)
-                .place("t", "s1:6702", 3, 3)
-                .place("t", "s2:6700", 4, 4)
-                .place("t", "s2:6701", 5, 5)
-                .place("t", "s2:6702", 6, 6)
-                .kill("t", "s1:6701");
-        SmallCluster stock = new SmallCluster()
-                .topology("t", 6, 6)
-                .place("t", "s1:6700", 1, 1)
-                .place("t", "s1:6701", 2, 2)
-                .place("t", "s1:6702", 3, 3)
-                .place("t", "s2:6700", 4, 4)
-                .place("t", "s2:6701", 5, 5)
-                .place("t", "s2:6702", 6, 6)
-                .kill("t", "s1:6701");
+        SmallCluster small = fullWithADeadWorker().plan("t");
+        SmallCluster stock = fullWithADeadWorker();
         assertEquals(shown(scheduled(stock), "t"), shown(scheduled(small), "t"));
+    }
+
+    private static SmallCluster fullWithADeadWorker() {
+        return new SmallCluster()
+                .topology("t", 6, 6)
+                .place("t", "s1:6700", 1, 1)
+                .place("t", "s1:6701", 2, 2)
+                .place("t", "s1:6702", 3, 3)
+                .place("t", "s2:6700", 4, 4)
+                .place("t", "s2:6701", 5, 5)
+                .place("t", "s2:6702", 6, 6)
+                .kill("t", "s1:6701");
     }
 
     @Test

@@ -43,27 +43,15 @@ public record WorkerAck(
 
     /** The same with other counters. */
     public WorkerAck with(Counters others) {
-        return new WorkerAck(
-                topology,
-                slot,
-                pid,
-                incarnation,
-                hooks,
-                timeMs,
-                cluster,
-                epoch,
-                version,
-                entries,
-                executors,
-                pinned,
-                ways,
-                others,
-                fault,
-                error);
+        return with(timeMs, others);
     }
 
     /** The same at another time. */
     public WorkerAck at(long unixMs) {
+        return with(unixMs, counters);
+    }
+
+    private WorkerAck with(long unixMs, Counters others) {
         return new WorkerAck(
                 topology,
                 slot,
@@ -78,7 +66,7 @@ public record WorkerAck(
                 executors,
                 pinned,
                 ways,
-                counters,
+                others,
                 fault,
                 error);
     }
