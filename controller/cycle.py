@@ -126,7 +126,6 @@ def _cycle(
         holds.excluded.drained | holds.excluded.hosts | holds.busy_nodes.keys(),
         free=seen.free,
         rests=memory.moved_s.keys(),
-        capacity=settings.capacity,
     )
     cases = veto_each(
         cases,

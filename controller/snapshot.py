@@ -4,7 +4,9 @@ Profiles of components and machines are optional keys that only some policies ne
 """
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -60,12 +62,14 @@ class _GivenNode(Given, frozen=True):
     id: Name
     type: Name = ""
     speed_hz: Quantity = 0.0
+    cpu_capacity: _Capacity | UnsetType = UNSET  # that its workers share
+    cpu_others: Quantity = 0.0  # of it, what others use
 
 
 class _GivenWorker(Given, frozen=True):
     id: Name
     node: Name
-    cpu_capacity: _Capacity
+    cpu_capacity: _Capacity | UnsetType = UNSET
 
 
 class _GivenExecutor(Given, frozen=True):
@@ -161,8 +165,36 @@ def _cluster(given: _GivenSnapshot) -> Cluster:
     _ids(given.workers, "workers")
     for i, worker in enumerate(given.workers):
         _refuse_unknown("node", worker.node, nodes, f"workers[{i}].node")
-    workers = [(worker.id, worker.node, worker.cpu_capacity) for worker in given.workers]
+    shares = any(node.cpu_capacity is not UNSET for node in given.nodes)
+    if shares:
+        return _sharing(given)
+    workers = []
+    for i, worker in enumerate(given.workers):
+        if worker.cpu_capacity is UNSET:
+            raise SnapshotError(
+                f"workers[{i}].cpu_capacity: is missing, and no node has a cpu_capacity"
+            )
+        workers.append((worker.id, worker.node, worker.cpu_capacity))
     return Cluster.build(list(nodes), workers)
+
+
+def _sharing(given: _GivenSnapshot) -> Cluster:
+    """Lay out nodes whose workers share their CPU."""
+    cores: dict[str, tuple[float, float]] = {}
+    for i, node in enumerate(given.nodes):
+        if node.cpu_capacity is UNSET:
+            raise SnapshotError(f"nodes[{i}].cpu_capacity: is missing, and other nodes have one")
+        cores[node.id] = node.cpu_capacity, node.cpu_others
+    for i, worker in enumerate(given.workers):
+        if worker.cpu_capacity is not UNSET:
+            raise SnapshotError(f"workers[{i}].cpu_capacity: its node has one already")
+    count = Counter(worker.node for worker in given.workers)
+    cluster = Cluster.build(
+        list(cores),
+        [(one.id, one.node, cores[one.node][0] / count[one.node]) for one in given.workers],
+    )
+    node_cores, other_cores = np.array([cores[node] for node in cluster.nodes], np.float64).T
+    return replace(cluster, node_cores=node_cores.copy(), other_cores=other_cores.copy())
 
 
 def _load(given: _GivenSnapshot, cluster: Cluster) -> LoadSnapshot:

@@ -134,6 +134,10 @@ SETTINGS: tuple[Setting, ...] = (
         "A worker at or below this share of its CPU is low. It may not exceed `load.high`, and "
         "defaults to min(0.6, `load.high`).",
         most=1.0, tunable=True, tried=(0.3, 0.45, 0.6, 0.75), only_for="otd"),
+    Setting("headroom.min", Kind.NUMBER, 2.0,
+        "By what factor the input may still grow on the way to another placement, where it may "
+        "now. Where the way ends, it may grow by as much as before it.",
+        least=1.0, most=100.0, only_for="gather"),
     Setting("asc.threshold", Kind.NUMBER, 0.002,
         "A move for traffic must gain more than this share of all traffic. In a topology of E "
         "executors, more than 40, the share is multiplied by 40 / E.",
@@ -190,9 +194,9 @@ SETTINGS: tuple[Setting, ...] = (
         "follows, such as `* 2-4 * * MON-FRI Europe/Berlin` for each night from 2 to 5.",
         unset="always"),
     Setting("worker.cpu.capacity", Kind.NUMBER, None,
-        "The CPU of every worker.",
+        "What each worker may use for itself, where something limits it, such as a cgroup.",
         unit="cores", least=0.01,
-        unset="`supervisor.cpu.capacity` / 100, divided by the slots in use on the node"),
+        unset="workers share what their node has: `supervisor.cpu.capacity` / 100"),
     Setting("link.capacity.tps", Kind.NUMBER, None,
         "The capacity of a link between two nodes, for the head-room.",
         unit=_TPS, least=0.01, unset="the head-room is that of the CPU alone"),

@@ -165,12 +165,15 @@ def record(
     mode: str = "auto",
     policy: str = "gather",
     delay_ticks: int = 0,
-    keys: Mapping[str, float] = MappingProxyType({}),
+    keys: Mapping[str, float | None] = MappingProxyType({}),
     each: Callable[[int, Recorded], None] = lambda tick, run: None,
 ) -> list[TopologyReport]:
     """Run recorded cycles over some ticks; a search takes the number given."""
     world, window = WindowWorld(publication(executors)), windows(executors)
-    config = build({"mode": mode, "policy": policy, "cooldown.executor.secs": 12, **keys})
+    each_worker = {"worker.cpu.capacity": executors / len(SLOTS)}
+    config = build(
+        {"mode": mode, "policy": policy, "cooldown.executor.secs": 12, **each_worker, **keys}
+    )
     writer = Writer(folder, name, bounds or Bounds())
     run = Recorded(world, Recorder(config, writer), config, delay_ticks, epoch)
     reports: list[TopologyReport] = []

@@ -85,6 +85,7 @@ class WorkerStatus(Struct, frozen=True):
     host: str | None
     cpu_cores: float | None  # None until it was measured
     capacity_cores: float | None
+    load_frac: float | None  # what of it is used, by all that share it
     hooks: str | None  # their version
     speaks: int | None
     pid: int | None
@@ -101,8 +102,7 @@ class WorkerStatus(Struct, frozen=True):
     @property
     def shares(self) -> tuple[float | None, ...]:
         """By resource, as in `RESOURCES`, how much of the capacity is used."""
-        used, capacity = self.cpu_cores, self.capacity_cores
-        return (used / capacity if used is not None and capacity else None,)
+        return (self.load_frac,)
 
 
 class ExecutorStatus(Struct, frozen=True):
@@ -316,6 +316,7 @@ def _workers(view: TopologyView, cycle: CycleStatus) -> Iterator[WorkerStatus]:
             host=hosts.get(slot.supervisor),
             cpu_cores=load.cpu_cores if load else None,
             capacity_cores=load.capacity_cores if load else None,
+            load_frac=load.load_frac if load else None,
             hooks=ack.hooks if ack else None,
             speaks=ack.speaks if ack else None,
             pid=ack.pid if ack else None,

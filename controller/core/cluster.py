@@ -49,10 +49,14 @@ class Cluster:
     nodes: tuple[str, ...]
     workers: tuple[str, ...]
     node_of: Ints  # (W,), index of each worker's node
-    capacity_cores: Floats  # (W,), CPU a worker may use
+    # (W,), CPU a worker may use; where nodes share theirs, what each has if all take as much.
+    capacity_cores: Floats
     closed: tuple[str | None, ...]  # (W,), why nothing may move there now; None where it may
     # What may be opened where workers are too full, or why nothing may; None where nothing is free.
     spare: Spare | str | None = None
+    # (N,), CPU that the workers of a node share; None where each has its own.
+    node_cores: Floats | None = None
+    other_cores: Floats | None = None  # (N,), of it, what others than this topology use
     is_open: NDArray[np.bool_] = field(init=False, repr=False)  # (W,), something may move there
 
     def __post_init__(self) -> None:
@@ -71,6 +75,26 @@ class Cluster:
             capacity_cores=np.array([row[2] for row in rows], dtype=np.float64),
             closed=(None,) * len(rows),
         )
+
+    @property
+    def unit_of(self) -> Ints:
+        """(W,), whose CPU each worker uses: that of a node, or its own."""
+        return np.arange(len(self.workers)) if self.node_cores is None else self.node_of
+
+    @property
+    def unit_cores(self) -> Floats:
+        """(U,), the CPU of each of those."""
+        return self.capacity_cores if self.node_cores is None else self.node_cores
+
+    @property
+    def unit_names(self) -> tuple[str, ...]:
+        return self.workers if self.node_cores is None else self.nodes
+
+    def shared_out(self) -> "Cluster":
+        """Give each worker a share of its node's CPU for itself."""
+        if self.node_cores is None:
+            return self
+        return replace(self, node_cores=None, other_cores=None)
 
     def emptied(self, worker: int) -> Spare:
         """Take a worker without executors for a free slot."""
@@ -140,6 +164,11 @@ class LoadSnapshot:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "is_movable", _is_none(self.pinned))
+
+    def placed(self, place: Ints, cpu_cores: Floats | None = None) -> "LoadSnapshot":
+        """Place the executors elsewhere, where they may use another amount of CPU."""
+        cores = self.cpu_cores if cpu_cores is None else cpu_cores
+        return self._changed(place=place, cpu_cores=cores)
 
     def moved(self, executor: int, worker: int) -> "LoadSnapshot":
         """Place one executor elsewhere, all else as it is."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.fit import predicted
 from controller.core.limits import Limits
 
 
@@ -121,11 +122,12 @@ class Decision:
         return self if self.is_exchange else replace(self, moves=self.moves[:most])
 
     def applied(self, cluster: Cluster, snapshot: LoadSnapshot) -> LoadSnapshot:
-        """Make the moves: the same load on the placement after them."""
+        """Make the moves: the same load on the placement after them, but for what hops use."""
+        place = snapshot.place.copy()
         for move in self.moves:
             executor = snapshot.executors.index(move.executor)
-            snapshot = snapshot.moved(executor, cluster.workers.index(move.target))
-        return snapshot
+            place[executor] = cluster.workers.index(move.target)
+        return predicted(cluster, snapshot, place)
 
 
 # A policy that remembers nothing.

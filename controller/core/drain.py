@@ -17,7 +17,7 @@ from controller.core.limits import Limits
 from controller.core.picture import Picture
 from controller.core.slots import slots_to_open
 from controller.core.topology import TopologyView
-from controller.core.view.pairs import proposals
+from controller.core.view.proposals import proposals
 from migration.model import ExecutorId, Slot
 
 
@@ -81,19 +81,38 @@ def cannot_drain(
             return f"the load of {name} is not known yet: try again in some seconds"
         needs = sum(demand[view.id, executor] for executor in leaving)
         vetoes = view.allowed.vetoes.workers
-        others = (
-            str(slot)
+        others = [
+            slot
             for slot in view.observation.slots
             if slot.supervisor not in nodes and str(slot) not in vetoes
-        )
-        room = sum(max(room_of_worker.get((view.id, slot), 0.0), 0.0) for slot in others)
-        spares = slots_to_open(view, free, capacity)
-        there = [one.capacity for one in spares if one.node not in nodes]
-        room += sum(room_of(0.0, capacity, limits) for capacity in there)
+        ]
+        spares = [one for one in slots_to_open(view, free, capacity) if one.node not in nodes]
+        if capacity.is_shared:
+            room = _room_of_nodes(view, others, spares, room_of_worker, limits)
+        else:
+            room = sum(max(room_of_worker.get((view.id, str(slot)), 0.0), 0.0) for slot in others)
+            room += sum(room_of(0.0, one.capacity, limits) for one in spares)
         why_not = why_not_all(needs, room, "its workers and free slots on other hosts")
         if why_not is not None:
             return f"{len(leaving)} executors of {name} {why_not}"
     return None
+
+
+def _room_of_nodes(
+    view: TopologyView,
+    others: Iterable[Slot],
+    spares: Iterable[Spare],
+    room_of_worker: Mapping[tuple[str, str], float],
+    limits: Limits,
+) -> float:
+    """Add up what fits on the nodes of some slots; where no worker reports, all of its CPU does."""
+    known = {Slot.parse(worker).supervisor: room for (_, worker), room in room_of_worker.items()}
+    nodes = {slot.supervisor for slot in others} | {one.node for one in spares}
+    return sum(
+        max(known.get(node.id, room_of(0.0, node.cpu_capacity / 100, limits)), 0.0)
+        for node in view.publication.nodes
+        if node.id in nodes
+    )
 
 
 def drain_each(

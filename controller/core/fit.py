@@ -1,33 +1,45 @@
-"""What fits where: the load of each worker, and up to where it may be filled.
+"""What fits where: what is used of each worker's CPU, and up to where it may be filled.
 
 The one place that adds load up, takes it away, and compares it with a limit. Amounts are in the
-unit of the resource (`resources.py`).
+unit of the resource (`resources.py`). Workers share the CPU of their node. Where something limits
+each worker, it has CPU of its own. What has the shape (W,) is of the CPU that a worker uses, so
+workers of one node have the same number there.
+
+Where workers share, the load of a placement counts the hops that it adds and saves (`hops.py`). A
+placement may then leave no less room for input than today's.
 
 Thresholds are absolute shares of the capacity. Relative to the mean they would stop algorithm 2 of
 004 long before traffic is local. Queue lengths are left out: the paper prints no limit for them.
 """
 
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
-from controller.core.compiled import compiled
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
+from controller.core.distance import TrafficWeights
+from controller.core.hops import FREE, HOP, hop_cores, hop_scale
 from controller.core.limits import Limits
+from controller.core.pairs import Pairs
 from controller.core.resources import CPU, Resource
+from controller.core.room import Marks, hold, near_each, sums
 from migration.model import Node
 from migration.settings import setting
 
-Marks = NDArray[np.bool_]
 # Sums of loads in another order differ in the last digits; that must decide nothing.
 TOLERANCE_CORES = 1e-9
 # A gain, and a worker that is high, counts from this number of standard deviations on.
 SURE, SURELY_HIGH = 2.0, 3.0
 # Of a worker's load: what is measured is no more exact than this, even where no variance is known.
 NOISE_FRAC = 0.01
+
+
+_NONE = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +53,16 @@ class Fit:
     place: Ints  # (E,), index of each executor's worker
     demand: Floats  # (E,), what each executor uses
     demand_var: Floats | None  # (E,), variance of `demand`; None: it is known exactly
-    used: Floats  # (W,)
+    used: Floats  # (W,), also by others
+    traffic: Traffic | None = None  # None: hops cost nothing
+    kept: float | None = None  # by what factor load has to be able to grow; None: as now
 
     @classmethod
     def of(cls, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits | None = None) -> "Fit":
-        """Add up what the executors of each worker use."""
+        """Add up what the executors use."""
         place, demand = snapshot.place, snapshot.cpu_cores
-        return cls.at(cluster, place, demand, limits or Limits(), snapshot.cpu_var)
+        found = cls.at(cluster, place, demand, limits or Limits(), snapshot.cpu_var)
+        return found if cluster.node_cores is None else replace(found, traffic=snapshot.traffic)
 
     @classmethod
     def at(
@@ -58,39 +73,145 @@ class Fit:
         limits: Limits,
         demand_var: Floats | None = None,
     ) -> "Fit":
-        used = _sums(place, demand, len(cluster.workers))
+        """Let hops cost nothing."""
+        used = _used(cluster, place, demand)
         return cls(cluster, limits, place, demand, demand_var, used)
 
     def placed(self, place: Ints) -> "Fit":
         """Put the executors elsewhere."""
-        return self._with(place, _sums(place, self.demand, len(self.used)))
+        if self.traffic is None:
+            return self._with(place, self.demand, _used(self.cluster, place, self.demand))
+        hops = self._hops_at(place)
+        demand = self.demand + (hops - self.hops)
+        after = self._with(place, demand, _used(self.cluster, place, demand))
+        after.__dict__["hops"] = hops
+        return after
+
+    @cached_property
+    def hop(self) -> TrafficWeights:
+        """What a tuple to the same node, and to the same worker, saves at each end."""
+        if self.traffic is None:
+            return FREE
+        scale = hop_scale(self.traffic, self.place, self.cluster.node_of, self.demand)
+        return TrafficWeights(HOP.node * scale, HOP.worker * scale)
+
+    @cached_property
+    def hops(self) -> Floats:
+        """(E,), what of `demand` is for hops."""
+        return self._hops_at(self.place)
+
+    def _hops_at(self, place: Ints) -> Floats:
+        if self.traffic is None:
+            return np.zeros(len(place))
+        traffic = self.traffic
+        tps, at = np.ascontiguousarray(traffic.tps), np.ascontiguousarray(place)
+        cores = hop_cores(traffic.source, traffic.target, tps, at, self.cluster.node_of)
+        return cores * (self.hop.worker / HOP.worker)
+
+    def beside(self, others: Floats) -> "Fit":
+        """Let others use a part of each node, (N,)."""
+        cluster = replace(self.cluster, other_cores=np.maximum(others, 0.0))
+        return replace(self, cluster=cluster, used=_used(cluster, self.place, self.demand))
+
+    def keeping(self, growth: float | None) -> "Fit":
+        """Let a placement leave as much room as load needs to grow by a factor."""
+        return replace(self, kept=growth)
 
     def moved(self, executor: int, worker: int) -> "Fit":
         """Put one executor elsewhere."""
+        if self.traffic is not None:
+            place = self.place.copy()
+            place[executor] = worker
+            return self.placed(place)
         place, used, need = self.place.copy(), self.used.copy(), self.demand[executor]
-        used[place[executor]] -= need
-        used[worker] += need
+        unit_of = self.cluster.unit_of
+        used[unit_of == unit_of[place[executor]]] -= need
+        used[unit_of == unit_of[worker]] += need
         place[executor] = worker
-        return self._with(place, used)
+        return self._with(place, self.demand, used)
 
-    def _with(self, place: Ints, used: Floats) -> "Fit":
-        after = Fit(self.cluster, self.limits, place, self.demand, self.demand_var, used)
-        after.__dict__["limit"] = self.limit
+    def _with(self, place: Ints, demand: Floats, used: Floats) -> "Fit":
+        after = replace(self, place=place, demand=demand, used=used)
+        # As of the placement that it was made for.
+        for name in ("hop", "limit", "spared", "on_the_way"):
+            after.__dict__[name] = getattr(self, name)
         return after
 
-    def with_capacity(self, capacity: Floats) -> "Fit":
-        """Let the workers have another capacity, (W,)."""
-        return replace(self, cluster=replace(self.cluster, capacity_cores=capacity))
-
-    @property
+    @cached_property
     def capacity(self) -> Floats:
         """(W,), how much there is."""
-        return self.cluster.capacity_cores
+        return self.cluster.unit_cores[self.cluster.unit_of]
+
+    @cached_property
+    def others(self) -> Floats:
+        """(W,), what others than these executors use."""
+        other = self.cluster.other_cores
+        return np.zeros(len(self.used)) if other is None else other[self.cluster.unit_of]
+
+    @cached_property
+    def each_unit(self) -> Ints:
+        """List one worker of each node whose CPU workers share; else all workers."""
+        if self.cluster.node_cores is None:
+            return np.arange(len(self.used))
+        return np.unique(self.cluster.unit_of, return_index=True)[1].astype(np.int64)
+
+    def by_unit(self, values: Floats) -> Floats:
+        """Give values of workers, (W,), by whose CPU they use, (U,); infinite without a worker."""
+        found = np.full(len(self.cluster.unit_cores), np.inf)
+        found[self.cluster.unit_of] = values
+        return found
+
+    @property
+    def own(self) -> Floats:
+        """(W,), what the executors of each worker use."""
+        return _sums(self.place, self.demand, len(self.used))
 
     @cached_property
     def limit(self) -> Floats:
         """(W,), what may be used before a worker is high."""
         return self.limits.high_frac * self.capacity
+
+    @cached_property
+    def growth(self) -> float:
+        """The factor by which load may grow until a CPU is used whole; infinite without load.
+
+        Equation 3 of 004 for the CPU: what others leave, divided by what is used.
+        """
+        most = float(self.share.max(initial=0.0))
+        return 1 / most if most > 0 else math.inf
+
+    @cached_property
+    def share(self) -> Floats:
+        """(W,), what is used of all that others leave."""
+        left = np.maximum(self.capacity - self.others, TOLERANCE_CORES)
+        return (self.used - self.others) / left
+
+    @cached_property
+    def spared(self) -> Floats:
+        """(W,), up to where a placement may use CPU and leave as much room for input as this one.
+
+        Infinite where workers have CPU of their own: there a worker is no measure of the room.
+        """
+        growth = self.kept or self.growth
+        if self.cluster.node_cores is None or not 0 < growth < math.inf:
+            return np.full(len(self.used), np.inf)
+        return self.others + np.maximum(self.capacity - self.others, 0.0) / growth
+
+    @cached_property
+    def on_the_way(self) -> Floats:
+        """(W,), up to where CPU may be used on the way to another placement: the limit, or less.
+
+        Input may then still grow by `headroom.min`, or by as much as now where that is less.
+        """
+        if self.cluster.node_cores is None:
+            return self.limit
+        growth = min(self.kept or self.growth, self.limits.headroom_min)
+        left = np.maximum(self.capacity - self.others, 0.0)
+        return np.minimum(self.limit, np.maximum(self.others + left / max(growth, 1.0), self.used))
+
+    def filled(self, frac: float) -> Floats:
+        """(W,), a share of the limit, or less where more would leave less room for input."""
+        return np.minimum(frac * self.limit, self.spared)
 
     @cached_property
     def room(self) -> Floats:
@@ -126,19 +247,29 @@ class Fit:
     def deviation(self) -> Floats:
         """(W,), by how much `used` may be measured wrong."""
         var = np.zeros(len(self.place)) if self.demand_var is None else self.demand_var
-        return np.sqrt(np.bincount(self.place, var, len(self.used)))
+        unit_of = self.cluster.unit_of
+        by_unit = np.bincount(unit_of[self.place], var, len(self.cluster.unit_cores))
+        return np.sqrt(by_unit[unit_of])
 
     @cached_property
     def surely_high(self) -> Ints:
-        """List the workers that are high, whatever their load may be measured wrong."""
-        if self.demand_var is None or not self.is_high.any():
-            return np.flatnonzero(self.is_high)
-        return np.flatnonzero(self.room < -SURELY_HIGH * self.deviation - TOLERANCE_CORES)
+        """List the workers that are high, whatever their load may be measured wrong.
+
+        None has no executor: what makes its node high is not there.
+        """
+        above = self.is_high
+        if self.demand_var is not None and above.any():
+            above = self.room < -SURELY_HIGH * self.deviation - TOLERANCE_CORES
+        return np.intersect1d(np.flatnonzero(above), self.place) if above.any() else _NONE
 
     @cached_property
     def excess(self) -> float:
-        """What is used above the limits of all workers; rounded, for orders of a sum differ."""
-        over = self.used - self.limit
+        """What is used above the limits of all workers."""
+        return self.excess_above(self.limit)
+
+    def excess_above(self, limit: Floats) -> float:
+        """Add up what is used above a limit, (W,); rounded, for orders of a sum differ."""
+        over = (self.used - limit)[self.each_unit]
         return round(float(over[over > TOLERANCE_CORES].sum()), 9)
 
     @cached_property
@@ -148,29 +279,43 @@ class Fit:
 
     @cached_property
     def most(self) -> Floats:
-        """(W,), up to where an exchange may fill a worker: the limit, or more where it stays high.
+        """(W,), up to where an exchange may fill a worker: `on_the_way`, or more if it stays high.
 
         Where all open workers together are too full, one that is high may get fuller by the noise
         of its load. Executors of measured sizes are never quite alike, and on full workers none
         could ever take another's place.
         """
-        is_open = self.cluster.is_open
-        crowded = self.room[is_open].sum() < -TOLERANCE_CORES
-        return np.where(self.is_high & crowded, self.used + self.noise, self.limit)
+        open_to = np.isin(self.cluster.unit_of, self.cluster.unit_of[self.cluster.is_open])
+        units = self.each_unit[open_to[self.each_unit]]
+        crowded = self.room[units].sum() < -TOLERANCE_CORES
+        return np.where(self.is_high & crowded, self.used + self.noise, self.on_the_way)
 
     def limit_or_used(self, frac: float) -> Floats:
-        """Give a share of the limit; where more is used, that, up to the limit; (W,)."""
-        return np.maximum(frac * self.limit, np.minimum(self.used, self.limit))
+        """Give a share of the limit; where more is used, that, up to the limit; (W,).
+
+        It is less where more would leave less room for input.
+        """
+        most = np.maximum(frac * self.limit, np.minimum(self.used, self.limit))
+        return np.minimum(most, self.spared)
 
     def steadied(self, before: "Fit", workers: Marks) -> "Fit":
         """Count the load of some workers as before, unless it fell by more than its noise."""
         same = workers & (self.used >= before.used - before.noise - TOLERANCE_CORES)
-        return self._with(self.place, np.where(same, before.used, self.used))
+        return self._with(self.place, self.demand, np.where(same, before.used, self.used))
 
     @property
     def binding(self) -> int | None:
         """The worker that is full first as load grows; None where nothing is used."""
-        return int(np.argmax(self.frac)) if self.frac.any() else None
+        return int(np.argmax(self.share)) if self.share.any() else None
+
+    def room_on(self, node: str) -> float:
+        """Compute what fits on a node until it is high, if workers share its CPU; else infinite."""
+        cluster, n = self.cluster, self.cluster.nodes.index(node)
+        if cluster.node_cores is None:
+            return math.inf
+        own = float(self.own[cluster.node_of == n].sum())
+        other = 0.0 if cluster.other_cores is None else float(cluster.other_cores[n])
+        return room_of(own + other, float(cluster.node_cores[n]), self.limits)
 
     def largest(self, limit: Floats | None = None) -> Floats:
         """Compute the most that one more executor may use to fit on each worker, (W,).
@@ -181,16 +326,41 @@ class Fit:
 
     def has_room(self, executor: int, worker: int, limit: Floats | None = None) -> bool:
         """Check whether an executor fits on a worker."""
-        return bool(self.demand[executor] <= self.largest(limit)[worker])
+        return bool(self.fits(np.array([executor]), np.array([worker]), limit)[0])
 
     def fits(self, executors: Ints, workers: Ints, limit: Floats | None = None) -> Marks:
         """Mark the executors that fit, each on the worker of the same row."""
-        return self.demand[executors] <= self.largest(limit)[workers]
+        largest, homes = self.largest(limit), self.place[executors]
+        here, there = self._near(executors, workers)
+        return hold(
+            largest, self.cluster.unit_of, homes, workers, self.demand[executors], here, there
+        )
+
+    def _near(self, executors: Ints, workers: Ints) -> tuple[Floats, Floats]:
+        """Compute what is saved at each end: where executors are, and on the worker of the row."""
+        if self.traffic is None or not len(executors):
+            return np.zeros(len(executors)), np.zeros(len(executors))
+        pairs = Pairs.of(self.traffic, len(self.place))
+        links = pairs.begin, pairs.peer, pairs.row, np.ascontiguousarray(self.traffic.tps)
+        place, node_of = np.ascontiguousarray(self.place), self.cluster.node_of
+        return near_each(*links, place, node_of, self.hop, executors, workers)
+
+    def more(self, executors: Ints, workers: Ints) -> tuple[Floats, Floats]:
+        """Compute how much more each move uses where it comes to, and where it leaves, (K,) each.
+
+        Within one node both are the same.
+        """
+        here, there = self._near(executors, workers)
+        need, homes, unit_of = self.demand[executors], self.place[executors], self.cluster.unit_of
+        stays = (unit_of[homes] == unit_of[workers]) & (homes != workers)
+        within = 2 * (here - there)
+        came = np.where(stays, within, need + here - 2 * there)
+        return came, np.where(stays, within, here - need)
 
     @cached_property
     def fits_if_empty(self) -> Marks:
         """(E,), the executors that some open worker has room for once it is empty."""
-        largest = np.max(self.limit, where=self.cluster.is_open, initial=0.0)
+        largest = np.max(self.limit - self.others, where=self.cluster.is_open, initial=0.0)
         return self.demand <= largest + TOLERANCE_CORES
 
     def fits_together(self, executors: Ints, workers: Ints, limit: Floats) -> Marks:
@@ -198,10 +368,9 @@ class Fit:
 
         One that is too full may stay so.
         """
-        need, count = self.demand[executors], len(self.used)
-        more = np.bincount(workers, need, count)
-        more -= np.bincount(self.place[executors], need, count)
-        return more <= self.left(limit)
+        place = self.place.copy()
+        place[executors] = workers
+        return self.placed(place).used - self.used <= self.left(limit)
 
     def left(self, limit: Floats) -> Floats:
         """Compute by how much the load of each worker may grow, (W,), where none may shrink."""
@@ -209,12 +378,14 @@ class Fit:
 
     def lacks(self, executors: Ints, workers: Ints) -> Floats:
         """Compute how much more room each executor needs on the worker of the same row."""
-        return self.demand[executors] - self.room[workers]
+        return self.more(executors, workers)[0] - self.room[workers]
 
-    def relief(self, executors: Ints, worker: int) -> Floats:
-        """Compute how much less is too much on a worker without each of its executors."""
-        relief = np.minimum(self.demand[executors], -self.room[worker])
-        return np.where(relief > TOLERANCE_CORES, relief, 0.0)
+    def relief(self, executors: Ints, workers: Ints, worker: int) -> Floats:
+        """Compute how much less is too much on a worker after each move away from it."""
+        relief = np.minimum(-self.more(executors, workers)[1], -self.room[worker])
+        # A move within a node saves at most some hops, which alone are no relief.
+        least = NOISE_FRAC * np.minimum(self.demand[executors], -self.room[worker])
+        return np.where(relief > np.maximum(least, TOLERANCE_CORES), relief, 0.0)
 
     def need(self, executor: int) -> str:
         """Write what an executor uses, with its unit."""
@@ -224,6 +395,7 @@ class Fit:
         """Give the reason why an executor does not fit on a worker; None if it fits."""
         if self.has_room(executor, worker, limit):
             return None
+        # One that brings more hops to where it leaves than it takes away fits nowhere else.
         room = float(((self.limit if limit is None else limit) - self.used)[worker])
         return f"it does not fit: {self.need(executor)}, room for {max(room, 0):.3g}"
 
@@ -237,7 +409,7 @@ class Fit:
 
     def too_large(self, executor: int) -> str | None:
         """Give the reason why an executor fits on no empty worker; None if it does."""
-        if float(self.demand[executor]) <= float(self.limit.max()):
+        if float(self.demand[executor]) <= float((self.limit - self.others).max()):
             return None
         high = f"{self.limits.high_frac:g}"
         return f"alone needs {self.need(executor)}, more than {high} of any worker"
@@ -251,17 +423,22 @@ class Fit:
         high, low = self.limits.high_frac, self.limits.low_frac
         return f"no worker is above {high:g} or below {low:g} of its {self.resource.shown}"
 
+    def name_of(self, worker: int) -> str:
+        """Name the node whose CPU a worker uses, or the worker if it has its own."""
+        unit = int(self.cluster.unit_of[worker])
+        return self.cluster.unit_names[unit]
+
     def how_high(self, worker: int) -> str:
         """Describe how far above the limit a worker is."""
-        name, shown = self.cluster.workers[worker], self.resource.shown
+        name, shown = self.name_of(worker), self.resource.shown
         return (
             f"{name} at {self.frac[worker]:.3g} of its {shown} is above {self.limits.high_frac:g}"
         )
 
     def what_is_missing(self) -> str:
         """Name the workers above the limit, and how much they lack in all."""
-        high = np.flatnonzero(self.is_high)
-        names = ", ".join(self.cluster.workers[w] for w in high)
+        high = self.each_unit[self.is_high[self.each_unit]]
+        names = ", ".join(map(self.name_of, high.tolist()))
         missing = f"{float(-self.room[high].sum()):.3g} {self.resource.unit} in all"
         return f"{names} above {self.limits.high_frac:g} of the {self.resource.shown} by {missing}"
 
@@ -272,20 +449,61 @@ class Fit:
             return None
         w = int(found[np.argmax(self.frac[found])])
         return (
-            f"{self.cluster.workers[w]} would use {self.frac[w]:.0%} of its {self.resource.shown}, "
+            f"{self.name_of(w)} would use {self.frac[w]:.0%} of its {self.resource.shown}, "
             f"and {self.resource.limit} is {self.limits.high_frac:.0%}"
         )
 
     def by(self, place_of: Ints, count: int) -> tuple[Floats, Floats]:
         """Add up load and capacity of places that workers are in, such as nodes: (count,) each."""
-        used = np.bincount(place_of, self.used, count).astype(np.float64)
-        capacity = np.bincount(place_of, self.capacity, count).astype(np.float64)
-        return used, capacity
+        used = np.bincount(place_of, self.own, count).astype(np.float64)
+        units = len(self.cluster.unit_cores)
+        place, unit = np.divmod(np.unique(place_of * units + self.cluster.unit_of), units)
+        capacity = np.bincount(place, self.cluster.unit_cores[unit], count)
+        return used, capacity.astype(np.float64)
 
 
-def made_of(cluster: Cluster, snapshot: LoadSnapshot) -> tuple[Floats, Floats]:
+def made_of(cluster: Cluster, snapshot: LoadSnapshot) -> tuple[Floats, ...]:
     """Give all that a `Fit` is made of but the placement, to see whether it has changed."""
-    return cluster.capacity_cores, snapshot.cpu_cores
+    if cluster.node_cores is None:
+        return cluster.capacity_cores, snapshot.cpu_cores
+    fit = Fit.of(cluster, snapshot)
+    # In another placement it differs by rounding.
+    return cluster.node_cores, fit.others, (fit.demand - fit.hops).round(9)
+
+
+def predicted(cluster: Cluster, snapshot: LoadSnapshot, place: Ints) -> LoadSnapshot:
+    """Place executors elsewhere, with the CPU that they then use."""
+    if cluster.node_cores is None:
+        return snapshot.placed(place)
+    return snapshot.placed(place, Fit.of(cluster, snapshot).placed(place).demand)
+
+
+def beside_each_other(fits: Mapping[str, Fit], unmeasured: Iterable[Node]) -> dict[str, Fit]:
+    """Count, for each topology, what all others use of the nodes whose CPU workers share.
+
+    `unmeasured` has the node of each worker whose load is not known. Such a one counts with an even
+    share of its node: it must not look like room.
+    """
+    used: defaultdict[str, float] = defaultdict(float)
+    for node in unmeasured:
+        used[node.id] += Capacity().of(node, more=0)
+    own = {
+        name: fit.by(fit.cluster.node_of, len(fit.cluster.nodes))[0] for name, fit in fits.items()
+    }
+    for name, fit in fits.items():
+        for node_id, cores in zip(fit.cluster.nodes, own[name].tolist(), strict=True):
+            used[node_id] += cores
+    return {
+        name: fit
+        if fit.cluster.node_cores is None
+        else fit.beside(np.array([used[node] for node in fit.cluster.nodes]) - own[name])
+        for name, fit in fits.items()
+    }
+
+
+def room_at(load_frac: float | None, capacity: float, limits: Limits) -> float:
+    """Compute what fits where a share of the capacity is used."""
+    return room_of((load_frac or 0.0) * capacity, capacity, limits)
 
 
 def room_of(used: float, capacity: float, limits: Limits) -> float:
@@ -308,7 +526,7 @@ class Capacity:
 
     @property
     def is_shared(self) -> bool:
-        """Whether a worker has less once its node runs one more."""
+        """Whether workers share the CPU of their node: nothing else limits them."""
         return self.fixed_cores is None
 
     def of(self, node: Node, more: int) -> float:
@@ -316,33 +534,12 @@ class Capacity:
         return self.fixed_cores or node.cpu_capacity / 100 / max(node.slots_in_use + more, 1)
 
 
-def _sums(place: Ints, demand: Floats, workers: int) -> Floats:
-    return sums(np.ascontiguousarray(place), np.ascontiguousarray(demand), workers)
+def _used(cluster: Cluster, place: Ints, demand: Floats) -> Floats:
+    if cluster.node_cores is None:
+        return _sums(place, demand, len(cluster.workers))
+    used = _sums(cluster.node_of[place], demand, len(cluster.nodes))
+    return (used if cluster.other_cores is None else used + cluster.other_cores)[cluster.node_of]
 
 
-@compiled
-def sums(place: Ints, demand: Floats, workers: int) -> Floats:
-    """Add up what the executors of each worker use, shape (W,)."""
-    used = np.zeros(workers)
-    for e in range(len(place)):
-        used[place[e]] += demand[e]
-    return used
-
-
-@compiled
-def holds(largest: Floats, worker: int, need: float) -> bool:
-    """Check whether a worker has room, as `Fit.largest` computes it; a need of NaN fits nowhere."""
-    return bool(need <= largest[worker])
-
-
-@compiled
-def shift(left: Floats, source: int, target: int, need: float) -> float:
-    """Take load from one worker to another, and give how much more of it is too much.
-
-    `left` is what is left on each worker, (W,), negative where it is too full.
-    """
-    # What is too much there from now on, less what was too much here until now.
-    more = max(need - max(left[target], 0.0), 0.0) - max(min(need, -left[source]), 0.0)
-    left[source] += need
-    left[target] -= need
-    return float(more)
+def _sums(place: Ints, demand: Floats, places: int) -> Floats:
+    return sums(np.ascontiguousarray(place), np.ascontiguousarray(demand), places)

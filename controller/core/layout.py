@@ -227,4 +227,8 @@ def build_cluster(
     nodes = publication.node_of
     known = [(str(slot), nodes[slot.supervisor]) for slot in slots if slot.supervisor in nodes]
     rows = [(name, node.id, capacity.of(node, opened.get(node.id, 0))) for name, node in known]
-    return Cluster.build(nodes, rows)
+    cluster = Cluster.build(nodes, rows)
+    if not capacity.is_shared:
+        return cluster
+    cores = [nodes[node].cpu_capacity / 100 for node in cluster.nodes]
+    return replace(cluster, node_cores=np.array(cores, np.float64))

@@ -1,11 +1,11 @@
 """Makes the picture that a decision about one topology looks at, or finds why there is none."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Outcome, Veto
-from controller.core.fit import Capacity, Fit
+from controller.core.fit import Capacity, Fit, beside_each_other
 from controller.core.layout import Layout, layout_of, opened_by
 from controller.core.limits import Limits
 from controller.core.meters import Columns, NodeRates
@@ -16,6 +16,8 @@ from migration.model import Slot
 STALE_LOAD_S = 15.0
 # A worker that has just been started needs this long to be heard of; after that it has no hooks.
 UNHEARD_S = 30.0
+# Topologies of these use next to nothing.
+RESTING = ("INACTIVE", "KILLED")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +56,7 @@ def picture_each(
     """
     pictures: dict[str, Picture | Veto] = {}
     missed_s: dict[tuple[str, Slot], float] = {}
+    measured: dict[str, Picture] = {}
     opened = opened_by(views)
     by_nodes: dict[tuple[str, ...], Columns] = {}  # most topologies have all nodes
     for view in views:
@@ -79,8 +82,27 @@ def picture_each(
         if named not in by_nodes:
             by_nodes[named] = nodes.of(named, now_s - STALE_LOAD_S)
         meters = layout.meters(rates[view.id]), by_nodes[named]
-        pictures[view.id] = Picture(view, layout, snapshot, fit, *meters)
-    return pictures, missed_s
+        measured[view.id] = Picture(view, layout, snapshot, fit, *meters)
+    return pictures | _beside_each_other(measured, views), missed_s
+
+
+def _beside_each_other(
+    measured: Mapping[str, Picture], views: Iterable[TopologyView]
+) -> dict[str, Picture]:
+    """Note in pictures what other topologies use of each node."""
+    unmeasured = [
+        view.publication.node_of[slot.supervisor]
+        for view in views
+        if view.id not in measured and view.publication.status not in RESTING
+        for slot in view.publication.slots
+        if slot.supervisor in view.publication.node_of
+    ]
+    found = {}
+    fits = beside_each_other({name: made.fit for name, made in measured.items()}, unmeasured)
+    for name, made in measured.items():
+        layout = replace(made.layout, cluster=fits[name].cluster)
+        found[name] = replace(made, layout=layout, fit=fits[name])
+    return found
 
 
 def _unplaced(view: TopologyView) -> Veto | None:

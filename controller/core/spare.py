@@ -1,6 +1,6 @@
 """Chooses the free slot that may be opened where workers are too full."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +8,6 @@ import numpy as np
 from controller.core.case import TopologyCase
 from controller.core.cluster import Cluster, LoadSnapshot, Spare
 from controller.core.decision import Outcome, Vetoes
-from controller.core.fit import Capacity
 from controller.core.picture import Picture
 from migration.model import ExecutorId, Slot
 
@@ -19,14 +18,11 @@ def spare_each(
     *,
     free: Collection[Slot],  # the slots where a move may start a worker
     rests: Collection[tuple[str, ExecutorId]],  # topology and executor of recent moves
-    capacity: Capacity,
 ) -> list[TopologyCase]:
-    """Lay the free slot with the most CPU into the pictures that have a worker above the limit.
+    """Lay a free slot into the pictures that have a worker above the limit; each opens one at once.
 
-    Each opens one slot at a time. One more worker on the node must not lift any worker there, of
-    whatever topology, above the limit.
+    It is on the node with the most room. What moves there counts against all that the node runs.
     """
-    full = _full_nodes(cases, capacity) if capacity.is_shared else {}
     moves = [move for case in cases if case.drain for move in case.drain.moves]
     taken = {Slot.parse(move.target) for move in moves}.intersection(free)
     opening = {slot for case in cases for slot in case.view.observation.opened} | taken
@@ -37,7 +33,7 @@ def spare_each(
         if made is None or not made.fit.is_high.any():
             found.append(case)
             continue
-        spare = _spare(case, made, closed, full, case.resting(rests))
+        spare = _spare(case, made, closed, case.resting(rests))
         cluster = replace(made.cluster, spare=spare)
         layout = replace(made.layout, cluster=cluster)
         found.append(replace(case, picture=replace(made, layout=layout)))
@@ -48,7 +44,6 @@ def _spare(
     case: TopologyCase,
     made: Picture,
     closed: Collection[str],
-    full: Mapping[str, str],
     resting: Collection[str],
 ) -> Spare | str:
     """Choose the slot to open, or give the reason why there is none."""
@@ -58,10 +53,10 @@ def _spare(
     if observation.opened:
         return f"{min(observation.opened)} is being opened"
     slots = [slot for slot in case.slots if slot.node not in closed]
-    roomy = [slot for slot in slots if slot.node not in full]
+    room = {slot: made.fit.room_on(slot.node) for slot in slots}
     spare: Spare | str = "none is on a host that may take a worker more"
     if slots:
-        spare = roomy[0] if roomy else full[slots[0].node]
+        spare = max(slots, key=lambda slot: room[slot])
     return _unsettled(made, resting) or spare
 
 
@@ -80,26 +75,6 @@ def _unsettled(made: Picture, resting: Collection[str]) -> str | None:
         return None
     what = "all executors" if opened[found[0]] else "an executor"
     return f"{what} of {workers[found[0]]} moved recently"
-
-
-def _full_nodes(cases: Sequence[TopologyCase], capacity: Capacity) -> dict[str, str]:
-    """Give for nodes the reason why one more worker may leave another there too little."""
-    full: dict[str, str] = {}
-    for case in cases:
-        view, made = case.view, case.picture
-        if made is None:
-            name, hosts = view.publication.name, view.publication.hosts
-            if view.publication.status not in ("INACTIVE", "KILLED"):  # they use next to nothing
-                for node in {slot.supervisor for slot in view.observation.slots}:
-                    full[node] = f"the load of {name} on {hosts.get(node, node)} is not known"
-            continue
-        nodes = [view.publication.node_of[node] for node in made.cluster.nodes]
-        opened = made.layout.made_of.opened
-        left = np.array([capacity.of(one, more=opened.get(one.id, 0) + 1) for one in nodes])
-        for w in np.flatnonzero(made.fit.with_capacity(left[made.cluster.node_of]).is_high):
-            worker, node = made.cluster.workers[w], made.cluster.nodes[made.cluster.node_of[w]]
-            full[node] = f"{worker} would exceed load.high if its host ran one more worker"
-    return full
 
 
 def with_emptied(cluster: Cluster, snapshot: LoadSnapshot, vetoes: Vetoes) -> Cluster:

@@ -27,7 +27,11 @@ class MoveRow(Struct, frozen=True, rename={"source": "from", "target": "to", "as
 
 
 class WorkerRow(Struct, frozen=True, rename={"class_": "class"}):
-    """The CPU of a worker."""
+    """The CPU of a worker.
+
+    `load_frac` is what is used of `capacity_cores`. Where workers share the CPU of their node, that
+    is of all that runs there.
+    """
 
     slot: str
     cpu_cores: float
@@ -104,7 +108,7 @@ def _measured(found: CycleRecord, picture: Picture) -> CycleRecord:
             )
             for slot, load, capacity, share, level in zip(
                 cluster.workers,
-                fit.used.tolist(),
+                fit.own.tolist(),
                 fit.capacity.tolist(),
                 fit.frac.tolist(),
                 fit.levels,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.cluster import Cluster, LoadSnapshot, Spare
 from controller.core.decision import Decision, Outcome
 from controller.core.limits import TIE, Limits
 from controller.core.view import kernels
@@ -21,6 +21,9 @@ from controller.policies.single_move import (
 
 # Of the executors that relieve a hot worker (nearly) as much as the best, traffic decides.
 RELIEF_SLACK = 0.999
+# A move that brings one stream together may send more of another between nodes. This number of
+# moves is looked at, the best first, for one that does not.
+LOOKED_AT = 8
 _NONE = Moves(*np.zeros((2, 0), dtype=np.int64), *np.zeros((2, 0)))
 
 
@@ -76,6 +79,8 @@ def choose_greedy(view: View) -> Choice | Decision:
             why = view.fit.how_high(hottest)
             return best_of(view, moves, why, tuple(warnings), emptier_first=True)
         warnings.append(_cannot_relieve(view, hottest))
+    if warnings and isinstance(view.cluster.spare, Spare):
+        return no_low_worker(view, tuple(warnings))  # a slot is opened before traffic counts
     found = _for_traffic(view, tuple(warnings))
     if warnings and isinstance(found, Decision):
         return no_low_worker(view, tuple(warnings))
@@ -83,6 +88,17 @@ def choose_greedy(view: View) -> Choice | Decision:
 
 
 def _for_traffic(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
+    """Choose the best move that fills no link more; only some are looked at."""
+    for _ in range(LOOKED_AT):
+        found = _gathering(view, warnings)
+        if isinstance(found, Decision) or not view.fills_a_link(found.executor, found.worker):
+            return found
+        view = view.holding(found.executor)
+    reason = f"each of the best {LOOKED_AT} moves sends more of a stream between nodes"
+    return Decision(Outcome.NOTHING_TO_GAIN, reason, (), warnings)
+
+
+def _gathering(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
     threshold, tie = view.threshold_tps, TIE * view.total_tps
     best = best_gathering(view, max(threshold, tie), slack(view))
     if best.executors.size:
@@ -111,8 +127,8 @@ def _cannot_relieve(view: View, hottest: int) -> str:
 def relieving(view: View, hot: int) -> Moves:
     """List the moves off a hot worker that fit and remove most of its excess; perhaps none."""
     everywhere = np.arange(len(view.cluster.workers))
-    moves = view.fitting(view.score(view.movable_on(hot), everywhere), fill=1.0)
-    relief = view.fit.relief(moves.executors, hot)
+    moves = view.below_high(view.score(view.movable_on(hot), everywhere))
+    relief = view.fit.relief(moves.executors, moves.workers, hot)
     return moves.only((relief > 0) & (relief >= RELIEF_SLACK * relief.max(initial=0.0)))
 
 

@@ -23,10 +23,12 @@ def otd(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
 
     It may cycle for ever, because algorithm 2 refills what algorithm 1 emptied; it stops for sure
     if low + the largest executor ≤ high. O(E·N).
+
+    A worker has a share of its node's CPU, as in the paper.
     """
     # The paper knows one level of distance: nodes.
     literal = replace(limits, weight_node=1.0, weight_worker=0.0)
-    return disjoint(choose_otd, View.of(cluster, snapshot, literal))
+    return disjoint(choose_otd, View.of(cluster.shared_out(), snapshot, literal))
 
 
 def choose_otd(view: View) -> Choice | Decision:

@@ -19,10 +19,12 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.compiled import compiled
 from controller.core.decision import Decision, Move, Outcome, Veto, Vetoes, first_of
 from controller.core.distance import hops
-from controller.core.fit import Fit, Marks
+from controller.core.fit import Fit
+from controller.core.hops import HOP_COST_S, NODE, WORKER
 from controller.core.limits import Limits
 from controller.core.metrics import Weights
 from controller.core.policy import AtOnce, Case, Policy, Question, Search, search_inline
+from controller.core.room import Marks
 from controller.core.veto import placement_vetoes
 from controller.policies.registry import policy
 from controller.replay.recording import PlacementChange, Singles, Span
@@ -50,7 +52,7 @@ LEFT_OUT = (
     "A move takes seconds, or is undone.",
     "The moves of other topologies count against max.moves.per.cycle.",
     "min.age, the caps by hour and by host, and the windows hold moves back.",
-    "A new worker takes a share of its node's CPU from the others.",
+    "Other topologies use a part of each node.",
     "The network has limits of its own.",
     "A tuple between workers costs what it cost on the machine of the demo.",
     "Loads are smoothed at each cycle, not at each recorded tick.",
@@ -60,11 +62,6 @@ OUTCOMES = tuple(Outcome)
 NO_CYCLE = -1
 # Of a table of which each row is a tick; the outcome is the last.
 COLUMNS, OUTCOME = 8, 7
-# By how far it goes, what a tuple costs each of its two ends more: inside a worker, inside a node,
-# between nodes. These are the costs of the simulator's scenario of the demo, scaled to a run on a
-# real cluster.
-HOP_COST_S = (0.0, 0.905e-6, 1.09e-6)
-WORKER, NODE = 1, 2
 # The same yardstick for every configuration: a worker above the default of load.high is overloaded.
 OVERLOAD = Limits()
 

@@ -10,7 +10,7 @@ from msgspec.structs import asdict, replace
 from controller.config import Config
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.distance import node_traffic_tps
-from controller.core.fit import room_of
+from controller.core.fit import room_at
 from controller.core.headroom import headroom
 from controller.core.limits import Limits
 from controller.core.meters import known_rows
@@ -215,6 +215,6 @@ def loads_of(
         for executor in rows_of(cycle.executors):
             demand[cycle.topology, executor.executor] = executor.cpu_cores
         for worker in rows_of(cycle.workers):
-            fits = room_of(worker.cpu_cores, worker.capacity_cores, limits)
+            fits = room_at(worker.load_frac, worker.capacity_cores, limits)
             room[cycle.topology, worker.slot] = fits
     return demand, room

@@ -242,7 +242,7 @@ def _add_picture(
     fit, resource = picture.fit, picture.fit.resource
     known = known_rows(picture.of_workers, cluster.workers)
     for worker, used, capacity in zip(
-        map(Slot.parse, cluster.workers), fit.used.tolist(), fit.capacity.tolist(), strict=True
+        map(Slot.parse, cluster.workers), fit.own.tolist(), fit.capacity.tolist(), strict=True
     ):
         place = name, hosts.get(worker.supervisor, worker.supervisor), str(worker.port)
         gauges.add(f"worker_{resource.name}_{resource.unit}", used, *place)

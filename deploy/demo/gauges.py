@@ -91,7 +91,7 @@ def _workers(view: TopologyView, cycle: status.CycleStatus) -> tuple[WorkerLook,
     publication = view.publication
     hosts = publication.hosts
     component = {placed.executor: placed.component for placed in publication.executors}
-    cpu_frac = {row.slot: row.cpu_cores / row.capacity_cores for row in rows_of(cycle.workers)}
+    cpu_frac = {row.slot: row.load_frac for row in rows_of(cycle.workers)}
     held: dict[Slot, Counter[str]] = {slot: Counter() for slot in sorted(publication.slots)}
     for executor, slot in settled_placement(publication, view.plan).items():
         held.setdefault(slot, Counter())[component[executor].strip("_")] += 1

@@ -7,17 +7,15 @@ worker or a node is that with all of its peers there, in both directions.
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from controller.core.cluster import Floats, Ints
 from controller.core.compiled import compiled
 from controller.core.distance import TrafficWeights, weigh
-from controller.core.fit import Marks, holds
+from controller.core.pairs import Rows
+from controller.core.room import Marks, holds, near
 
 # Executors, workers, ASC and scores, one move a row; as in `Moves`.
 Table: TypeAlias = tuple[Ints, Ints, Floats, Floats]
-# Machine code need not test whether an unsigned index is negative and counts from the end.
-Rows: TypeAlias = NDArray[np.uint32]
 # In place of a worker, where the best move of an executor is not known yet.
 _NOT_LOOKED_AT = -2
 # Scores that differ by less may be one sum, added up in two orders.
@@ -28,9 +26,9 @@ class KernelWorld(NamedTuple):
     """The input of the loops, in contiguous arrays.
 
     `begin`, `peer` and `row` are as in `Pairs`; `movable`, `room`, `roomiest` and `taken` as in
-    `View`, `demand` as in `Fit`. By row of the traffic: `tps`. By executor: its worker in `place`,
-    and in `doubt` by how much measured gains of its moves may be too high. The scores of `gather`,
-    `best` and `open_pairs` are lower by `doubt`. By worker: `node_of`.
+    `View`, `demand`, `unit_of` and `hop` as in `Fit`. By row of the traffic: `tps`. By executor:
+    its worker in `place`, and in `doubt` by how much measured gains of its moves may be too high.
+    The scores of `gather`, `best` and `open_pairs` are lower by `doubt`. By worker: `node_of`.
     """
 
     begin: Ints
@@ -42,6 +40,8 @@ class KernelWorld(NamedTuple):
     doubt: Floats
     movable: Marks
     node_of: Ints
+    unit_of: Ints
+    hop: TrafficWeights
     room: Floats
     roomiest: Ints
     taken: Ints
@@ -59,28 +59,6 @@ class _Scratch(NamedTuple):
     with_node: Floats
     workers: Ints
     stamp: Ints
-
-
-@compiled
-def index(source: Ints, target: Ints, count: int) -> tuple[Ints, Rows, Rows]:
-    """Index traffic by executor, of `count` executors: `begin`, `peer` and `row` as in `Pairs`."""
-    begin = np.zeros(count + 1, dtype=np.int64)
-    for k in range(len(source)):
-        if source[k] != target[k]:
-            begin[source[k] + 1] += 1
-            begin[target[k] + 1] += 1
-    for e in range(count):
-        begin[e + 1] += begin[e]
-    free = begin[:-1].copy()
-    peer = np.empty(begin[count], dtype=np.uint32)
-    row = np.empty(begin[count], dtype=np.uint32)
-    for one, other in ((source, target), (target, source)):
-        for k in range(len(one)):
-            if one[k] != other[k]:
-                peer[free[one[k]]] = other[k]
-                row[free[one[k]]] = k
-                free[one[k]] += 1
-    return begin, peer, row
 
 
 @compiled
@@ -155,9 +133,28 @@ def may_move(world: KernelWorld, e: int, w: int) -> bool:
     Whether the executor is movable is not looked at.
     """
     home = world.place[e]
-    if w == home or not holds(world.room, w, world.demand[e]):
+    if w == home or _is_taken(world, world.node_of[home], world.node_of[w]):
         return False
-    return not _is_taken(world, world.node_of[home], world.node_of[w])
+    here, there = _near(world, e, w)
+    return holds(world.room, world.unit_of, home, w, world.demand[e], here, there)
+
+
+@compiled
+def _near(world: KernelWorld, e: int, w: int) -> tuple[float, float]:
+    """Compute what hops save where an executor is, and on another worker; as `near` does."""
+    if world.hop.worker == 0.0:
+        return 0.0, 0.0
+    links = world.begin, world.peer, world.row, world.tps
+    return near(*links, world.place, world.node_of, world.hop, e, w)
+
+
+@compiled
+def _brings(world: KernelWorld, e: int, w: int) -> float:
+    """Compute how much more is used where an executor comes to."""
+    here, there = _near(world, e, w)
+    if world.unit_of[world.place[e]] == world.unit_of[w]:
+        return float(2 * (here - there))
+    return float(world.demand[e] + here - 2 * there)
 
 
 @compiled
@@ -375,7 +372,7 @@ def open_pairs(
             there = node_of[to]
             at_nodes = 1.0 + (node_one == node_other) - (node_one == there) - (node_other == there)
             missed = tps * weigh(world.weights, at_nodes, at_workers)
-            both_fit = holds(world.room, to, world.demand[one] + world.demand[other])
+            both_fit = _brings(world, one, to) + _brings(world, other, to) <= world.room[to]
             if first + missed <= least or not both_fit:
                 continue
             _, second = score_of(world, other, to)

@@ -10,8 +10,9 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.distance import TrafficWeights, weighed
 from controller.core.fit import SURE, Fit
 from controller.core.limits import Limits
+from controller.core.links import Links
+from controller.core.pairs import Pairs
 from controller.core.view import kernels
-from controller.core.view.pairs import Pairs
 
 # A move for traffic fills a worker up to this share of the upper threshold. A worker filled to the
 # threshold would be relieved at the next jitter of its load, and then filled again, for ever.
@@ -69,7 +70,7 @@ class View:
             movable=snapshot.is_movable,
             taken=np.zeros(0, dtype=np.int64),
             roomiest=_roomiest(cluster, fit),
-            room=fit.largest(_limit(fit, FILL_FRAC)),
+            room=fit.largest(_filled(fit)),
             doubt=_doubt(snapshot, limits, pairs),
         )
 
@@ -86,6 +87,8 @@ class View:
             doubt=self.doubt,
             movable=self.movable.copy(),  # read-only or not is another type to the compiler
             node_of=contiguous(self.cluster.node_of),
+            unit_of=contiguous(self.cluster.unit_of),
+            hop=self.fit.hop,
             room=self.room,
             roomiest=self.roomiest,
             taken=self.taken,
@@ -111,7 +114,7 @@ class View:
             snapshot=self.snapshot.moved(executor, worker),
             fit=fit,
             roomiest=_roomiest(self.cluster, fit),
-            room=fit.largest(_limit(fit, FILL_FRAC)),
+            room=fit.largest(_filled(fit)),
         )
 
     def without(self, executor: int, worker: int) -> "View":
@@ -125,6 +128,28 @@ class View:
         movable[executor] = False
         taken = np.append(self.taken, ends[0] * len(self.cluster.nodes) + ends[1])
         return replace(self, movable=movable, taken=taken)
+
+    @cached_property
+    def links(self) -> Links:
+        return Links.of(self.cluster, self.snapshot)
+
+    def fills_a_link(self, executor: int, worker: int) -> bool:
+        """Check whether a move may fill a link more, where nodes are what is filled.
+
+        Where workers have CPU of their own the network is not looked at.
+        """
+        place, node_of = self.snapshot.place, self.cluster.node_of
+        if self.cluster.node_cores is None or node_of[place[executor]] == node_of[worker]:
+            return False
+        after = place.copy()
+        after[executor] = worker
+        return self.links.grow_at(after)
+
+    def holding(self, executor: int) -> "View":
+        """Let an executor stay."""
+        movable = self.movable.copy()
+        movable[executor] = False
+        return replace(self, movable=movable)
 
     @property
     def threshold_tps(self) -> float:
@@ -144,14 +169,11 @@ class View:
 
     def why_not(self, executor: int, worker: int) -> str | None:
         """Give the reason why an executor that moves for traffic does not fit; None if it fits."""
-        return self.fit.why_not(executor, worker, _limit(self.fit, FILL_FRAC))
+        return self.fit.why_not(executor, worker, _filled(self.fit))
 
-    def fitting(self, moves: Moves, fill: float = FILL_FRAC) -> Moves:
-        """Keep what goes to an open worker with room for it; a rounding error does not matter.
-
-        `fill` is the share of the upper threshold that may be used.
-        """
-        limit = _limit(self.fit, fill)
+    def below_high(self, moves: Moves) -> Moves:
+        """Keep what goes to an open worker with room for it until that is high."""
+        limit = _if_open(self.fit, self.fit.limit)
         return moves.only(self.fit.fits(moves.executors, moves.workers, limit))
 
 
@@ -163,8 +185,12 @@ def _doubt(snapshot: LoadSnapshot, limits: Limits, pairs: Pairs) -> Floats:
     return kernels.doubts(pairs.begin, pairs.row, var, times, movable)
 
 
-def _limit(fit: Fit, fill: float) -> Floats:
-    return np.where(fit.cluster.is_open, fill * fit.limit, -np.inf)
+def _filled(fit: Fit) -> Floats:
+    return _if_open(fit, fit.filled(FILL_FRAC))
+
+
+def _if_open(fit: Fit, limit: Floats) -> Floats:
+    return np.where(fit.cluster.is_open, limit, -np.inf)
 
 
 def _roomiest(cluster: Cluster, fit: Fit) -> Ints:

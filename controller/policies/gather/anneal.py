@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from controller.core.cluster import Floats, Ints
 from controller.core.compiled import compiled
-from controller.core.distance import TrafficWeights, weigh
-from controller.core.fit import TOLERANCE_CORES, shift
+from controller.core.distance import TrafficWeights, weigh, weighed
+from controller.core.fit import TOLERANCE_CORES, Fit
+from controller.core.room import shift
 from controller.policies.gather.problem import Problem
 
 # Shares of the trips. Some go to any worker at random, instead of to the worker of a peer. Some are
@@ -42,17 +43,21 @@ class _Board(NamedTuple):
 
     first: Ints
     peers: Ints
+    pull: Floats  # (K,), as one of `Problem.pulls`
     tps: Floats
-    loudest_tps: Floats
+    loudest_pull: Floats
     start: Ints
-    demand: Floats
+    far: Floats  # (E,), what an executor uses if all its peers are on other nodes
     is_movable: NDArray[np.bool_]
     movable: Ints
     is_open: NDArray[np.bool_]
     open: Ints
     node_of: Ints
+    unit_of: Ints
     weights: TrafficWeights
+    hop: TrafficWeights
     price_tps: float
+    within: bool  # whether executors stay on their nodes
 
 
 class _Course(NamedTuple):
@@ -73,7 +78,15 @@ class _Trip(NamedTuple):
     goal: Ints
 
 
-def anneal(problem: Problem, place: Ints, rounds: int, hot: float, seed: int) -> Ints:
+def anneal(  # noqa: PLR0917
+    problem: Problem,
+    place: Ints,
+    rounds: int,
+    hot: float,
+    seed: int,
+    pull: Floats | None = None,
+    within: bool = False,
+) -> Ints:
     """Look for a placement that costs less, its moves from today's included; gives the best one
     met.
 
@@ -81,7 +94,7 @@ def anneal(problem: Problem, place: Ints, rounds: int, hot: float, seed: int) ->
     `rounds` ten trips are tried for each executor. `hot` is the temperature at the beginning, in
     the mean traffic of a pair. At 3 the search forgets where it began, at 1 and less it mends what
     is not yet good. A trip costs O(pairs with traffic of those that move), and O(E) more where
-    others come back, to find them.
+    others come back, to find them. `pull` and `within` are one of `Problem.pulls`.
     """
     graph = problem.graph
     talks = np.diff(graph.first) > 0
@@ -89,28 +102,45 @@ def anneal(problem: Problem, place: Ints, rounds: int, hot: float, seed: int) ->
     movable = np.flatnonzero(is_movable)
     if not movable.size or not problem.is_open.any() or len(problem.node_of) < 2:
         return place
-    left = problem.fit.placed(place).largest(problem.fill)
+    fit = problem.fit.placed(place)
+    left = fit.by_unit(fit.largest(problem.fill))
     loudest = np.zeros(len(place))
-    loudest[talks] = np.maximum.reduceat(graph.tps, graph.first[:-1][talks])
+    pull = graph.tps if pull is None else pull
+    loudest[talks] = np.maximum.reduceat(pull, graph.first[:-1][talks])
     board = _Board(
         graph.first,
         graph.peers,
+        pull,
         graph.tps,
         loudest,
         problem.start,
-        problem.fit.demand,
+        _far(problem, fit),
         is_movable,
         movable,
         problem.is_open.copy(),
         np.flatnonzero(problem.is_open),
         problem.node_of,
+        np.ascontiguousarray(problem.fit.cluster.unit_of),
         problem.distance.weights,
+        fit.hop,
         float(problem.price_tps),
+        within,
     )
-    mean_tps = float(graph.tps.mean())
-    per_core = float(graph.tps.sum()) / 2 / max(float(problem.fit.demand.sum()), TOLERANCE_CORES)
+    mean_tps = float(pull.mean())
+    per_core = float(pull.sum()) / 2 / max(float(problem.fit.demand.sum()), TOLERANCE_CORES)
     course = _Course(rounds, hot * mean_tps, COLD * mean_tps, EXCESS_PRICE * per_core, seed)
     return _anneal(board, place.copy(), left, course)
+
+
+def _far(problem: Problem, fit: Fit) -> Floats:
+    graph = problem.graph
+    if fit.traffic is None:
+        return fit.demand
+    ends = fit.place[graph.owner], fit.place[graph.peers]
+    node_of = problem.node_of
+    near = (node_of[ends[0]] == node_of[ends[1]], ends[0] == ends[1])
+    saved = graph.tps * weighed(fit.hop, *(marks.astype(np.float64) for marks in near))
+    return fit.demand + np.bincount(graph.owner, saved, len(fit.demand))
 
 
 @compiled
@@ -123,7 +153,7 @@ def _gain(board: _Board, place: Ints, e: int, to: int) -> float:
         w = place[board.peers[k]]
         node = int(board.node_of[w] == there) - int(board.node_of[w] == here)
         worker = int(w == to) - int(w == at)
-        gain += board.tps[k] * weigh(board.weights, node, worker)
+        gain += board.pull[k] * weigh(board.weights, node, worker)
     return gain
 
 
@@ -141,7 +171,7 @@ def _gather(board: _Board, place: Ints, trip: _Trip, begin: int, goal: int) -> i
         e = trip.who[i]
         for k in range(board.first[e], board.first[e + 1]):
             peer = board.peers[k]
-            if end == most or board.tps[k] < loud * board.loudest_tps[e]:
+            if end == most or board.pull[k] < loud * board.loudest_pull[e]:
                 continue
             if place[peer] == at and board.is_movable[peer] and peer not in trip.who[begin:end]:
                 trip.who[end] = peer
@@ -170,10 +200,12 @@ def _draw(board: _Board, place: Ints, left: Floats, is_full: bool, trip: _Trip) 
     at, to = place[e], place[peer]
     if np.random.random() < STRAY:
         if is_full:  # to where most room is
-            to = board.open[np.argmax(left[board.open])]
+            to = board.open[np.argmax(left[board.unit_of[board.open]])]
         else:
             to = np.random.randint(len(board.node_of))
     if to == at or not board.is_open[to]:
+        return 0
+    if board.within and board.node_of[to] != board.node_of[at]:
         return 0
     trip.who[0] = e
     end = _gather(board, place, trip, 0, to)
@@ -188,8 +220,22 @@ def _draw(board: _Board, place: Ints, left: Floats, is_full: bool, trip: _Trip) 
 
 @compiled
 def _shift(board: _Board, place: Ints, left: Floats, e: int, to: int) -> float:
-    """Move one; gives by how many cores more workers are too full."""
-    more = shift(left, place[e], to, board.demand[e])
+    """Move one; gives by how many cores more workers are too full.
+
+    At both ends of what it sends and receives, hops are saved where it comes to, and no longer
+    where it was.
+    """
+    at, came = place[e], board.far[e]
+    went = came
+    if board.hop.worker > 0.0:
+        for k in range(board.first[e], board.first[e + 1]):
+            w = place[board.peers[k]]
+            node, here = board.node_of[w], int(w == at)
+            saved = weigh(board.hop, int(node == board.node_of[at]), here)
+            went -= 2 * board.tps[k] * saved
+            saved = weigh(board.hop, int(node == board.node_of[to]), int(w == to))
+            came -= 2 * board.tps[k] * saved
+    more = shift(left, board.unit_of[at], board.unit_of[to], came, went)
     place[e] = to
     return more
 

@@ -16,13 +16,15 @@ class Target:
 
     Each of `executors` goes to its worker in `goals`, in this order. `gain_tps` is what it
     promised, weighted, when it was found. `full` are the workers that were high then, and up to how
-    many cores they may be filled on the way.
+    many cores they may be filled on the way. `input_tps` is up to where all traffic could grow
+    before the way, and can at its end. None where workers have CPU of their own.
     """
 
     executors: tuple[str, ...]
     goals: tuple[str, ...]
     gain_tps: float
     full: tuple[tuple[str, float], ...] = ()
+    input_tps: float | None = None
 
     def on(self, cluster: Cluster, snapshot: LoadSnapshot) -> Route | None:
         """Look the names up; None if an executor or the worker it goes to is gone."""

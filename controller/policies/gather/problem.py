@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
+from controller.core.cluster import LEAST, Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.distance import Distance
 from controller.core.fit import Fit
 from controller.core.limits import Limits
+from controller.core.links import Links
 from migration.settings import setting
 
 # Below twice the gain and the price, ways under noise were many and broke off: decision 0065.
@@ -97,20 +98,38 @@ class Problem:
     total_tps: float
     today_tps: float  # what today's placement costs
     effort: int  # as in `TargetOptions`
+    links: Links | None  # None where workers have CPU of their own: no network is looked at
+    # What brings the executors of each row of the graph together, (K,), and whether a search lets
+    # them stay on their nodes. The first is their traffic. Where no stream may send more between
+    # nodes, what is found by that may be refused. So their share of each stream follows, and their
+    # traffic with all staying on their nodes.
+    pulls: tuple[tuple[Floats, bool], ...]
 
     @classmethod
     def of(
-        cls, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits, options: TargetOptions
+        cls,
+        cluster: Cluster,
+        snapshot: LoadSnapshot,
+        limits: Limits,
+        options: TargetOptions,
+        input_tps: float | None = None,
     ) -> "Problem":
         """Put together what concerns the search.
 
+        `input_tps` is up to where all traffic has to be able to grow; None: as far as today.
+
         A worker that is fuller today than a target may fill it, but not high, may stay so.
         """
-        fit = Fit.of(cluster, snapshot, limits)
         count, total = len(snapshot.executors), snapshot.traffic.total_tps
+        growth = None if input_tps is None else input_tps / max(total, LEAST)
+        fit = Fit.of(cluster, snapshot, limits).keeping(growth)
         graph = Graph.of(snapshot.traffic, count)
         distance = Distance.of(cluster, limits)
         today = graph.cost_tps(distance, snapshot.place)
+        links = None if cluster.node_cores is None else Links.of(cluster, snapshot)
+        pulls = [(graph.tps, False)]
+        if links is not None:
+            pulls += [(Graph.of(links.even, count).tps, False), (graph.tps, True)]
         return cls(
             graph=graph,
             fit=fit,
@@ -122,6 +141,8 @@ class Problem:
             total_tps=total,
             today_tps=today,
             effort=options.effort,
+            links=links,
+            pulls=tuple(pulls),
         )
 
     @property
@@ -138,6 +159,11 @@ class Problem:
         return self.fit.cluster.is_open
 
     @property
+    def most_used(self) -> Floats:
+        """(W,), what may be used where a way ends."""
+        return self.fit.limit if self.fit.cluster.node_cores is None else self.fill
+
+    @property
     def stays_high(self) -> NDArray[np.bool_]:
         """(W,), the workers that an exchange may fill above the limit."""
         return self.full > self.fit.limit
@@ -146,17 +172,18 @@ class Problem:
         return self.excess(self.fit.placed(place))
 
     def excess(self, fit: Fit) -> float:
-        """Add up what is used above the limits of the workers.
+        """Add up what is used above the limits of the workers, or of what a target may fill.
 
+        Where workers share the CPU of their node, it is the latter.
         A worker that may get fuller by its noise counts as today while its load differs by no more.
         The excess is infinite if such a worker gets fuller by more.
         """
         stays_high = self.stays_high
         if not stays_high.any():
-            return fit.excess
+            return fit.excess_above(self.most_used)
         if (stays_high & fit.above(self.full)).any():
             return math.inf
-        return fit.steadied(self.fit, stays_high).excess
+        return fit.steadied(self.fit, stays_high).excess_above(self.most_used)
 
     def cost_tps(self, place: Ints) -> float:
         """Weigh the traffic between nodes and between workers; the price of moves is not in it."""
@@ -167,6 +194,9 @@ class Problem:
         row = self.graph.row(executor)
         peers, tps = place[self.graph.peers[row]], self.graph.tps[row]
         return self.distance.gain_tps(int(place[executor]), worker, peers, tps)
+
+    def fills_a_link(self, place: Ints) -> bool:
+        return self.links is not None and self.links.grow_at(place)
 
     def moves(self, place: Ints) -> int:
         return int((place != self.start).sum())

@@ -63,7 +63,7 @@ def next_steps(problem: Problem, fit: Fit, way: Route) -> tuple[Step, ...]:
     """
     may = (fit.place[way.executors] != way.goals) & problem.free[way.executors]
     waiting = way.only(may & problem.is_open[way.goals])
-    fits = fit.fits(waiting.executors, waiting.goals)
+    fits = fit.fits(waiting.executors, waiting.goals, fit.on_the_way)
     if fits.any():
         first = int(np.argmax(fits))
         return ((int(waiting.executors[first]), int(waiting.goals[first])),)
@@ -77,9 +77,14 @@ def _exchange(problem: Problem, fit: Fit, waiting: Route) -> tuple[Step, ...]:
     waits fits alone, all of it between some workers may.
     """
     goal = dict(zip(waiting.executors.tolist(), waiting.goals.tolist(), strict=True))
-    place, left, leaving = fit.place, fit.left(problem.full).tolist(), dict[int, list[int]]()
-    for e in goal:
-        leaving.setdefault(int(place[e]), []).append(e)
+    left, leaving = fit.by_unit(fit.left(problem.full)).tolist(), dict[int, list[int]]()
+    unit_of = fit.cluster.unit_of
+    ends = zip(unit_of[fit.place[waiting.executors]], unit_of[waiting.goals], strict=True)
+    units = dict(zip(goal, ((int(one), int(other)) for one, other in ends), strict=True))
+    more = zip(*map(np.ndarray.tolist, fit.more(waiting.executors, waiting.goals)), strict=True)
+    change = dict(zip(goal, more, strict=True))
+    for e, (home, _) in units.items():
+        leaving.setdefault(home, []).append(e)
 
     def with_first(first: int, most: int) -> tuple[int, ...]:
         """Look at what leaves the least cores too much, then at the fewest executors.
@@ -92,9 +97,9 @@ def _exchange(problem: Problem, fit: Fit, waiting: Route) -> tuple[Step, ...]:
 
         def look_at(moving: tuple[int, ...], lacks: Mapping[int, float]) -> None:
             e, after = moving[-1], dict(lacks)
-            need = float(fit.demand[e])
-            for worker, change in ((goal[e], need), (int(place[e]), -need)):
-                after[worker] = round(after.get(worker, -left[worker]) + change, 9)
+            (home, there), (came, went) = units[e], change[e]
+            for unit, one in ((there, came), (home, went))[: 1 + (home != there)]:
+                after[unit] = round(after.get(unit, -left[unit]) + one, 9)
             full = [lack for lack in after.values() if lack > 0]
             # Other executors that come to the same loads lead to nothing else.
             loads = frozenset(after.items())
@@ -107,8 +112,10 @@ def _exchange(problem: Problem, fit: Fit, waiting: Route) -> tuple[Step, ...]:
             if not heap:
                 break
             lack, *_, moving, lacks = heappop(heap)
-            if lack <= 0:
+            if lack <= 0 and _fit_together(problem, fit, moving, goal):
                 return moving
+            if lack <= 0:
+                continue
             fullest = max(lacks, key=lacks.__getitem__)
             for e in leaving.get(fullest, ()):
                 if e not in moving:
@@ -120,15 +127,29 @@ def _exchange(problem: Problem, fit: Fit, waiting: Route) -> tuple[Step, ...]:
     return tuple((e, goal[e]) for e in found or _all_between(problem, fit, waiting))
 
 
+def _fit_together(
+    problem: Problem, fit: Fit, moving: tuple[int, ...], goal: Mapping[int, int]
+) -> bool:
+    """Check that executors fit if they move at once: what each brings was counted alone."""
+    if fit.traffic is None:
+        return True
+    executors = np.array(moving, np.int64)
+    goals = np.array([goal[e] for e in moving], np.int64)
+    return bool(fit.fits_together(executors, goals, problem.full).all())
+
+
 def _all_between(problem: Problem, fit: Fit, waiting: Route) -> tuple[int, ...]:
     """Give all that wait between the fewest workers that no other waits for, if they fit."""
-    group = np.arange(len(fit.used))
-    ends = fit.place[waiting.executors], waiting.goals
+    unit_of = fit.cluster.unit_of
+    group = np.arange(len(fit.cluster.unit_cores))
+    ends = unit_of[fit.place[waiting.executors]], unit_of[waiting.goals]
     while (group[ends[0]] != group[ends[1]]).any():
         least = np.minimum(group[ends[0]], group[ends[1]])
-        for workers in ends:
-            np.minimum.at(group, workers, least)
-    fits = fit.fits_together(waiting.executors, waiting.goals, problem.full)
+        for units in ends:
+            np.minimum.at(group, units, least)
+    each = fit.fits_together(waiting.executors, waiting.goals, problem.full)
+    fits = np.ones(len(group), np.bool_)
+    fits[unit_of] = each
     groups, count = np.unique(group[ends[1]], return_counts=True)
     for one in groups[np.argsort(count, kind="stable")]:
         together = waiting.executors[group[ends[1]] == one]

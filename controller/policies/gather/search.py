@@ -4,6 +4,7 @@ Cost is the weighted traffic between places plus the price of every move from to
 """
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
@@ -34,6 +35,8 @@ def search(problem: Problem, least_gain_tps: float, others: tuple[Ints, ...] = (
         """Return whether it is as good as the best before."""
         nonlocal best, least
         place = renamed(problem, place)
+        if problem.fills_a_link(place):
+            return False
         cost, key = problem.cost_tps(place), _key(problem, place)
         worth = key[1] < today - least_gain_tps and cost <= known + TIE * problem.total_tps
         again = best is not problem.start and abs(key[1] - least[1]) <= TIE * problem.total_tps
@@ -46,11 +49,11 @@ def search(problem: Problem, least_gain_tps: float, others: tuple[Ints, ...] = (
     times = [1] * (ANNEALINGS - 1) + [2**i for i in range(problem.effort.bit_length())]
     for place in others:
         look_at(place)
-    for one in _as_emptied_or_full(problem):
+    for one, pull in product(_as_emptied_or_full(problem), problem.pulls):
         for seed, longer in enumerate(times):
-            if look_at(anneal(one, problem.start, longer * rounds, HOT, seed)):
+            if look_at(anneal(one, problem.start, longer * rounds, HOT, seed, *pull)):
                 break
-        look_at(anneal(one, best, max(longer // 4, 1) * rounds, WARM, seed=len(times)))
+        look_at(anneal(one, best, max(longer // 4, 1) * rounds, WARM, len(times), *pull))
     return None if best is problem.start else best
 
 

@@ -10,7 +10,7 @@ from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decision import Decision, Outcome
 from controller.core.fit import SURE, made_of
 from controller.core.limits import Limits
-from controller.core.view.pairs import proposals
+from controller.core.view.proposals import proposals
 from controller.core.view.view import View
 from controller.policies.gather.goal import Target, digest
 from controller.policies.gather.problem import Problem, TargetOptions
@@ -106,16 +106,19 @@ def _follow(view: View, options: TargetOptions, goal: Target, *, adopts: bool) -
     way = goal.on(view.cluster, view.snapshot)
     if way is None:
         return None
-    problem = Problem.of(view.cluster, view.snapshot, view.limits, options)
+    problem = Problem.of(view.cluster, view.snapshot, view.limits, options, goal.input_tps)
     end = problem.start.copy()
     end[way.executors] = way.goals
     left = problem.today_tps - problem.cost_tps(end)
     relieved = problem.excess_at(end) < problem.excess_at(problem.start)
-    full = goal.full_on(view.cluster, view.fit.limit)
+    full = goal.full_on(view.cluster, problem.fit.on_the_way)
     steps, is_exchange = _steps(replace(problem, full=full), way, view.limits.max_moves)
     away = int((problem.start[way.executors] != way.goals).sum())
     least = 0.0
     if adopts:
+        fuller = problem.excess_at(end) > problem.excess_at(problem.start)
+        if fuller or problem.fills_a_link(end):
+            return None
         least = options.gain_frac * problem.today_tps + problem.price_tps * away
         least += _doubt_tps(view, problem, end)
     if not steps or (left <= least and not relieved):
@@ -124,10 +127,10 @@ def _follow(view: View, options: TargetOptions, goal: Target, *, adopts: bool) -
     named = ", ".join(f"{move.executor} from {move.source} to {move.target}" for move in moves)
     # Where nothing crosses, a way may still go on to relieve a hot worker.
     share = left / problem.today_tps if problem.today_tps else 0.0
-    reason = (
-        f"towards a target that gains {left:.4g} t/s more, {share:.1%} of "
-        f"what crosses today, by {away} executor{'s' * (away != 1)}: {named}"
-    )
+    gain = f"gains {left:.4g} t/s more, {share:.1%} of what crosses today"
+    if left <= 0:
+        gain = "leaves more room than this placement on the way to it"
+    reason = f"towards a target that {gain}, by {away} executor{'s' * (away != 1)}: {named}"
     return Decision(Outcome.WOULD_MOVE, reason, moves, is_exchange=is_exchange)
 
 

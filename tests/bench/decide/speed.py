@@ -22,10 +22,10 @@ from controller.core.layout import Layout
 from controller.core.limits import Limits
 from controller.core.meters import NodeRates
 from controller.core.metrics import Rates, observe_each
+from controller.core.pairs import Pairs
 from controller.core.picture import Picture, picture_each
 from controller.core.topology import TopologyView
 from controller.core.veto import veto_each
-from controller.core.view.pairs import Pairs
 from controller.policies.gather.anneal import COLD, anneal
 from controller.policies.gather.policy import Gather
 from controller.policies.gather.problem import Problem, TargetOptions

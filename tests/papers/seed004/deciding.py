@@ -12,7 +12,7 @@ from controller.core.decision import Rule
 from controller.core.distance import inter_node_frac, inter_node_tps
 from controller.core.headroom import headroom
 from controller.core.limits import Limits
-from controller.core.view.pairs import Pairs
+from controller.core.pairs import Pairs
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd
 from deploy.sim.remembering import gather

@@ -96,6 +96,7 @@ BOUNDS = {
     "cycle.secs": (0.1, 3600),
     "load.high": (0.01, 1),
     "load.low": (0, 0.85),
+    "headroom.min": (1, 100),
     "asc.threshold": (0, 1),
     "asc.threshold.tps": (0, 1e9),
     "weight.node": (0, 1e9),

@@ -211,7 +211,7 @@ def test_advise_says_the_plan_that_auto_writes() -> None:
             "1000",
         ),
         (
-            World(),
+            World({1: A1, 2: B1, 3: A1, 4: A1, 5: B1, 6: B1, 7: B1}),
             replace(AUTO, limits=Limits(high_frac=0.05)),
             Outcome.NO_LOW_WORKER,
             "resources are missing",

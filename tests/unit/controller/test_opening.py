@@ -13,12 +13,16 @@ from controller.report import TopologyReport
 from controller.storm.answers import misfit, plan_of
 from migration.model import Base, Entry, Phase, Slot
 from tests.messages import executor, replace
-from tests.unit.controller.test_cycle import A1, AUTO, B2, World, last, two_topologies
+from tests.unit.controller.test_cycle import A1, AUTO, B1, B2, World, last, two_topologies
 
 C1 = Slot("c", 1)
 FREE = frozenset({Slot("a", 3), Slot("b", 3), C1, Slot("c", 2)})
-# All workers of two executors are too full, and the one with one has no room for another.
-FULL = replace(AUTO, limits=Limits(high_frac=0.15, low_frac=0.1))
+# Both hosts are too full: one has three executors and the other four, of 0.05 of its CPU each.
+FULL = replace(AUTO, limits=Limits(high_frac=0.14, low_frac=0.1))
+# Of each host one worker, so that nothing is gained within it.
+ONE_EACH = {1: A1, 2: B1, 3: A1, 4: A1, 5: B1, 6: B1, 7: B1}
+# A host of two executors is not too full, and has no room for a third.
+SOME = replace(AUTO, limits=Limits(high_frac=0.12))
 
 
 def searched(seen: CycleInput) -> CycleInput:
@@ -40,45 +44,49 @@ def decided(world: World, config: Config = FULL) -> TopologyReport:
 def test_a_slot_is_opened_for_a_worker_that_is_too_full_where_none_has_room() -> None:
     report = decided(World(free=FREE))
     assert report.outcome is Outcome.MOVED
-    assert "so a slot is opened: a:1 at 0.2 of its CPU is above 0.15" in report.reason
+    assert "so a slot is opened: b at 0.2 of its CPU is above 0.14" in report.reason
     assert report.plan is not None
     (entry,) = report.plan.entries
-    assert (entry.source, entry.target) == (Slot("a", 1), C1), "the host without a worker of it"
+    assert entry.source.supervisor == "b"
+    assert entry.target == C1, "the host without a worker of it"
     assert (entry.phase, entry.opens) == (Phase.OPEN, "host-c")
 
 
 def test_nothing_is_opened_for_traffic_nor_where_a_worker_has_room() -> None:
     roomy = replace(AUTO, limits=Limits(high_frac=0.85))
     assert decided(World(free=FREE), roomy).moves == decided(World(), roomy).moves
-    # Only a worker of three is too full; that of one has room.
-    some = replace(AUTO, limits=Limits(high_frac=0.25))
+    # Only the host of three is too full; that of one has room.
     places = {1: Slot("a", 1), 2: Slot("a", 1), 3: Slot("a", 1), 4: Slot("b", 1)}
-    assert [m.target for m in decided(World(places=places, free=FREE), some).moves] == ["b:1"]
+    assert [m.target for m in decided(World(places=places, free=FREE), SOME).moves] == ["b:1"]
 
 
 @pytest.mark.parametrize(
     ("world", "config", "why"),
     [
-        (World(free=FREE, speaks=1), FULL, "Nimbus or a controller speaks version 1 of the"),
         (
-            World(free=FREE - {C1, Slot("c", 2)}),
+            World(ONE_EACH, free=FREE, speaks=1),
+            FULL,
+            "Nimbus or a controller speaks version 1 of the",
+        ),
+        (
+            World(ONE_EACH, free=FREE - {C1, Slot("c", 2)}),
             FULL,
             "none is on a host that may take a worker more",
         ),
         (
-            World(free=FREE, drained=("host-c",)),
+            World(ONE_EACH, free=FREE, drained=("host-c",)),
             FULL,
             "none is on a host that may take a worker more",
         ),
         (
-            World(free=FREE),
+            World(ONE_EACH, free=FREE),
             replace(FULL, excluded=Excluded(hosts=frozenset({"host-c"}))),
             "none is on a host that may take a worker more",
         ),
         (
-            World(free=FREE),
+            World(ONE_EACH, free=FREE),
             replace(FULL, capacity=Capacity(0.5)),
-            "c:1, with 0.075 cores, would relieve none",
+            "c:1, with 0.07 cores, would relieve none",
         ),
     ],
 )
@@ -91,12 +99,12 @@ def test_free_slots_that_may_not_be_opened_are_named_with_the_reason(
 
 
 def test_a_slot_waits_for_searches_and_moves() -> None:
-    asks = last(World(free=FREE), FULL)
+    asks = last(World(ONE_EACH, free=FREE), FULL)
     assert asks.outcome is Outcome.NO_LOW_WORKER
     assert "no slot is opened: a search has not ended" in asks.reason
-    opening = Entry("m1", executor(7), B2, C1, Phase.OPEN, Base(B2, 50), opens="host-c")
+    opening = Entry("m1", executor(7), B1, C1, Phase.OPEN, Base(B1, 50), opens="host-c")
     two = replace(FULL, max_moves=2)
-    report = decided(World(free=FREE - {C1}, entries=(opening,)), two)
+    report = decided(World(ONE_EACH, free=FREE - {C1}, entries=(opening,)), two)
     assert report.outcome in (Outcome.NO_LOW_WORKER, Outcome.NO_WORKER_IN_SLOT)
 
 
@@ -109,11 +117,10 @@ def after_a_rest(world: World, config: Config, *moved: int) -> TopologyReport:
 
 
 def test_a_move_holds_up_no_slot_but_where_its_worker_is_too_full_or_new() -> None:
-    some = replace(AUTO, limits=Limits(high_frac=0.25))
     world = World(places={1: A1, 2: A1, 3: A1, 4: B2, 5: B2}, free=FREE)
-    assert [move.target for move in after_a_rest(world, some, 5).moves] == ["c:1"]
-    assert "an executor of a:1 moved recently" in after_a_rest(world, some, 3).reason
-    assert "all executors of b:2 moved recently" in after_a_rest(world, some, 4, 5).reason
+    assert [move.target for move in after_a_rest(world, SOME, 5).moves] == ["c:1"]
+    assert "an executor of a:1 moved recently" in after_a_rest(world, SOME, 3).reason
+    assert "all executors of b:2 moved recently" in after_a_rest(world, SOME, 4, 5).reason
 
 
 def test_a_plan_that_was_not_written_holds_up_no_slot() -> None:
@@ -127,21 +134,20 @@ def test_a_plan_that_was_not_written_holds_up_no_slot() -> None:
 
 
 def test_what_passes_hides_nothing_that_lasts() -> None:
-    some = replace(AUTO, limits=Limits(high_frac=0.25))
     places = {1: A1, 2: A1, 3: A1, 4: Slot("b", 1)}
-    wants = after_a_rest(World(places=places, free=FREE), some).moves
+    wants = after_a_rest(World(places=places, free=FREE), SOME).moves
     assert [move.target for move in wants] == ["b:1"]
-    shut = replace(some, excluded=Excluded(hosts=frozenset({"host-b"})), max_moves_host_hour=1)
+    shut = replace(SOME, excluded=Excluded(hosts=frozenset({"host-b"})), max_moves_host_hour=1)
     world = World(places=places, free=FREE, begun=((1.7e9, "b", "b"),))
     assert [move.target for move in after_a_rest(world, shut).moves] == ["c:1"]
 
 
 def test_a_slot_is_not_opened_for_what_has_room_once_a_cap_is_over() -> None:
-    config = replace(AUTO, limits=Limits(high_frac=0.25), max_moves_host_hour=1)
+    config = replace(SOME, max_moves_host_hour=1)
     places = {1: Slot("a", 1), 2: Slot("a", 1), 3: Slot("a", 1), 4: Slot("b", 1)}
     waits = decided(World(places=places, free=FREE, begun=((1.7e9, "b", "b"),)), config)
     assert waits.outcome is Outcome.CAPPED
-    assert "moves from or to it have begun within an hour, 1 may, but a:1 at 0.3" in waits.reason
+    assert "moves from or to it have begun within an hour, 1 may, but a at 0.15" in waits.reason
     full = {**places, 5: Slot("b", 1)}
     opens = decided(World(places=full, free=FREE, begun=((1.7e9, "b", "b"),)), config)
     assert [move.target for move in opens.moves] == ["c:1"], "b:1 has no room anyway"
@@ -154,19 +160,21 @@ def test_of_two_topologies_that_want_one_slot_one_gets_it() -> None:
         seen = replace(searched(two_topologies(world)), free=FREE)
         return sorted(cycle(memory, seen, config)[1].topologies, key=lambda one: one.topology)
 
-    first, second = both(replace(FULL, max_moves=2), World(free=FREE))
+    first, second = both(replace(FULL, max_moves=2), World(ONE_EACH, free=FREE))
     assert {first.outcome, second.outcome} == {Outcome.MOVED, Outcome.NO_LOW_WORKER}
     (waits,) = (one for one in (first, second) if not one.moves)
     assert "no slot is opened: c:1 is on a host where " in waits.reason
-    assert all(one.moves for one in both(replace(FULL, mode=Mode.ADVISE), World(free=FREE)))
+    assert all(
+        one.moves for one in both(replace(FULL, mode=Mode.ADVISE), World(ONE_EACH, free=FREE))
+    )
 
 
-def test_no_slot_is_opened_where_it_would_leave_another_topology_too_little() -> None:
+def test_what_another_topology_uses_of_a_host_is_no_room() -> None:
     in_use = {"a": 2, "b": 2, "c": 1}
 
     def decided_beside(count: int) -> TopologyReport:
-        """Put executors of another topology onto host c, whose CPU one worker has alone."""
-        world = World({1: A1, 2: A1}, free=frozenset({Slot("c", 2)}), in_use=in_use)
+        """Put executors of another topology onto host c."""
+        world = World({1: A1, 2: A1, 3: A1}, free=frozenset({Slot("c", 2)}), in_use=in_use)
         beside = World(dict.fromkeys(range(1, count + 1), C1), in_use=in_use)
         memory = Memory()
         for _ in range(2):
@@ -185,7 +193,7 @@ def test_no_slot_is_opened_where_it_would_leave_another_topology_too_little() ->
         return next(one for one in report.topologies if one.topology == "wc-1")
 
     assert [move.target for move in decided_beside(1).moves] == ["c:2"]
-    assert "c:1 would exceed load.high if its host ran one more worker" in decided_beside(2).reason
+    assert "c:2, with 0.08 cores, would relieve none" in decided_beside(2).reason
 
 
 def test_a_slot_that_waits_for_approval_is_looked_at_when_it_is_approved_and_planned() -> None:
@@ -195,7 +203,7 @@ def test_a_slot_that_waits_for_approval_is_looked_at_when_it_is_approved_and_pla
     made = report.picture
     assert made is not None
     assert misfit(made, report.moves, FULL) is None
-    assert "c:1 would use 5% of its CPU" in str(
+    assert "c would use 5% of its CPU" in str(
         misfit(made, report.moves, replace(FULL, limits=Limits(high_frac=0.04, low_frac=0.01)))
     )
     found = plan_of(report, made, memory, config, 101.0)

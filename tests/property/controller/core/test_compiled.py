@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from controller.core.cluster import LoadSnapshot
 from controller.core.compiled import Loop, run_as_python_until
 from controller.core.limits import Limits
+from controller.core.pairs import _LATELY
 from controller.core.view import kernels
-from controller.core.view.pairs import _LATELY
 from controller.core.view.view import View
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd
@@ -103,6 +103,7 @@ def test_every_loop_of_a_decision_is_the_same(
 
 def test_every_loop_is_asked() -> None:
     called = {name for name, known in vars(kernels).items() if isinstance(known, Loop)}
-    inside = {"_is_taken", "_scratch", "_sum_by_place", "_clear", "_best_of", "holds", "weigh"}
-    outside = {"index", "roomiest", "may_move", "score", "gather", "bounds", "doubts"}
+    inside = {"_is_taken", "_scratch", "_sum_by_place", "_clear", "_best_of", "_near", "_brings"}
+    inside |= {"holds", "near", "weigh"}
+    outside = {"roomiest", "may_move", "score", "gather", "bounds", "doubts"}
     assert called == inside | outside | {"best", "open_pairs", "score_of"}

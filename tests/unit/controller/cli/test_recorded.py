@@ -26,7 +26,9 @@ from controller.storm.commands import Command, encode
 from tests.messages import replace
 from tests.recorded_world import BEGIN_S, TICK_S, Recorded, edit, plain, record
 
-CONFIG = build({"mode": "auto", "policy": "gather", "cooldown.executor.secs": 12})
+CONFIG = build(
+    {"mode": "auto", "policy": "gather", "cooldown.executor.secs": 12, "worker.cpu.capacity": 2}
+)
 DARK = "explain refused: no executor, worker or host 7-7 in that cycle; wc-1 STALE_METRICS: "
 SMALL = Bounds(segment_bytes=10_000)
 

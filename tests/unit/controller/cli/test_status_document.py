@@ -155,7 +155,7 @@ def test_a_node_without_cpu_does_not_hide_the_rest() -> None:
     (topology,) = as_document([view], view.acks, leader, Controls(), left_out={}).topologies
     assert topology.decision is not None
     shown = [percent(share) for one in topology.workers for share in one.shares]
-    assert shown == ["20%", "10%", "?", "?"]
+    assert shown == ["15%", "15%", "?", "?"], "of the host that both run on"
     # The journal has no other numbers than JSON has.
     assert journaled(map(cycle_record, report.topologies))
 
@@ -195,5 +195,7 @@ def test_a_worker_and_an_executor_have_one_load_of_each_resource() -> None:
     assert {len(one.loads) for one in topology.executors} == {len(RESOURCES)}
     (worker,) = [one for one in topology.workers if one.slot == "a:1"]
     assert worker.cpu_cores is not None and worker.capacity_cores is not None
-    assert worker.shares == (worker.cpu_cores / worker.capacity_cores,)
-    assert replace(worker, cpu_cores=None).shares == (None,)
+    beside = next(one for one in topology.workers if one.slot == "a:2")
+    assert worker.shares == beside.shares == (0.15,), "of the host that both run on"
+    assert worker.capacity_cores == beside.capacity_cores == 2.0
+    assert replace(worker, load_frac=None).shares == (None,)

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controller.core import fit as fit_module
-from controller.core.cluster import Cluster
+from controller.core import room
+from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.fit import Capacity, Fit, why_not_all
 from controller.core.limits import Limits
 from controller.core.resources import RESOURCES
@@ -40,6 +40,7 @@ ALLOWED = {
     "controller/core/allowed.py": "the room for moves in a plan",
     "controller/core/drain.py": "the sum of what is free, from the status: there is no placement",
     "controller/core/fit.py": "here it belongs",
+    "controller/core/room.py": "loops of `Fit`",
     "controller/core/layout.py": "shares out the measured CPU that no executor owns",
     "controller/core/view/kernels.py": "a kernel: two executors that move together",
     "controller/journal/writer.py": "the room on a disk",
@@ -109,7 +110,8 @@ def test_each_reason_is_one_sentence_with_the_figures() -> None:
 def test_a_demand_that_is_no_number_fits_nowhere() -> None:
     found = fit([0, 1], [np.nan, 0.1])
     assert not found.fits(np.array([0]), np.array([2])).any()
-    assert not fit_module.holds(found.largest(), 2, np.nan)
+    unit_of = np.arange(3)
+    assert not room.holds(found.largest(), unit_of, 0, 2, np.nan, 0.0, 0.0)
 
 
 def test_a_move_gives_the_same_as_to_place_all() -> None:
@@ -164,9 +166,9 @@ def test_a_worker_shares_its_node_with_what_is_in_use_and_what_comes() -> None:
 
 def test_compiled_loads_are_those_of_python() -> None:
     left = np.array([-0.2, 0.1, 0.5])
-    assert fit_module.shift(left, 0, 1, 0.3) == pytest.approx(0.2 - 0.2)
+    assert room.shift(left, 0, 1, 0.3, 0.3) == pytest.approx(0.2 - 0.2)
     assert left == pytest.approx([0.1, -0.2, 0.5])
-    assert fit_module.shift.python(left, 1, 2, 0.3) == pytest.approx(-0.2)  # type: ignore[attr-defined]
+    assert room.shift.python(left, 1, 2, 0.3, 0.3) == pytest.approx(-0.2)  # type: ignore[attr-defined]
     assert left == pytest.approx([0.1, 0.1, 0.2])
 
 
@@ -246,3 +248,81 @@ def test_the_page_says_how_many_files_name_cpu() -> None:
     assert row is not None
     for count, stated in zip(found, map(int, row.groups()), strict=True):
         assert stated - 3 < count <= stated
+
+
+def shared(place: list[int], demand: list[float], *, tps: float = 0.0, others: float = 0.0) -> Fit:
+    """Put executors on two workers of a node and one of another; each node has 2 cores.
+
+    The first two executors exchange tuples; others use a part of the first node.
+    """
+    rows = [("a:1", "a", 1.0), ("a:2", "a", 1.0), ("b:1", "b", 2.0)]
+    cluster = replace(
+        Cluster.build("ab", rows),
+        node_cores=np.array([2.0, 2.0]),
+        other_cores=np.array([others, 0.0]),
+    )
+    snapshot = LoadSnapshot(
+        topology="t",
+        time_s=0.0,
+        components=(),
+        edges=(),
+        executors=tuple(f"{e}-{e}" for e in range(len(place))),
+        component_of=("c",) * len(place),
+        place=np.array(place),
+        cpu_cores=np.array(demand),
+        queue=np.zeros(len(place)),
+        pinned=(None,) * len(place),
+        traffic=Traffic.build(np.array([0]), np.array([1]), np.array([tps])),
+    )
+    return Fit.of(cluster, snapshot, Limits(high_frac=0.8, low_frac=0.4))
+
+
+def test_workers_of_a_node_share_its_cores() -> None:
+    found = shared([0, 1, 2], [0.9, 0.5, 0.3], others=0.3)
+    assert found.used.tolist() == pytest.approx([1.7, 1.7, 0.3])
+    assert found.own.tolist() == [0.9, 0.5, 0.3]
+    assert found.levels == ["high", "high", "low"]
+    assert found.excess == pytest.approx(0.1)
+    assert found.how_high(1) == "a at 0.85 of its CPU is above 0.8"
+    assert found.what_is_missing() == "a above 0.8 of the CPU by 0.1 cores in all"
+    assert [found.room_on(node) for node in "ab"] == pytest.approx([-0.1, 1.3])
+    # Within a node a move takes nothing; away from it, it takes what the executor uses.
+    assert found.relief(np.array([0, 0]), np.array([1, 2]), 0).tolist() == pytest.approx([0, 0.1])
+    assert found.has_room(0, 1)
+    assert found.has_room(0, 2)
+    assert not found.has_room(2, 0)
+    # Others leave 1.7 cores of the first node.
+    assert found.growth == pytest.approx(1.7 / 1.4)
+    assert found.by(np.array([0, 0, 1]), 2)[1].tolist() == [2.0, 2.0]
+    assert found.by(np.arange(3), 3)[1].tolist() == [2.0, 2.0, 2.0]
+
+
+def test_a_node_that_others_fill_makes_no_worker_high_that_has_no_executor() -> None:
+    found = shared([2, 2], [0.1, 0.1], others=1.9)
+    assert found.is_high.tolist() == [True, True, False]
+    assert found.surely_high.size == 0
+    assert shared([0, 2], [0.1, 0.1], others=1.9).surely_high.tolist() == [0]
+
+
+def test_tuples_between_workers_cost_at_both_ends() -> None:
+    apart = shared([0, 2], [0.5, 0.4], tps=100_000)
+    together = apart.moved(0, 2)
+    assert together.used.tolist() == pytest.approx([0, 0, 0.9 - 2 * 0.109])
+    assert together.demand.tolist() == pytest.approx([0.391, 0.291])
+    near = together.moved(0, 0).moved(1, 1)
+    assert near.used.tolist() == pytest.approx([0.9 - 2 * (0.109 - 0.0905)] * 2 + [0])
+    # All of it would be more than there is: then it counts less.
+    most = shared([0, 2], [0.05, 0.04], tps=1_000_000).moved(0, 2)
+    assert most.used[2] == pytest.approx(0.4 * 0.09)
+
+
+def test_a_placement_leaves_as_much_room_for_input_as_now() -> None:
+    found = shared([0, 1, 2], [0.2, 0.2, 0.3])
+    assert found.growth == pytest.approx(5.0)
+    assert found.filled(0.95).tolist() == pytest.approx([0.4, 0.4, 0.4])
+    assert found.on_the_way.tolist() == pytest.approx([1.0, 1.0, 1.0])  # by `headroom.min`, 2
+    assert found.keeping(2.5).filled(0.95).tolist() == pytest.approx([0.8, 0.8, 0.8])
+    assert found.limit_or_used(1.0).tolist() == pytest.approx([0.4, 0.4, 0.4])
+    full = shared([0, 1, 2], [0.9, 0.8, 0.3])
+    assert full.filled(1.0).tolist() == pytest.approx([1.6, 1.6, 1.6])
+    assert full.on_the_way.tolist() == pytest.approx([1.6, 1.6, 1.6])

@@ -51,8 +51,10 @@ def record_target(folder: Path) -> list[TopologyReport]:
     return record(folder, executors=24, delay_ticks=3, ticks=range(20), bounds=bounds, keys=keys)
 
 
-def test_a_replay_gives_the_live_decisions(tmp_path: Path) -> None:
-    reports = record(tmp_path)
+@pytest.mark.parametrize("of_worker", [2.0, None])
+def test_a_replay_gives_the_live_decisions(tmp_path: Path, of_worker: float | None) -> None:
+    reports = record(tmp_path, keys={"worker.cpu.capacity": of_worker})
+    assert all(same(tmp_path))
     assert {report.outcome for report in reports} >= {Outcome.MOVED, Outcome.STALE_METRICS}
     log = Log.open([tmp_path])
     replayed = [report for one in replay(log.ticks(0)) for report in one.report.topologies]

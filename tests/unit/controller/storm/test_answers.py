@@ -16,7 +16,7 @@ from controller.report import TopologyReport
 from controller.storm.answer_records import PlanAnswer, PlanStep
 from controller.storm.answers import explain, misfit, of_topology, plan_of
 from migration.model import ExecutorId, Slot
-from tests.unit.controller.test_cycle import AUTO, PLACES, Controller, World
+from tests.unit.controller.test_cycle import A1, AUTO, B1, B2, PLACES, Controller, World
 
 ADVISE = Config(mode=Mode.ADVISE)
 
@@ -87,17 +87,18 @@ def test_an_executor_that_is_too_young_takes_its_part_in_the_plan_later() -> Non
     assert moves[1] == [()]
 
 
-def test_a_proposal_fits_as_long_as_no_worker_that_it_fills_is_over_the_limit() -> None:
+def test_a_proposal_fits_as_long_as_no_host_that_it_fills_is_over_the_limit() -> None:
     report, _ = decided(World())
     assert report.picture is not None
     to_a1 = (Move("2-2", "b:1", "a:1", 160.0),)
-    assert misfit(report.picture, to_a1, Config(limits=Limits(high_frac=0.3))) is None
-    assert misfit(report.picture, to_a1, Config(limits=Limits(high_frac=0.29))) == (
-        "the loads have changed: a:1 would use 30% of its CPU, and load.high is 29%"
+    assert misfit(report.picture, to_a1, Config(limits=Limits(high_frac=0.2))) is None
+    assert misfit(report.picture, to_a1, Config(limits=Limits(high_frac=0.19))) == (
+        "the loads have changed: a would use 20% of its CPU, and load.high is 19%"
     )
-    # b:1 is over the limit before and after, and the moves relieve it.
-    away = (Move("2-2", "b:1", "a:2", 50.0),)
-    assert misfit(report.picture, away, Config(limits=Limits(high_frac=0.2))) is None
+    # Host b is over the limit before and after, and the move relieves it.
+    full, _ = decided(World({1: A1, 2: B1, 3: B1, 5: B1, 6: B2, 7: B2}))
+    assert full.picture is not None
+    assert misfit(full.picture, to_a1, Config(limits=Limits(high_frac=0.15))) is None
     assert misfit(report.picture, (Move("9-9", "b:1", "a:1", 0.0),), Config(limits=Limits())) == (
         "the load of 9-9 is not known yet"
     )

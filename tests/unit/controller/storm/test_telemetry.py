@@ -58,7 +58,7 @@ def test_a_cycle_is_told(decided: tuple[CycleInput, Memory, Report]) -> None:
     assert found["nstorm_load_age_seconds", "wc-1"] == 0
     gain_tps = sum(move.asc_tps for move in one.moves)
     assert found["nstorm_predicted_gain_tuples_per_second", "wc-1"] == gain_tps
-    assert gain_tps > 0
+    assert one.moves
     (left,) = [v for k, v in found.items() if k[0] == "nstorm_headroom_ratio"]
     assert left > 0
     snapshot = one.picture.snapshot

@@ -10,9 +10,10 @@ import pytest
 from controller.config import build
 from controller.core.cluster import Floats, Ints, Traffic
 from controller.core.decision import Outcome
+from controller.core.hops import HOP_COST_S
 from controller.errors import TuneError
 from controller.replay import rerun as run
-from controller.replay.rerun import HOP_COST_S, Rerun, measure
+from controller.replay.rerun import Rerun, measure
 from controller.tune import chunks as chunks_module
 from controller.tune.choice import MOVE_S, Objective, suggest
 from controller.tune.chunks import DAY_S, HELD_BACK_FRAC, unpack, waves

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from controller.core.cluster import Ints, Traffic
 from controller.core.fit import Fit
 from controller.core.limits import Limits
+from controller.core.pairs import _LATELY
 from controller.core.view import kernels
-from controller.core.view.pairs import _LATELY
-from controller.core.view.view import Moves, View
+from controller.core.view.view import Moves, View, _filled
 from controller.policies.greedy import best_gathering, choose_greedy, greedy, opening_pairs
 from controller.policies.otd import otd
 from controller.policies.single_move import Choice
@@ -105,7 +105,9 @@ def test_the_best_are_the_best_of_all_moves_that_gain(world: World, rules: Limit
     view = View.of(cluster, snapshot, rules)
     movable = np.flatnonzero(view.movable)
     candidates = gathering(view, movable)
-    anywhere = view.fitting(view.score(movable, np.arange(len(cluster.workers))))
+    all_moves = view.score(movable, np.arange(len(cluster.workers)))
+    fits = view.fit.fits(all_moves.executors, all_moves.workers, _filled(view.fit))
+    anywhere = all_moves.only(fits)
     best = float(candidates.score.max(initial=-np.inf))
     if anywhere.score.max(initial=0.0) > 1e-9:
         assert best == anywhere.score.max()

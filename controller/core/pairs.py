@@ -1,14 +1,17 @@
 """The traffic of a topology, indexed by executor; the index stays while only its rates change."""
 
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
-from controller.core.decision import Move
-from controller.core.view import kernels
+from controller.core.cluster import Floats, Ints, Traffic
+from controller.core.compiled import compiled
+
+# Machine code need not test whether an unsigned index is negative and counts from the end.
+Rows: TypeAlias = NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,8 +23,8 @@ class Pairs:
     begin: Ints  # (E + 1,), where the rows of each executor begin in `peer` and `row`, and the end
     # The executors at the other end: first those that it sends to, then those that send to it;
     # never itself, for that never crosses anything.
-    peer: kernels.Rows
-    row: kernels.Rows  # the row of the traffic
+    peer: Rows
+    row: Rows  # the row of the traffic
 
     @classmethod
     def of(cls, traffic: Traffic, count: int) -> "Pairs":
@@ -33,7 +36,7 @@ class Pairs:
                     # The same arrays need not be compared again next time.
                     _LATELY[at] = replace(known, traffic_source=source, traffic_target=target)
                 return known
-        made = cls(source, target, *kernels.index(source, target, count))
+        made = cls(source, target, *index(source, target, count))
         _LATELY.append(made)
         return made
 
@@ -60,19 +63,23 @@ def _equal(one: Ints, other: Ints) -> bool:
     return one is other or np.array_equal(one, other)
 
 
-def proposals(
-    cluster: Cluster, snapshot: LoadSnapshot, steps: Iterable[tuple[int, int]]
-) -> tuple[Move, ...]:
-    """Judge each of some moves where the ones before it have put the others.
-
-    The snapshot has the placement before all of them.
-    """
-    pairs = Pairs.of(snapshot.traffic, len(snapshot.executors))
-    node, workers, moves = cluster.node_of[snapshot.place], cluster.workers, []
-    for executor, worker in steps:
-        to = int(cluster.node_of[worker])
-        asc_tps = pairs.asc_tps(snapshot.traffic.tps, node, executor, to)
-        node[executor] = to
-        source = workers[snapshot.place[executor]]
-        moves.append(Move(snapshot.executors[executor], source, workers[worker], asc_tps))
-    return tuple(moves)
+@compiled
+def index(source: Ints, target: Ints, count: int) -> tuple[Ints, Rows, Rows]:
+    """Index traffic by executor, of `count` executors: `begin`, `peer` and `row` as in `Pairs`."""
+    begin = np.zeros(count + 1, dtype=np.int64)
+    for k in range(len(source)):
+        if source[k] != target[k]:
+            begin[source[k] + 1] += 1
+            begin[target[k] + 1] += 1
+    for e in range(count):
+        begin[e + 1] += begin[e]
+    free = begin[:-1].copy()
+    peer = np.empty(begin[count], dtype=np.uint32)
+    row = np.empty(begin[count], dtype=np.uint32)
+    for one, other in ((source, target), (target, source)):
+        for k in range(len(one)):
+            if one[k] != other[k]:
+                peer[free[one[k]]] = other[k]
+                row[free[one[k]]] = k
+                free[one[k]] += 1
+    return begin, peer, row

@@ -1,0 +1,86 @@
+"""Nodes whose workers share their CPU: what a move brings, and how much room is left after it."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.core.cluster import Cluster
+from controller.core.fit import Fit
+from controller.core.limits import Limits
+from controller.policies.gather.anneal import anneal
+from controller.policies.gather.problem import Problem, TargetOptions
+from controller.policies.greedy import greedy
+from tests.property.controller.policies.gather.test_policy import worlds as uneven_worlds
+from tests.property.controller.policies.test_single_move import World, limits, worlds
+
+# Tuples/s in the worlds are few; so that hops weigh, each is this number.
+MANY = 20_000.0
+
+
+@st.composite
+def shared(draw: st.DrawFn) -> World:
+    """Let the nodes of a world share their CPU, of which others use a part."""
+    cluster, snapshot = draw(worlds() | uneven_worlds())
+    cores = draw(st.lists(st.floats(1.0, 8.0), min_size=len(cluster.nodes), max_size=8))
+    node_cores = np.resize(np.array(cores), len(cluster.nodes))
+    others = node_cores * draw(st.sampled_from([0.0, 0.1, 0.4]))
+    traffic = replace(snapshot.traffic, tps=snapshot.traffic.tps * MANY)
+    shares = replace(cluster, node_cores=node_cores, other_cores=others)
+    return shares, replace(snapshot, traffic=traffic)
+
+
+def used_by_node(cluster: Cluster, fit: Fit) -> np.ndarray:
+    return np.bincount(cluster.node_of[fit.place], fit.demand, len(cluster.nodes))
+
+
+@settings(max_examples=200)
+@given(shared(), st.data())
+def test_what_a_move_brings_is_what_the_nodes_use_more_after_it(
+    world: World, data: st.DataObject
+) -> None:
+    cluster, snapshot = world
+    fit = Fit.of(cluster, snapshot)
+    e = data.draw(st.integers(0, len(snapshot.executors) - 1))
+    w = data.draw(st.integers(0, len(cluster.workers) - 1))
+    home = int(fit.place[e])
+    if w == home:
+        return
+    came, went = (float(one[0]) for one in fit.more(np.array([e]), np.array([w])))
+    after = fit.moved(e, w)
+    more = used_by_node(cluster, after) - used_by_node(cluster, fit)
+    here, there = int(cluster.node_of[home]), int(cluster.node_of[w])
+    assert more[there] == np.float64(came) or abs(more[there] - came) < 1e-9
+    assert abs(more[here] - went) < 1e-9
+    assert (
+        np.delete(more, [here, there]).any() == np.False_
+        or here == there
+        or (abs(np.delete(more, [here, there])).max() < 1e-9)
+    )
+    assert np.allclose(after.used - fit.used, (more)[cluster.node_of], atol=1e-9)
+    back = after.moved(e, home)
+    assert np.allclose(back.used, fit.used, atol=1e-9)
+
+
+@settings(max_examples=100)
+@given(shared())
+def test_the_search_adds_up_what_the_nodes_use(world: World) -> None:
+    cluster, snapshot = world
+    problem = Problem.of(cluster, snapshot, Limits(), TargetOptions())
+    place = anneal(problem, problem.start, 30, 3.0, 1)
+    found = problem.fit.placed(place)
+    if not problem.fit.above(problem.fill).any():
+        assert not found.above(problem.fill + 1e-6).any()
+
+
+@settings(max_examples=100)
+@given(shared(), limits())
+def test_a_move_for_traffic_leaves_as_much_room_for_input(world: World, rules: Limits) -> None:
+    cluster, snapshot = world
+    fit = Fit.of(cluster, snapshot, rules)
+    decision = greedy(cluster, snapshot, replace(rules, max_moves=1))
+    if fit.is_high.any() or not decision.moves:
+        return
+    after = decision.applied(cluster, snapshot)
+    assert fit.placed(after.place).growth >= fit.growth * 0.98
