@@ -129,6 +129,8 @@ class Traffic:
     target: Ints
     tps: Floats
     var: Floats | None = None  # variance of the rates; None: they are known exactly
+    # How large a tuple is on its way to another worker; NaN, or None for all, where not known.
+    size_bytes: Floats | None = None
 
     @classmethod
     def build(cls, source: Ints, target: Ints, tps: Floats) -> "Traffic":
