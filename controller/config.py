@@ -70,8 +70,6 @@ class Config:
     min_age_s: float = setting("min.age.secs")
     ewma: float = setting("load.ewma")
     capacity: Capacity = field(default_factory=Capacity)
-    # What can go from one node to another, for the head-room; None if that is not known.
-    link_tps: float | None = setting("link.capacity.tps")
     excluded: Excluded = field(default_factory=Excluded)
     vetoes: bool = setting("vetoes")  # whether `decide` on a file keeps the rules of the live run
     journal: JournalBounds = field(default_factory=JournalBounds)

@@ -94,5 +94,5 @@ def _step(cluster: Cluster, step: WalkStep, config: Config) -> dict[str, Any]:
         "inter_node_traffic": inter_node_tps(cluster, step.after),
         "total_traffic": step.after.traffic.total_tps,
         "max_worker_cpu": float(fit.frac.max()),
-        "headroom": asdict(headroom(cluster, step.after, config.link_tps)),
+        "headroom": asdict(headroom(cluster, step.after)),
     }

@@ -117,7 +117,7 @@ def _print(
     )
     for number, step in enumerate(walked, 1):
         ratio = inter_node_frac(cluster, step.after)
-        left = headroom(cluster, step.after, config.link_tps)
+        left = headroom(cluster, step.after)
         line = f"{number}. {step.decision.outcome}, inter-node {ratio:.3f}: {step.decision.reason}"
         if left.factor is not None:
             line += f"; head-room {left.factor:.3g} ({left.binds} of {left.where})"

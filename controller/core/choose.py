@@ -1,5 +1,6 @@
 """Lets a policy decide among what is allowed."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from controller.core.case import Budget, TopologyCase
 from controller.core.cluster import Spare
 from controller.core.decision import PASSING, Decision, Outcome, Vetoes
+from controller.core.fit import shifted_cores, with_others
 from controller.core.limits import Limits
 from controller.core.policy import Case, Decided, M, Policy
 from controller.core.spare import with_emptied
@@ -23,8 +25,12 @@ def choose_each(
     first: int,
     begins: Collection[str],  # topologies whose moves begin; advice takes none from another
 ) -> list[TopologyCase]:
-    """Decide topology by topology, in turn, as long as the cluster may have one more move."""
+    """Decide topology by topology, in turn, as long as the cluster may have one more move.
+
+    A topology sees what those before it take along: a node's room is everybody's.
+    """
     decided: dict[str, Decided[Any]] = {}
+    shifted: Counter[str] = Counter()  # cores, by node
     opened: dict[str, str] = {}  # nodes, and the topology that opens a slot there
     for case in in_turn(cases, first):
         memory, standing = memories.get(case.id), _standing(case, budget)
@@ -36,6 +42,7 @@ def choose_each(
         if isinstance(spare, Spare) and spare.node in opened:
             why = f"{spare.worker} is on a host where {opened[spare.node]} opens one"
             cluster = replace(cluster, spare=why)
+        cluster = with_others(cluster, shifted)
         limited = replace(limits, max_moves=budget.free_moves)
         asked = Case(cluster, case.picture.snapshot, limited)
         chosen = decide(policy, asked, case.vetoes, memory)
@@ -48,6 +55,9 @@ def choose_each(
             budget = budget.without(count)
             if isinstance(spare, Spare) and _opens(decision, spare):
                 opened[spare.node] = case.view.publication.name
+                cluster = cluster.with_opened(spare)
+            after = decision.applied(cluster, asked.snapshot)
+            shifted.update(shifted_cores(cluster, asked.snapshot, after))
         decided[case.id] = replace(chosen, decision=decision)
     return [replace(case, decided=decided[case.id]) for case in cases]
 

@@ -57,6 +57,13 @@ class Cluster:
     # (N,), CPU that the workers of a node share; None where each has its own.
     node_cores: Floats | None = None
     other_cores: Floats | None = None  # (N,), of it, what others than this topology use
+    # (2, N), bytes per second that the topology may send from each node, and receive there; NaN
+    # where not known, and None where none is.
+    link_bytes_s: Floats | None = None
+    # (W,), what lives in the heap of each worker after a collection, and up to where it may grow;
+    # NaN where not known, and None where none is.
+    live_bytes: Floats | None = None
+    heap_bytes: Floats | None = None
     is_open: NDArray[np.bool_] = field(init=False, repr=False)  # (W,), something may move there
 
     def __post_init__(self) -> None:
@@ -113,9 +120,21 @@ class Cluster:
             workers=workers,
             node_of=np.append(self.node_of, node_of),
             capacity_cores=np.append(self.capacity_cores, [slot.capacity for slot in new]),
+            live_bytes=_with_unknown(self.live_bytes, len(new)),
+            heap_bytes=_as_smallest(self.heap_bytes, len(new)),
             closed=tuple(None if name in opened else why for name, why in closed),
             spare=None,
         )
+
+
+def _with_unknown(values: Floats | None, count: int) -> Floats | None:
+    return None if values is None else np.append(values, np.full(count, np.nan))
+
+
+def _as_smallest(values: Floats | None, count: int) -> Floats | None:
+    if values is None or np.isnan(values).all():
+        return _with_unknown(values, count)
+    return np.append(values, np.full(count, np.nanmin(values)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

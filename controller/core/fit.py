@@ -31,6 +31,7 @@ from controller.core.room import Marks, hold, near_each, sums
 from migration.model import Node
 from migration.settings import setting
 
+BYTES_PER_MBIT = 125_000
 # Sums of loads in another order differ in the last digits; that must decide nothing.
 TOLERANCE_CORES = 1e-9
 # A gain, and a worker that is high, counts from this number of standard deviations on.
@@ -180,6 +181,11 @@ class Fit:
         most = float(self.share.max(initial=0.0))
         return 1 / most if most > 0 else math.inf
 
+    @property
+    def keeps(self) -> float:
+        """The factor by which load has to be able to grow in another placement."""
+        return self.kept or self.growth
+
     @cached_property
     def share(self) -> Floats:
         """(W,), what is used of all that others leave."""
@@ -192,7 +198,7 @@ class Fit:
 
         Infinite where workers have CPU of their own: there a worker is no measure of the room.
         """
-        growth = self.kept or self.growth
+        growth = self.keeps
         if self.cluster.node_cores is None or not 0 < growth < math.inf:
             return np.full(len(self.used), np.inf)
         return self.others + np.maximum(self.capacity - self.others, 0.0) / growth
@@ -205,7 +211,7 @@ class Fit:
         """
         if self.cluster.node_cores is None:
             return self.limit
-        growth = min(self.kept or self.growth, self.limits.headroom_min)
+        growth = min(self.keeps, self.limits.headroom_min)
         left = np.maximum(self.capacity - self.others, 0.0)
         return np.minimum(self.limit, np.maximum(self.others + left / max(growth, 1.0), self.used))
 
@@ -501,6 +507,25 @@ def beside_each_other(fits: Mapping[str, Fit], unmeasured: Iterable[Node]) -> di
     }
 
 
+def shifted_cores(cluster: Cluster, before: LoadSnapshot, after: LoadSnapshot) -> dict[str, float]:
+    """Compute how much more executors use of each node after moves; no node where that is 0."""
+    used = [
+        Fit.of(cluster, one).by(cluster.node_of, len(cluster.nodes))[0] for one in (before, after)
+    ]
+    more = zip(cluster.nodes, (used[1] - used[0]).tolist(), strict=True)
+    return {node: cores for node, cores in more if cores}
+
+
+def with_others(cluster: Cluster, more: Mapping[str, float]) -> Cluster:
+    """Let others use so much more of some nodes whose CPU workers share."""
+    if cluster.node_cores is None or not more:
+        return cluster
+    others = np.array([more.get(node, 0.0) for node in cluster.nodes])
+    if cluster.other_cores is not None:
+        others += cluster.other_cores
+    return replace(cluster, other_cores=np.maximum(others, 0.0))
+
+
 def room_at(load_frac: float | None, capacity: float, limits: Limits) -> float:
     """Compute what fits where a share of the capacity is used."""
     return room_of((load_frac or 0.0) * capacity, capacity, limits)
@@ -520,14 +545,20 @@ def why_not_all(need: float, room: float, where: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """How much a worker may use."""
+    """How much a worker may use, and a link may carry."""
 
     fixed_cores: float | None = setting("worker.cpu.capacity")  # of every worker
+    link_mbit: float | None = setting("link.capacity.mbit")  # in each direction of every node
 
     @property
     def is_shared(self) -> bool:
         """Whether workers share the CPU of their node: nothing else limits them."""
         return self.fixed_cores is None
+
+    @property
+    def link_bytes_s(self) -> float | None:
+        """Bytes per second in one direction; None where that is not known."""
+        return None if self.link_mbit is None else self.link_mbit * BYTES_PER_MBIT
 
     def of(self, node: Node, more: int) -> float:
         """Compute what a worker has where `more` slots of its node are in use than Storm counts."""

@@ -3,11 +3,15 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Outcome, Veto
 from controller.core.fit import Capacity, Fit, beside_each_other
 from controller.core.layout import Layout, layout_of, opened_by
 from controller.core.limits import Limits
+from controller.core.links import Links
+from controller.core.links import beside_each_other as links_beside_each_other
 from controller.core.meters import Columns, NodeRates
 from controller.core.metrics import Rates
 from controller.core.topology import TopologyView
@@ -16,6 +20,10 @@ from migration.model import Slot
 STALE_LOAD_S = 15.0
 # A worker that has just been started needs this long to be heard of; after that it has no hooks.
 UNHEARD_S = 30.0
+# Of the nodes' meters: what a link can carry in one direction, what was sent, and received.
+LINK_COLUMNS = ("link_bytes_per_s", "net_sent_bytes_per_s", "net_received_bytes_per_s")
+# Of the workers' meters: what lives in the heap, and up to where it may grow.
+HEAP_COLUMNS = ("heap_live_bytes", "heap_max_bytes")
 # Topologies of these use next to nothing.
 RESTING = ("INACTIVE", "KILLED")
 
@@ -83,13 +91,13 @@ def picture_each(
             by_nodes[named] = nodes.of(named, now_s - STALE_LOAD_S)
         meters = layout.meters(rates[view.id]), by_nodes[named]
         measured[view.id] = Picture(view, layout, snapshot, fit, *meters)
-    return pictures | _beside_each_other(measured, views), missed_s
+    return pictures | _beside_each_other(measured, views, capacity), missed_s
 
 
 def _beside_each_other(
-    measured: Mapping[str, Picture], views: Iterable[TopologyView]
+    measured: Mapping[str, Picture], views: Iterable[TopologyView], capacity: Capacity
 ) -> dict[str, Picture]:
-    """Note in pictures what other topologies use of each node."""
+    """Note in pictures what other topologies use of each node, and of its link."""
     unmeasured = [
         view.publication.node_of[slot.supervisor]
         for view in views
@@ -99,10 +107,32 @@ def _beside_each_other(
     ]
     found = {}
     fits = beside_each_other({name: made.fit for name, made in measured.items()}, unmeasured)
+    clusters = {name: fit.cluster for name, fit in fits.items()}
+    if capacity.is_shared:
+        clusters = _links_beside_each_other(measured, fits, capacity)
     for name, made in measured.items():
-        layout = replace(made.layout, cluster=fits[name].cluster)
-        found[name] = replace(made, layout=layout, fit=fits[name])
+        cluster = clusters[name]
+        if capacity.is_shared:
+            live, most = map(made.of_workers.get, HEAP_COLUMNS)
+            cluster = replace(cluster, live_bytes=live, heap_bytes=most)
+        layout = replace(made.layout, cluster=cluster)
+        fit = replace(fits[name], cluster=cluster)
+        found[name] = replace(made, layout=layout, fit=fit)
     return found
+
+
+def _links_beside_each_other(
+    measured: Mapping[str, Picture], fits: Mapping[str, Fit], capacity: Capacity
+) -> dict[str, Cluster]:
+    links, most, carried = {}, {}, {}
+    for name, made in measured.items():
+        unknown = np.full(len(made.cluster.nodes), np.nan)
+        shown = [made.of_nodes.get(column, unknown) for column in LINK_COLUMNS]
+        fixed = capacity.link_bytes_s
+        most[name] = shown[0] if fixed is None else np.full(len(unknown), fixed)
+        carried[name] = np.stack(shown[1:])
+        links[name] = Links(fits[name].cluster, made.snapshot)
+    return links_beside_each_other(links, most, carried)
 
 
 def _unplaced(view: TopologyView) -> Veto | None:

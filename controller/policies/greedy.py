@@ -21,8 +21,8 @@ from controller.policies.single_move import (
 
 # Of the executors that relieve a hot worker (nearly) as much as the best, traffic decides.
 RELIEF_SLACK = 0.999
-# A move that brings one stream together may send more of another between nodes. This number of
-# moves is looked at, the best first, for one that does not.
+# A move that brings one stream together may send more of another between nodes, or fill a heap too
+# much. This number of moves is looked at, the best first, for one that does not.
 LOOKED_AT = 8
 _NONE = Moves(*np.zeros((2, 0), dtype=np.int64), *np.zeros((2, 0)))
 
@@ -88,13 +88,13 @@ def choose_greedy(view: View) -> Choice | Decision:
 
 
 def _for_traffic(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
-    """Choose the best move that fills no link more; only some are looked at."""
+    """Choose the best move that fills no link more, and no heap too much; some are looked at."""
     for _ in range(LOOKED_AT):
         found = _gathering(view, warnings)
-        if isinstance(found, Decision) or not view.fills_a_link(found.executor, found.worker):
+        if isinstance(found, Decision) or not view.is_refused(found.executor, found.worker):
             return found
         view = view.holding(found.executor)
-    reason = f"each of the best {LOOKED_AT} moves sends more of a stream between nodes"
+    reason = f"each of the best {LOOKED_AT} moves fills a link more, or a heap too much"
     return Decision(Outcome.NOTHING_TO_GAIN, reason, (), warnings)
 
 

@@ -100,7 +100,7 @@ def plan_of(
                 row[f"tps_{when}"] = tps[n] if n < len(tps) else 0.0
         found += rows.values()
     before, after = (float(inter_node_tps(cluster, end) / total_tps) for end in ends)
-    now, then = (headroom(cluster, end, config.link_tps).factor for end in ends)
+    now, then = (headroom(cluster, end).factor for end in ends)
     return PlanAnswer(
         **_head(report),
         steps=tuple(

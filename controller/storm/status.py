@@ -136,7 +136,7 @@ def _cycle(
     if report.picture is None:
         return found
     cluster, snapshot = report.picture.cluster, report.picture.snapshot
-    room = headroom(cluster, snapshot, config.link_tps)
+    room = headroom(cluster, snapshot)
     binds = None if room.binds is None else str(room.binds)
     return replace(
         found,

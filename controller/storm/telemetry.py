@@ -181,7 +181,7 @@ class Telemetry(Collector):
                 gauges.add("load_age_seconds", seen.now_s - float(rates.seen_s.min()), name)
         for report in reports:
             if report.picture is not None:
-                _add_picture(gauges, report, report.picture, self._config.link_tps)
+                _add_picture(gauges, report, report.picture)
         views = seen.topologies if seen else ()
         hosts = hosts_of(views)
         for node, row in nodes_of(reports).items():
@@ -226,14 +226,12 @@ def _gains(moves: Iterable[MoveRecord]) -> Iterator[tuple[str, list[float]]]:
     return ((kind, of) for kind, of in (("predicted", predicted), ("measured", measured)) if of)
 
 
-def _add_picture(
-    gauges: Families, report: TopologyReport, picture: Picture, link_tps: float | None
-) -> None:
+def _add_picture(gauges: Families, report: TopologyReport, picture: Picture) -> None:
     name, cluster, snapshot = topology_name(report.topology), picture.cluster, picture.snapshot
     gauges.add("traffic_tuples_per_second", snapshot.traffic.total_tps, name)
     if report.inter_node_frac is not None:
         gauges.add("inter_node_ratio", report.inter_node_frac, name)
-    left = headroom(cluster, snapshot, link_tps)
+    left = headroom(cluster, snapshot)
     if left.factor is not None and left.binds is not None:
         gauges.add("headroom_ratio", left.factor, name, left.binds)
     gain_tps = sum(move.asc_tps for move in report.moves)

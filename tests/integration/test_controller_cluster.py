@@ -88,7 +88,7 @@ def test_every_query_of_dashboard_and_alerts_finds_what_a_running_cluster_serves
     ports = {"nstorm-controller": free_port(), "nstorm-agent": free_port()}
     conf, node = tmp_path / "storm.yaml", lab.nodes[0]
     served = f"nstorm.metrics.port: {ports['nstorm-controller']}\n"
-    conf.write_text(f"{controllers.conf.read_text()}{served}nstorm.link.capacity.tps: 1000000\n")
+    conf.write_text(f"{controllers.conf.read_text()}{served}nstorm.link.capacity.mbit: 1000\n")
     with (node.conf_dir / "storm.yaml").open("a") as file:
         file.write(f"nstorm.agent.metrics.port: {ports['nstorm-agent']}\n")
     lab.kill_daemon(f"agent-{node.host}")

@@ -10,8 +10,8 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.distance import TrafficWeights, weighed
 from controller.core.fit import SURE, Fit
 from controller.core.limits import Limits
-from controller.core.links import Links
 from controller.core.pairs import Pairs
+from controller.core.reserve import Reserve
 from controller.core.view import kernels
 
 # A move for traffic fills a worker up to this share of the upper threshold. A worker filled to the
@@ -43,6 +43,7 @@ class View:
     cluster: Cluster
     snapshot: LoadSnapshot
     limits: Limits
+    reserve: Reserve  # of the placement that the view was made for
     fit: Fit
     total_tps: float
     pairs: Pairs
@@ -58,12 +59,14 @@ class View:
     @classmethod
     def of(cls, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> "View":
         """Classify the workers and index the traffic."""
-        fit = Fit.of(cluster, snapshot, limits)
+        reserve = Reserve.of(cluster, snapshot, limits)
+        fit = reserve.fit
         pairs = Pairs.of(snapshot.traffic, len(snapshot.executors))
         return cls(
             cluster=cluster,
             snapshot=snapshot,
             limits=limits,
+            reserve=reserve,
             fit=fit,
             total_tps=snapshot.traffic.total_tps,
             pairs=pairs,
@@ -129,21 +132,11 @@ class View:
         taken = np.append(self.taken, ends[0] * len(self.cluster.nodes) + ends[1])
         return replace(self, movable=movable, taken=taken)
 
-    @cached_property
-    def links(self) -> Links:
-        return Links.of(self.cluster, self.snapshot)
-
-    def fills_a_link(self, executor: int, worker: int) -> bool:
-        """Check whether a move may fill a link more, where nodes are what is filled.
-
-        Where workers have CPU of their own the network is not looked at.
-        """
-        place, node_of = self.snapshot.place, self.cluster.node_of
-        if self.cluster.node_cores is None or node_of[place[executor]] == node_of[worker]:
-            return False
-        after = place.copy()
+    def is_refused(self, executor: int, worker: int) -> bool:
+        """Check whether a move fills a link more than now, or a heap too much."""
+        after = self.snapshot.place.copy()
         after[executor] = worker
-        return self.links.grow_at(after)
+        return self.reserve.refuses(after)
 
     def holding(self, executor: int) -> "View":
         """Let an executor stay."""
@@ -173,8 +166,10 @@ class View:
 
     def below_high(self, moves: Moves) -> Moves:
         """Keep what goes to an open worker with room for it until that is high."""
-        limit = _if_open(self.fit, self.fit.limit)
-        return moves.only(self.fit.fits(moves.executors, moves.workers, limit))
+        limit, heap = _if_open(self.fit, self.fit.limit), self.reserve.heap
+        fits = self.fit.fits(moves.executors, moves.workers, limit)
+        left = heap.left(self.reserve.fit, self.snapshot.place)[moves.workers]
+        return moves.only(fits & (heap.held[moves.executors] <= left))
 
 
 def _doubt(snapshot: LoadSnapshot, limits: Limits, pairs: Pairs) -> Floats:

@@ -48,6 +48,7 @@ class _Board(NamedTuple):
     loudest_pull: Floats
     start: Ints
     far: Floats  # (E,), what an executor uses if all its peers are on other nodes
+    held: Floats  # (E,), what it keeps in a heap, as cores
     is_movable: NDArray[np.bool_]
     movable: Ints
     is_open: NDArray[np.bool_]
@@ -58,6 +59,13 @@ class _Board(NamedTuple):
     hop: TrafficWeights
     price_tps: float
     within: bool  # whether executors stay on their nodes
+
+
+class _Left(NamedTuple):
+    """What is left, in cores; negative where something is too full."""
+
+    cpu: Floats  # (U,)
+    heap: Floats  # (W,)
 
 
 class _Course(NamedTuple):
@@ -103,7 +111,8 @@ def anneal(  # noqa: PLR0917
     if not movable.size or not problem.is_open.any() or len(problem.node_of) < 2:
         return place
     fit = problem.fit.placed(place)
-    left = fit.by_unit(fit.largest(problem.fill))
+    held, heap_left = _heap_as_cores(problem, place)
+    left = _Left(fit.by_unit(fit.largest(problem.fill)), heap_left)
     loudest = np.zeros(len(place))
     pull = graph.tps if pull is None else pull
     loudest[talks] = np.maximum.reduceat(pull, graph.first[:-1][talks])
@@ -115,6 +124,7 @@ def anneal(  # noqa: PLR0917
         loudest,
         problem.start,
         _far(problem, fit),
+        held,
         is_movable,
         movable,
         problem.is_open.copy(),
@@ -130,6 +140,19 @@ def anneal(  # noqa: PLR0917
     per_core = float(pull.sum()) / 2 / max(float(problem.fit.demand.sum()), TOLERANCE_CORES)
     course = _Course(rounds, hot * mean_tps, COLD * mean_tps, EXCESS_PRICE * per_core, seed)
     return _anneal(board, place.copy(), left, course)
+
+
+def _heap_as_cores(problem: Problem, place: Ints) -> tuple[Floats, Floats]:
+    """Give what executors keep, and what is left in each heap, so that all together are as much.
+
+    An executor of mean size is then as much too much in a full heap as on a full CPU.
+    """
+    heap = problem.reserve.heap
+    total = float(heap.held.sum())
+    cores = float(problem.fit.demand.sum()) / total if total else 0.0
+    if not cores:
+        return np.zeros(len(place)), np.full(len(problem.node_of), np.inf)
+    return heap.held * cores, heap.left(problem.reserve.fit, place) * cores
 
 
 def _far(problem: Problem, fit: Fit) -> Floats:
@@ -193,14 +216,14 @@ def _another_on(board: _Board, place: Ints, worker: int, but: int) -> int:
 
 
 @compiled
-def _draw(board: _Board, place: Ints, left: Floats, is_full: bool, trip: _Trip) -> int:
+def _draw(board: _Board, place: Ints, left: _Left, is_full: bool, trip: _Trip) -> int:
     """Draw a trip: which executors go where; gives how many, perhaps 0."""
     e = board.movable[np.random.randint(len(board.movable))]
     peer = board.peers[np.random.randint(board.first[e], board.first[e + 1])]
     at, to = place[e], place[peer]
     if np.random.random() < STRAY:
         if is_full:  # to where most room is
-            to = board.open[np.argmax(left[board.unit_of[board.open]])]
+            to = board.open[np.argmax(left.cpu[board.unit_of[board.open]])]
         else:
             to = np.random.randint(len(board.node_of))
     if to == at or not board.is_open[to]:
@@ -219,8 +242,8 @@ def _draw(board: _Board, place: Ints, left: Floats, is_full: bool, trip: _Trip) 
 
 
 @compiled
-def _shift(board: _Board, place: Ints, left: Floats, e: int, to: int) -> float:
-    """Move one; gives by how many cores more workers are too full.
+def _shift(board: _Board, place: Ints, left: _Left, e: int, to: int) -> float:
+    """Move one; gives by how many cores more CPUs and heaps are too full.
 
     At both ends of what it sends and receives, hops are saved where it comes to, and no longer
     where it was.
@@ -235,19 +258,25 @@ def _shift(board: _Board, place: Ints, left: Floats, e: int, to: int) -> float:
             went -= 2 * board.tps[k] * saved
             saved = weigh(board.hop, int(node == board.node_of[to]), int(w == to))
             came -= 2 * board.tps[k] * saved
-    more = shift(left, board.unit_of[at], board.unit_of[to], came, went)
+    more = shift(left.cpu, board.unit_of[at], board.unit_of[to], came, went)
+    more += shift(left.heap, at, to, board.held[e], board.held[e])
     place[e] = to
     return more
 
 
 @compiled
-def _anneal(board: _Board, place: Ints, left: Floats, course: _Course) -> Ints:
+def _excess(left: _Left) -> float:
+    return float(np.maximum(-left.cpu, 0.0).sum() + np.maximum(-left.heap, 0.0).sum())
+
+
+@compiled
+def _anneal(board: _Board, place: Ints, left: _Left, course: _Course) -> Ints:
     np.random.seed(course.seed)
     most = 2 * MOST_IN_GROUP
     trip = _Trip(np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64))
     price = course.excess_price
     tries = TRIES * len(board.movable)
-    excess = best_excess = np.maximum(-left, 0.0).sum()
+    excess = best_excess = _excess(left)
     gained = best_gained = 0.0
     best = place.copy()
     for i in range(course.rounds):
@@ -277,7 +306,7 @@ def _anneal(board: _Board, place: Ints, left: Floats, course: _Course) -> Ints:
             ):
                 continue
             # `excess` has gathered rounding errors, so the room that is left has the last word.
-            excess = np.maximum(-left, 0.0).sum()
+            excess = _excess(left)
             if excess <= best_excess + ROUNDING_CORES:
                 best_excess, best_gained = min(excess, best_excess), gained
                 best[:] = place

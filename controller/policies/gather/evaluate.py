@@ -76,7 +76,7 @@ def _worth(
         tuple(
             (cluster.workers[w], float(problem.full[w])) for w in np.flatnonzero(problem.stays_high)
         ),
-        None if cluster.node_cores is None else problem.fit.growth * problem.total_tps,
+        None if cluster.node_cores is None else problem.fit.keeps * problem.total_tps,
     )
 
 

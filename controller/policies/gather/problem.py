@@ -10,7 +10,7 @@ from controller.core.cluster import LEAST, Cluster, Floats, Ints, LoadSnapshot, 
 from controller.core.distance import Distance
 from controller.core.fit import Fit
 from controller.core.limits import Limits
-from controller.core.links import Links
+from controller.core.reserve import Reserve
 from migration.settings import setting
 
 # Below twice the gain and the price, ways under noise were many and broke off: decision 0065.
@@ -63,25 +63,32 @@ class Graph:
     owner: Ints  # (K,), the executor whose row it is
     peers: Ints  # (K,)
     tps: Floats  # (K,)
+    counted_tps: Floats  # (K,), the same, or in bytes where links bind, as times the mean tuple
 
     @classmethod
-    def of(cls, traffic: Traffic, count: int) -> "Graph":
+    def of(cls, traffic: Traffic, count: int, size: Floats | None = None) -> "Graph":
+        """Index traffic; `size` is (P,), what a tuple counts."""
         other = traffic.source != traffic.target
         ends = np.concatenate([traffic.source[other], traffic.target[other]])
         peers = np.concatenate([traffic.target[other], traffic.source[other]])
-        weights = np.concatenate([traffic.tps[other]] * 2)
         pairs, row = np.unique(ends * count + peers, return_inverse=True)
         first = np.searchsorted(pairs, np.arange(count + 1) * count)
-        tps = np.bincount(row, weights=weights, minlength=len(pairs)).astype(np.float64)
-        return cls(first, pairs // count, pairs % count, tps)
+
+        def summed(rates: Floats) -> Floats:
+            weights = np.concatenate([rates[other]] * 2)
+            return np.bincount(row, weights=weights, minlength=len(pairs)).astype(np.float64)
+
+        tps = summed(traffic.tps)
+        counted_tps = tps if size is None else summed(traffic.tps * size)
+        return cls(first, pairs // count, pairs % count, tps, counted_tps)
 
     def row(self, executor: int) -> slice:
-        """Give the range of an executor's peers in `peers` and `tps`."""
+        """Give the range of an executor's peers in `peers` and the rates."""
         return slice(int(self.first[executor]), int(self.first[executor + 1]))
 
     def cost_tps(self, distance: Distance, place: Ints) -> float:
         # Every pair is there twice, once from each end.
-        return distance.cost_tps(place[self.owner], place[self.peers], self.tps) / 2
+        return distance.cost_tps(place[self.owner], place[self.peers], self.counted_tps) / 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,11 +105,12 @@ class Problem:
     total_tps: float
     today_tps: float  # what today's placement costs
     effort: int  # as in `TargetOptions`
-    links: Links | None  # None where workers have CPU of their own: no network is looked at
+    reserve: Reserve
+    size: Floats | None  # (P,), what a tuple of each pair counts; None: all the same
     # What brings the executors of each row of the graph together, (K,), and whether a search lets
-    # them stay on their nodes. The first is their traffic. Where no stream may send more between
-    # nodes, what is found by that may be refused. So their share of each stream follows, and their
-    # traffic with all staying on their nodes.
+    # them stay on their nodes. The first is what counts. Where no link may be filled more, what is
+    # found by that may be refused. So others follow, as `Links.otherwise`, and what counts with all
+    # staying on their nodes.
     pulls: tuple[tuple[Floats, bool], ...]
 
     @classmethod
@@ -122,14 +130,17 @@ class Problem:
         """
         count, total = len(snapshot.executors), snapshot.traffic.total_tps
         growth = None if input_tps is None else input_tps / max(total, LEAST)
-        fit = Fit.of(cluster, snapshot, limits).keeping(growth)
-        graph = Graph.of(snapshot.traffic, count)
+        reserve = Reserve.of(cluster, snapshot, limits, growth)
+        fit, links, in_bytes = reserve.fit, reserve.links, reserve.links_bind
+        size = links.size if in_bytes else None
+        graph = Graph.of(snapshot.traffic, count, size)
         distance = Distance.of(cluster, limits)
         today = graph.cost_tps(distance, snapshot.place)
-        links = None if cluster.node_cores is None else Links.of(cluster, snapshot)
-        pulls = [(graph.tps, False)]
-        if links is not None:
-            pulls += [(Graph.of(links.even, count).tps, False), (graph.tps, True)]
+        pulls = [(graph.counted_tps, False)]
+        if cluster.node_cores is not None:
+            others = links.otherwise(in_bytes=in_bytes)
+            pulls += [(Graph.of(one, count).tps, False) for one in others]
+            pulls.append((graph.counted_tps, True))
         return cls(
             graph=graph,
             fit=fit,
@@ -141,7 +152,8 @@ class Problem:
             total_tps=total,
             today_tps=today,
             effort=options.effort,
-            links=links,
+            reserve=reserve,
+            size=size,
             pulls=tuple(pulls),
         )
 
@@ -186,17 +198,17 @@ class Problem:
         return fit.steadied(self.fit, stays_high).excess_above(self.most_used)
 
     def cost_tps(self, place: Ints) -> float:
-        """Weigh the traffic between nodes and between workers; the price of moves is not in it."""
+        """Weigh the traffic between nodes and between workers; the price of moves is not in it.
+
+        Where links bind, a tuple counts as much as its bytes.
+        """
         return self.graph.cost_tps(self.distance, place)
 
     def gain_tps(self, place: Ints, executor: int, worker: int) -> float:
         """Compute by how much less, in weighted tuples/s, a placement costs after a move."""
         row = self.graph.row(executor)
-        peers, tps = place[self.graph.peers[row]], self.graph.tps[row]
+        peers, tps = place[self.graph.peers[row]], self.graph.counted_tps[row]
         return self.distance.gain_tps(int(place[executor]), worker, peers, tps)
-
-    def fills_a_link(self, place: Ints) -> bool:
-        return self.links is not None and self.links.grow_at(place)
 
     def moves(self, place: Ints) -> int:
         return int((place != self.start).sum())

@@ -173,7 +173,7 @@ class _Chains:
         owner, near = problem.graph.owner, problem.distance.near
         peers = self.place[problem.graph.peers]
         closer = near(target[owner], peers) - near(self.place[owner], peers)
-        gains = closer * problem.graph.tps
+        gains = closer * problem.graph.counted_tps
         self.gain = np.bincount(owner, gains, len(target)).astype(np.float64)
         self.goal_node = np.where(target != self.place, problem.node_of[target], -1)
         away = self.goal_node[self.goal_node >= 0]
@@ -224,4 +224,4 @@ class _Chains:
         new, old, near = int(self.target[e]), int(self.place[e]), problem.distance.near
         change = near(new, goals) - near(new, at)
         change -= near(old, goals) - near(old, at)
-        return peers, change * problem.graph.tps[row]
+        return peers, change * problem.graph.counted_tps[row]

@@ -35,7 +35,7 @@ def search(problem: Problem, least_gain_tps: float, others: tuple[Ints, ...] = (
         """Return whether it is as good as the best before."""
         nonlocal best, least
         place = renamed(problem, place)
-        if problem.fills_a_link(place):
+        if problem.reserve.refuses(place):
             return False
         cost, key = problem.cost_tps(place), _key(problem, place)
         worth = key[1] < today - least_gain_tps and cost <= known + TIE * problem.total_tps

@@ -117,7 +117,7 @@ def _follow(view: View, options: TargetOptions, goal: Target, *, adopts: bool) -
     least = 0.0
     if adopts:
         fuller = problem.excess_at(end) > problem.excess_at(problem.start)
-        if fuller or problem.fills_a_link(end):
+        if fuller or problem.reserve.refuses(end):
             return None
         least = options.gain_frac * problem.today_tps + problem.price_tps * away
         least += _doubt_tps(view, problem, end)
@@ -143,7 +143,7 @@ def _doubt_tps(view: View, problem: Problem, end: Ints) -> float:
         problem.distance.apart(place[traffic.source], place[traffic.target])
         for place in (problem.start, end)
     )
-    closer = then - now
+    closer = then - now if problem.size is None else (then - now) * problem.size
     return SURE * float(np.sqrt((traffic.var * closer**2).sum()))
 
 

@@ -65,6 +65,9 @@ def speed(executors: int, repeats: int) -> dict[str, Any]:
 def at_rest(executors: int) -> Case:
     """Put the groups of `crowd` together, and move executors until no move gains any more."""
     cluster, start = crowd(executors)
+    # As a live run sees it.
+    node_cores = np.bincount(cluster.node_of, cluster.capacity_cores).astype(np.float64)
+    cluster = replace(cluster, node_cores=node_cores)
     count = len(cluster.workers)
     groups = np.arange(executors) * count // executors
     snapshot = start.at(0.0, groups, start.cpu_cores, start.traffic)

@@ -182,8 +182,12 @@ def _bounds(paper: Paper) -> None:
 
 def _headroom(paper: Paper) -> None:
     places, snapshot = hand_graph()
+    # A tuple of one byte: then bytes are tuples, and of two nodes all goes from one to the other.
+    sizes = np.ones(len(snapshot.traffic.tps))
+    snapshot = replace(snapshot, traffic=replace(snapshot.traffic, size_bytes=sizes))
     for link_tps in (None, 20.0):
-        left = headroom(places, snapshot, link_tps)
+        known = None if link_tps is None else np.full((2, len(places.nodes)), link_tps)
+        left = headroom(replace(places, link_bytes_s=known), snapshot)
         link = f", links of {link_tps:g} t/s" if link_tps else ""
         what = f"hand graph{link}: T, bound by {left.binds} of {left.where}"
         paper.row("4.1, equation 3", what, None, left.factor or 0.0, note=OURS)

@@ -106,7 +106,7 @@ BOUNDS = {
     "min.age.secs": (0, 1e9),
     "load.ewma": (0.01, 1),
     "worker.cpu.capacity": (0.01, 1e9),
-    "link.capacity.tps": (0.01, 1e9),
+    "link.capacity.mbit": (0.01, 1e9),
     "lazy.kill.ms": (0, 3_600_000),
     "prepare.limit.secs": (1, 3600),
     "target.gain": (0, 1),

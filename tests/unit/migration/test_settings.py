@@ -69,7 +69,7 @@ def test_each_key_has_one_reader_that_takes_it() -> None:
         worded = row.kind in {Kind.CHOICE, Kind.WORDS}
         assert not worded or row.choices or row.key == "policy"
     given: dict[str, object] = {}
-    given |= dict.fromkeys(("asc.threshold.tps", "worker.cpu.capacity", "link.capacity.tps"), 1)
+    given |= dict.fromkeys(("asc.threshold.tps", "worker.cpu.capacity", "link.capacity.mbit"), 1)
     given |= dict.fromkeys(("max.moves.per.hour", "max.moves.per.host.hour"), 1)
     given |= dict.fromkeys(("aniello.gamma", "metrics.port"), 1)
     given["mode.max"] = "auto"

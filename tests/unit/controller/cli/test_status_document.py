@@ -42,7 +42,7 @@ from tests.messages import executor, replace
 from tests.unit.controller.test_cycle import A1, B1, World
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "status"
-APPROVE = Config(mode=Mode.APPROVE, link_tps=1000.0)
+APPROVE = Config(mode=Mode.APPROVE)
 ENDED = MoveRecord(
     "wc-1", "m0", "5-5", "a:1", "b:1", "MOVED", "as wanted", {"PREPARE": 0.25}, 0.5, 1.7e9,
     1.7e9 - 5, "policy gather", "it talks to 6-6", 12.5, {"inter_node_frac": 0.5}, {"x": None}, 2,

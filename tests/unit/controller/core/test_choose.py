@@ -1,7 +1,11 @@
-"""An exchange begins whole or not at all."""
+"""An exchange begins whole or not at all; topologies see where the others go."""
 
+from collections.abc import Collection
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
+
+import numpy as np
 
 from controller.core.case import Budget, TopologyCase
 from controller.core.choose import choose_each, decide
@@ -11,6 +15,7 @@ from controller.core.fit import Fit
 from controller.core.limits import Limits
 from controller.core.picture import Picture
 from controller.core.policy import Case, Stateless
+from controller.policies.greedy import greedy
 from tests.snapshots import cluster
 from tests.unit.controller.policies.placement_worlds import topology
 
@@ -71,6 +76,39 @@ def test_a_ring_longer_than_the_cap_waits_until_nothing_is_under_way() -> None:
     assert outcomes(4, may_exceed=False) == [begins, begins]
 
 
-def _picture() -> Picture:
-    layout = type("Laid", (), {"cluster": CLUSTER})()
-    return Picture(None, layout, SNAPSHOT, Fit.of(CLUSTER, SNAPSHOT, Limits()))  # type: ignore[arg-type]
+def test_two_topologies_do_not_both_take_room_that_there_is_once() -> None:
+    """Both are on a node that is too full, and the other node has room for one executor more."""
+    shared = replace(
+        cluster((1, 1)),
+        node_cores=np.array([1.0, 1.0]),
+        other_cores=np.array([0.7, 0.5]),
+    )
+    load = topology({"c": 2})
+    snapshot = load.at(0.0, np.array([0, 0]), np.array([0.2, 0.2]), load.traffic)
+
+    def moves(begins: Collection[str]) -> list[int]:
+        cases = [
+            TopologyCase(
+                cast(Any, SimpleNamespace(id=name)), _picture(shared, snapshot), vetoes=Vetoes()
+            )
+            for name in ("one", "two")
+        ]
+        chosen = choose_each(
+            Stateless(greedy),
+            cases,
+            {},
+            Limits(high_frac=0.85, max_moves=1),
+            Budget(9, may_exceed=True),
+            first=0,
+            begins=begins,
+        )
+        return [len(case.decision.moves) for case in chosen]
+
+    assert moves({"one", "two"}) == [1, 0]
+    # Advice takes nothing from another.
+    assert moves(()) == [1, 1]
+
+
+def _picture(places: Cluster = CLUSTER, load: LoadSnapshot = SNAPSHOT) -> Picture:
+    layout = type("Laid", (), {"cluster": places})()
+    return Picture(None, layout, load, Fit.of(places, load, Limits()))  # type: ignore[arg-type]

@@ -42,13 +42,28 @@ def test_without_a_link_capacity_the_busiest_worker_binds(
     assert (found.binds, found.where) == (CPU.name, "n0:6700")
 
 
-def test_the_busiest_directed_link_binds_when_it_is_full_sooner(
+def linked(
+    world: tuple[Cluster, LoadSnapshot], bytes_s: float, size_bytes: float = 2.0
+) -> tuple[Cluster, LoadSnapshot]:
+    """Let each link carry this much in one direction, and tuples be of one size."""
+    cluster, snapshot = world
+    sizes = np.full(len(snapshot.traffic.tps), size_bytes)
+    traffic = replace(snapshot.traffic, size_bytes=sizes)
+    links = replace(cluster, link_bytes_s=np.full((2, len(cluster.nodes)), bytes_s))
+    return links, replace(snapshot, traffic=traffic)
+
+
+def test_the_busiest_direction_of_a_link_binds_when_it_is_full_sooner(
     world: tuple[Cluster, LoadSnapshot],
 ) -> None:
     # n0 to n1: 0→1 8, 3→5 4; n1 to n0: 1→3 5; 2→4 7 goes from n0 to n1. So 19 one way, 5 back.
-    assert headroom(*world, link_tps=38.0) == Headroom(2.0, NETWORK, "n0 to n1")
+    assert headroom(*linked(world, 76.0)) == Headroom(2.0, NETWORK, "n0")
     # At 2.5 both are full at once, and CPU is named.
-    assert headroom(*world, link_tps=47.5).binds == CPU.name
+    assert headroom(*linked(world, 95.0)).binds == CPU.name
+
+
+def test_without_sizes_of_tuples_no_link_is_full(world: tuple[Cluster, LoadSnapshot]) -> None:
+    assert headroom(*linked(world, 1.0, np.nan)).binds == CPU.name
 
 
 def test_a_worker_of_twice_the_capacity_counts_by_its_share(
@@ -68,27 +83,27 @@ def test_nothing_in_use_leaves_nothing_to_say(world: tuple[Cluster, LoadSnapshot
         cpu_cores=np.zeros(6),
         traffic=replace(snapshot.traffic, tps=np.zeros(6)),
     )
-    assert headroom(cluster, idle, link_tps=10.0) == Headroom()
+    assert headroom(*linked((cluster, idle), 10.0)) == Headroom()
 
 
 def test_traffic_within_a_node_fills_no_link(world: tuple[Cluster, LoadSnapshot]) -> None:
     cluster, snapshot = world
     together = replace(snapshot, place=np.array([0, 1, 0, 1, 0, 1]))
-    assert headroom(cluster, together, link_tps=1e-3).binds == CPU.name
+    assert headroom(*linked((cluster, together), 1e-3)).binds == CPU.name
 
 
 def test_status_shows_the_factor_and_what_binds(world: tuple[Cluster, LoadSnapshot]) -> None:
-    cluster, snapshot = world
+    cluster, snapshot = linked(world, 76.0)
     view = TopologyView(publication({}), Plan("", 0, -1, "t"), ())
     layout = replace(layout_of(view, Capacity(), None, {}), cluster=cluster)
     picture = Picture(view, layout, snapshot, Fit.of(cluster, snapshot, Limits()))
     report = TopologyReport(1, "wc-1", 0.0, Outcome.NOTHING_TO_GAIN, "calm", picture=picture)
-    told = status.status_of([report], (), Config(link_tps=38.0), name="c", epoch=1)
+    told = status.status_of([report], (), Config(), name="c", epoch=1)
     (cycle,) = told.cycles
-    assert cycle.headroom == status.HeadroomRow(2.0, "network", "n0 to n1")
+    assert cycle.headroom == status.HeadroomRow(2.0, "network", "n0")
     document = as_document([view], (), told, Controls(), left_out={})
     shown = list(as_tables(document))
-    assert "head-room: 2 times the input, then network of n0 to n1" in shown
+    assert "head-room: 2 times the input, then network of n0" in shown
 
 
 def test_the_links_with_the_most_traffic_come_first(world: tuple[Cluster, LoadSnapshot]) -> None:

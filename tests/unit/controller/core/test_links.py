@@ -1,4 +1,4 @@
-"""What streams send between nodes, and that none may send more."""
+"""What goes over links in bytes, that none may be filled more, and what binds."""
 
 from dataclasses import replace
 
@@ -7,7 +7,8 @@ import pytest
 
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.limits import Limits
-from controller.core.links import Links
+from controller.core.links import Links, beside_each_other
+from controller.core.reserve import Reserve
 from controller.core.view.view import View
 
 # Two spouts send large tuples to two bolts, and these many small ones to two others.
@@ -39,7 +40,7 @@ TODAY = [0, 2, 0, 2, 0, 2]
 
 
 def test_each_stream_counts_where_it_sends_most() -> None:
-    links = Links.of(*world(TODAY, ROWS))
+    links = Links(*world(TODAY, ROWS))
     assert sorted(links.fullest_tps.tolist()) == [0.0, 100.0]
 
 
@@ -55,12 +56,12 @@ def test_each_stream_counts_where_it_sends_most() -> None:
     ],
 )
 def test_no_stream_may_send_more(place: list[int], *, grows: bool) -> None:
-    links = Links.of(*world(TODAY, ROWS))
+    links = Links(*world(TODAY, ROWS))
     assert links.grow_at(np.array(place)) is grows
 
 
 def test_of_even_streams_each_has_as_much() -> None:
-    links = Links.of(*world(TODAY, ROWS))
+    links = Links(*world(TODAY, ROWS))
     even = links.even
     assert np.bincount(links.streams, even.tps).tolist() == pytest.approx([210.0, 210.0])
     assert even.total_tps == pytest.approx(420.0)
@@ -69,16 +70,103 @@ def test_of_even_streams_each_has_as_much() -> None:
 def test_a_view_looks_at_links_where_nodes_are_filled() -> None:
     cluster, snapshot = world(TODAY, ROWS)
     view = View.of(cluster, snapshot, Limits())
-    assert view.fills_a_link(3, 0)
-    assert not view.fills_a_link(4, 1)
+    assert view.is_refused(3, 0)
+    assert not view.is_refused(4, 1)
     alone = View.of(cluster.shared_out(), snapshot, Limits())
-    assert not alone.fills_a_link(3, 0)
+    assert not alone.is_refused(3, 0)
 
 
 def test_without_traffic_nothing_grows() -> None:
     cluster, snapshot = world(TODAY, ROWS)
     none = np.zeros(0, np.int64)
     still = replace(snapshot, traffic=Traffic(none, none, np.zeros(0)))
-    links = Links.of(cluster, still)
+    links = Links(cluster, still)
     assert not links.grow_at(np.zeros(6, np.int64))
     assert links.even.total_tps == 0
+
+
+def sized(place: list[int], large: float = 50.0, small: float = 1.0) -> Links:
+    """Give tuples of spouts and those of splits a size each."""
+    cluster, snapshot = world(place, ROWS)
+    sizes = np.where(snapshot.traffic.source < 2, large, small)
+    return Links(cluster, replace(snapshot, traffic=replace(snapshot.traffic, size_bytes=sizes)))
+
+
+@pytest.mark.parametrize(
+    ("place", "grows"),
+    [
+        (TODAY, False),
+        ([0, 2, 0, 0, 0, 0], True),  # no small tuple crosses any more, and large ones do
+        ([0, 2, 0, 2, 0, 0], True),  # as many small ones cross, but all one way
+        ([0, 0, 0, 0, 0, 2], True),  # only small ones cross, and all one way
+        ([0, 2, 0, 2, 1, 2], False),
+    ],
+)
+def test_the_fullest_direction_counts_in_bytes(place: list[int], *, grows: bool) -> None:
+    assert sized(TODAY).grow_at(np.array(place)) is grows
+
+
+def test_one_stream_may_send_more_where_another_sends_as_much_less() -> None:
+    # Each split sends 100 small tuples to the other node. A large one takes the place of 50.
+    place = np.array([0, 2, 2, 2, 2, 2])
+    assert sized(TODAY).crossing.tolist() == [[100, 100], [100, 100]]
+    assert not sized(TODAY, large=10.0).grow_at(place)
+    assert sized(TODAY, large=10.1).grow_at(place)
+
+
+def test_a_stream_of_unknown_size_may_send_no_more() -> None:
+    unknown = sized(TODAY, large=np.nan)
+    assert unknown.grow_at(np.array([0, 2, 2, 2, 2, 2]))
+    assert not unknown.grow_at(np.array([0, 0, 0, 0, 0, 0]))
+
+
+def test_a_full_direction_is_no_room_for_input() -> None:
+    links = sized(TODAY)
+    assert np.isinf(links.growth)
+    capacity = np.array([[400.0, np.nan], [125.0, 0.0]])
+    tight = Links(replace(links.cluster, link_bytes_s=capacity), links.snapshot)
+    assert tight.growth == pytest.approx(1.25)
+    assert tight.binding == "a"
+
+
+@pytest.mark.parametrize(
+    ("capacity", "kept"),
+    [
+        (1000.0, None),  # the CPU is full first, at 6 times the input
+        (400.0, 4.0),  # as much as on the link
+        (100.0, 2.0),  # the link is full: `headroom.min`
+    ],
+)
+def test_cpu_may_be_used_as_much_as_a_link_that_is_full_first(
+    capacity: float, kept: float | None
+) -> None:
+    links = sized(TODAY)
+    cluster = replace(links.cluster, link_bytes_s=np.full((2, 2), capacity))
+    reserve = Reserve.of(cluster, links.snapshot, Limits())
+    assert reserve.fit.growth == pytest.approx(20 / 3)
+    assert reserve.links_bind is (kept is not None)
+    assert reserve.fit.kept == (None if kept is None else pytest.approx(kept))
+
+
+def test_a_link_that_binds_is_looked_at_in_bytes() -> None:
+    links = sized(TODAY)
+    # 20 large tuples of 50 bytes and 400 small ones: 1,400 bytes in 420 tuples.
+    assert links.size.tolist() == pytest.approx([15.0] * 2 + [0.3] * 4)
+    (tuples,) = links.otherwise(in_bytes=True)
+    assert tuples.tps.tolist() == links.traffic.tps.tolist()
+
+
+def test_others_leave_the_rest_of_a_link() -> None:
+    one, other = sized(TODAY), sized(TODAY, small=2.0)
+    unknown = np.full((2, 2), np.nan)
+    most = {"t": np.array([1000.0, np.nan]), "u": np.full(2, np.nan)}
+    measured = {"t": np.array([[500.0, 0], [0, 0]]), "u": unknown}
+    found = beside_each_other({"t": one, "u": other}, most, measured)
+    assert found["u"] is other.cluster
+    left = found["t"].link_bytes_s
+    assert left is not None
+    # Of 500 bytes that were sent 100 are its own. Of what was received the other has 200.
+    assert left[:, 0].tolist() == [600.0, 800.0]
+    assert np.isnan(left[:, 1]).all()
+    crowded = beside_each_other({"t": one}, {"t": np.full(2, 1.0)}, {"t": unknown + 1e6})
+    assert crowded["t"].link_bytes_s is not None

@@ -16,7 +16,7 @@ from deploy.ingest.world import WindowWorld
 from tests.messages import replace
 from tests.recorded_world import publication, three_cycles, windows
 
-CONFIG = build({"mode": "advise", "link.capacity.tps": 5000})
+CONFIG = build({"mode": "advise", "link.capacity.mbit": 0.04})
 MOVE = MoveRecord(
     "wc-1", "m1", "2-2", "a:1", "b:1", "MOVED", "", {"PREPARE": 0.3, "STOP": 0.02}, 0.4, 0.0
 )
@@ -119,7 +119,7 @@ def test_what_components_are_sent_is_counted_through_moves() -> None:
         telemetry.cycle(seen, memory, report.topologies, 0.02)
         world.write(report)
         moves += len(report.topologies[0].moves)
-    assert moves > 2
+    assert moves > 1
     components = [placed.component for placed in publication(8).executors]
     found = told(telemetry)
     for name in set(components):

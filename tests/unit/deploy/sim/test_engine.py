@@ -122,12 +122,12 @@ seconds: 240
 step_s: 0.5
 warm_s: 60
 window_s: 20
-slots: 2
+slots: 4
 workload: {name: wordcount, splits: 2, counts: 4}
-cluster: {nodes: 2, workers: 3, cores: 2, shared_by: node}
+cluster: {nodes: 2, workers: 5, cores: 2, shared_by: node}
 feed: {rate_tps: 2000}
 others:
-  other: {slots: 2, workload: {name: wordcount, splits: 2, counts: 4}, feed: {rate_tps: 1000}}
+  other: {slots: 4, workload: {name: wordcount, splits: 2, counts: 4}, feed: {rate_tps: 1000}}
 """
 
 
@@ -151,8 +151,8 @@ def test_two_topologies_are_two_to_the_controller_and_share_the_nodes() -> None:
 
 
 def test_topologies_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(ScenarioError, match="slots: other finds 1 of 2 free"):
-        run(parse(SHARED.replace("slots: 2\nwork", "slots: 5\nwork")).runs[0], 1)
+    with pytest.raises(ScenarioError, match="slots: other finds 3 of 4 free"):
+        run(parse(SHARED.replace("slots: 4\nwork", "slots: 7\nwork")).runs[0], 1)
 
 
 def test_a_worker_whose_heap_is_too_small_dies_again_and_again() -> None:
