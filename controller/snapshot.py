@@ -17,6 +17,7 @@ from controller.core.cluster import (
     MOST,
     Cluster,
     Count,
+    Floats,
     LoadSnapshot,
     Name,
     Quantity,
@@ -64,12 +65,15 @@ class _GivenNode(Given, frozen=True):
     speed_hz: Quantity = 0.0
     cpu_capacity: _Capacity | UnsetType = UNSET  # that its workers share
     cpu_others: Quantity = 0.0  # of it, what others use
+    link_bytes_per_s: _Capacity | UnsetType = UNSET  # in one direction, less what others use
 
 
 class _GivenWorker(Given, frozen=True):
     id: Name
     node: Name
     cpu_capacity: _Capacity | UnsetType = UNSET
+    heap_live_bytes: Quantity | UnsetType = UNSET
+    heap_max_bytes: _Capacity | UnsetType = UNSET
 
 
 class _GivenExecutor(Given, frozen=True):
@@ -194,7 +198,24 @@ def _sharing(given: _GivenSnapshot) -> Cluster:
         [(one.id, one.node, cores[one.node][0] / count[one.node]) for one in given.workers],
     )
     node_cores, other_cores = np.array([cores[node] for node in cluster.nodes], np.float64).T
-    return replace(cluster, node_cores=node_cores.copy(), other_cores=other_cores.copy())
+    link = {node.id: node.link_bytes_per_s for node in given.nodes}
+    heap = {one.id: (one.heap_live_bytes, one.heap_max_bytes) for one in given.workers}
+    link_bytes_s = _known([link[node] for node in cluster.nodes])
+    live, most = zip(*(heap[worker] for worker in cluster.workers), strict=True)
+    return replace(
+        cluster,
+        node_cores=node_cores.copy(),
+        other_cores=other_cores.copy(),
+        link_bytes_s=None if link_bytes_s is None else np.stack([link_bytes_s] * 2),
+        live_bytes=_known(live),
+        heap_bytes=_known(most),
+    )
+
+
+def _known(given: Sequence[float | UnsetType]) -> Floats | None:
+    """Take numbers, NaN where one is missing; None where all are."""
+    found = np.array([np.nan if one is UNSET else one for one in given], np.float64)
+    return None if np.isnan(found).all() else found
 
 
 def _load(given: _GivenSnapshot, cluster: Cluster) -> LoadSnapshot:
