@@ -36,6 +36,8 @@ Line = Annotated[str, Meta(pattern=rf"\A[^{CONTROLS}]{{0,511}}\Z")]
 # Source task, destination task (or component) and tuples since the sender's JVM started.
 TrafficRow = tuple[Task, Task, Count]
 FoldedRow = tuple[Task, str, Count]
+# Source component, destination component, and tuples that were looked at, with their bytes.
+SizeRow = tuple[Name, Name, Count, Count]
 # By name, as in `meters.py`. What cannot be read is left out, and readers pass over other names.
 Meters = dict[str, int | float]
 
@@ -446,7 +448,8 @@ class WorkerLoad(Struct, frozen=True, gc=False):
 
     `traffic` has a `TrafficRow` for each pair of tasks, as JSON. These rows are most of all that
     nstorm reads, and only the controller wants them as numbers. `folded` has what the worker sent
-    to other pairs. A row that was not in the report before was 0 then.
+    to other pairs. A row that was not in the report before was 0 then. `sizes` are of some of the
+    tuples that went to other workers.
     """
 
     topology: Name
@@ -458,6 +461,7 @@ class WorkerLoad(Struct, frozen=True, gc=False):
     traffic: Raw = Raw(b"[]")
     folded: tuple[FoldedRow, ...] = ()
     meters: Meters | UnsetType = UNSET
+    sizes: tuple[SizeRow, ...] | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         told = bytes(self.traffic)

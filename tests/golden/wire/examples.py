@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from kvstore.envelope import pack
@@ -148,6 +149,11 @@ METERED = replace(
         "transfer_queue_tuples": 17,
     },
 )
+SIZED = replace(
+    METERED,
+    meters=UNSET,
+    sizes=(("split", "count", 4711, 123_456), ("split", "__acker", 4711, 2**63 - 1)),
+)
 PUBLICATION = Publication(
     topology=TOPOLOGY,
     name="wc",
@@ -201,6 +207,7 @@ MESSAGES: dict[str, Any] = {
     "node_load": NodeLoad(HERE, 1700000012400, (WORKER_LOAD,)),
     "worker_load": WORKER_LOAD,
     "worker_load_meters": METERED,
+    "worker_load_sizes": SIZED,
     "node_load_meters": NodeLoad(
         HERE,
         1700000012400,

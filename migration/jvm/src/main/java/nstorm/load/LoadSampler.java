@@ -47,6 +47,7 @@ public final class LoadSampler implements Runnable {
     private final TrafficFigures traffic;
     private final Supplier<List<Running>> running;
     private final WorkerMeters meters;
+    private final TupleSizes sizes;
 
     public LoadSampler(
             WorkerState state,
@@ -54,13 +55,15 @@ public final class LoadSampler implements Runnable {
             String incarnation,
             SampleStore samples,
             Supplier<List<Running>> running,
-            JCQueue transfer) {
+            JCQueue transfer,
+            TupleSizes sizes) {
         this.state = state;
         this.slot = slot;
         this.incarnation = incarnation;
         this.samples = samples;
         this.running = running;
         meters = new WorkerMeters(transfer);
+        this.sizes = sizes;
         traffic = new TrafficFigures(Traffic.counters(), components(state.getTaskToComponent()), System.nanoTime());
     }
 
@@ -119,7 +122,8 @@ public final class LoadSampler implements Runnable {
                 executors,
                 sent.named(),
                 sent.folded(),
-                meters.read());
+                meters.read(),
+                sizes.read());
     }
 
     private long cpuNs(Running executor) {

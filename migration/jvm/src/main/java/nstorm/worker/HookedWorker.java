@@ -14,6 +14,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Predicate;
 import nstorm.hook.Faults;
 import nstorm.load.Traffic;
+import nstorm.load.TupleSizes;
 import nstorm.proof.Memory;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Plan;
@@ -68,6 +69,7 @@ final class HookedWorker implements LocalCopies {
     final StateTransfer transfer;
     final TupleOrder order;
     final TupleRouting routing;
+    final TupleSizes sizes;
     final Map<ExecutorId, ExecutorCopy> copies = new ConcurrentHashMap<>();
     final ExecutorFactory factory;
     private final Map<ExecutorId, ExecutorFactory.Build> builds = new HashMap<>();
@@ -92,6 +94,7 @@ final class HookedWorker implements LocalCopies {
         cleanedUp = UserCleanup.components(state.getTopologyConf());
         Traffic.prepare(maxTaskId);
         tables.taskIds().forEach(Traffic::addSource);
+        sizes = new TupleSizes(state.getTaskToComponent());
         routing = new TupleRouting(state, me, tables, this);
         order = routing.order;
         misrouted = routing.misrouted;

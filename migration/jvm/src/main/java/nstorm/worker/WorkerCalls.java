@@ -207,12 +207,21 @@ public final class WorkerCalls {
         Traffic.count(tuple);
     }
 
-    /** Messages to tasks that have become local since they were queued: Storm would drop them. */
+    /** Storm's transfer thread sends these messages by their destination tasks; now and then their sizes are looked at. */
     public static void onSend(Map<Integer, ArrayList<TaskMessage>> bundles, Map<Integer, NodeInfo> taskToNode) {
         WorkerLoop now = loop;
-        if (now == null || !now.worker.expectsMisrouted()) {
+        if (now == null) {
             return;
         }
+        if (now.worker.expectsMisrouted()) {
+            takeMisrouted(now, bundles, taskToNode);
+        }
+        now.worker.sizes.sent(bundles);
+    }
+
+    /** Messages to tasks that have become local since they were queued: Storm would drop them. */
+    private static void takeMisrouted(
+            WorkerLoop now, Map<Integer, ArrayList<TaskMessage>> bundles, Map<Integer, NodeInfo> taskToNode) {
         now.worker.order.onSend(bundles, taskToNode);
         for (Map.Entry<Integer, ArrayList<TaskMessage>> bundle : bundles.entrySet()) {
             NodeInfo node = taskToNode.get(bundle.getKey());

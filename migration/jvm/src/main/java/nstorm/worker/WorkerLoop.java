@@ -106,7 +106,8 @@ final class WorkerLoop implements Runnable {
             if (samples != null) {
                 JCQueue transfer = StormFields.<WorkerTransfer>get(StormFields.WORKER_TRANSFER, worker.state)
                         .getTransferQueue();
-                new LoadSampler(worker.state, worker.me, incarnation, samples, this::loads, transfer).start();
+                new LoadSampler(worker.state, worker.me, incarnation, samples, this::loads, transfer, worker.sizes)
+                        .start();
             }
         }
         return samples != null;

@@ -286,7 +286,8 @@ class TrafficFiguresTest {
                     executors,
                     told.named(),
                     told.folded(),
-                    Map.of());
+                    Map.of(),
+                    List.of());
         }
         assertFalse(load.folded().isEmpty());
         int bytes = load.toJson().length;

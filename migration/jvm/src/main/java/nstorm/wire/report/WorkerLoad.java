@@ -12,6 +12,7 @@ import nstorm.wire.json.JsonText;
  * @param traffic rows of source task, destination task, tuples
  * @param folded  what was sent to all other destinations
  * @param meters  numbers of the whole JVM by their names; what cannot be read is not there
+ * @param sizes   of tuples to other workers, by the components of both ends; of some of the tuples
  */
 public record WorkerLoad(
         String topology,
@@ -22,7 +23,8 @@ public record WorkerLoad(
         List<ExecutorLoad> executors,
         List<long[]> traffic,
         List<FoldedTraffic> folded,
-        Map<String, Long> meters) {
+        Map<String, Long> meters,
+        List<TupleSize> sizes) {
 
     public byte[] toJson() {
         JsonText json = new JsonText()
@@ -52,6 +54,15 @@ public record WorkerLoad(
             json.open("meters");
             meters.forEach((name, value) -> json.put(name, value.longValue()));
             json.close();
+        }
+        if (!sizes.isEmpty()) {
+            json.list(
+                    "sizes",
+                    sizes,
+                    (out, size) -> out.listOf(() -> out.value(size.source())
+                            .value(size.destination())
+                            .value(size.tuples())
+                            .value(size.bytes())));
         }
         return json.close().bytes();
     }

@@ -104,7 +104,8 @@ class ReportTest {
                                         new ExecutorLoad(SPLIT, "split", 2_345_678_901L, 17, null)),
                                 List.of(new long[] {1, 7, 123456}, new long[] {7, Integer.MAX_VALUE, Long.MAX_VALUE}),
                                 List.of(new FoldedTraffic(7, "count", 4711)),
-                                Map.of())
+                                Map.of(),
+                                List.of())
                         .toJson());
     }
 
@@ -126,7 +127,28 @@ class ReportTest {
                                 List.of(),
                                 List.of(),
                                 List.of(),
-                                meters)
+                                meters,
+                                List.of())
+                        .toJson());
+    }
+
+    @Test
+    void workerLoadWithSizes() throws Exception {
+        assertGolden(
+                "worker_load_sizes.json",
+                new WorkerLoad(
+                                TOPOLOGY,
+                                SOURCE,
+                                "4711-1700000000000",
+                                1700000012345L,
+                                9_876_543_210L,
+                                List.of(),
+                                List.of(),
+                                List.of(),
+                                Map.of(),
+                                List.of(
+                                        new TupleSize("split", "count", 4711, 123_456),
+                                        new TupleSize("split", "__acker", 4711, Long.MAX_VALUE)))
                         .toJson());
     }
 
