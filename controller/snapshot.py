@@ -94,6 +94,7 @@ class _GivenTraffic(
     source: Name
     target: Name
     tps: Quantity
+    size_bytes: Quantity | UnsetType = UNSET
 
 
 class _GivenSnapshot(Given, frozen=True):
@@ -254,11 +255,20 @@ def _traffic(rows: Sequence[_GivenTraffic], executors: tuple[str, ...]) -> Traff
         if (row.source, row.target) in seen:
             raise SnapshotError(f"traffic[{i}]: {row.source} to {row.target} is given twice")
         seen.add((row.source, row.target))
-    return Traffic.build(
+    traffic = Traffic.build(
         np.array([index[row.source] for row in rows], dtype=np.int64),
         np.array([index[row.target] for row in rows], dtype=np.int64),
         np.array([row.tps for row in rows], dtype=np.float64),
     )
+    sizes = {
+        (index[row.source], index[row.target]): row.size_bytes
+        for row in rows
+        if row.size_bytes is not UNSET
+    }
+    if not sizes:
+        return traffic
+    ends = zip(traffic.source.tolist(), traffic.target.tolist(), strict=True)
+    return replace(traffic, size_bytes=np.array([sizes.get(pair, np.nan) for pair in ends]))
 
 
 def _ids(

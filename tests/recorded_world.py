@@ -96,6 +96,26 @@ def with_meters(loads: Iterable[NodeLoad]) -> tuple[NodeLoad, ...]:
     )
 
 
+def with_sizes(loads: Iterable[NodeLoad]) -> tuple[NodeLoad, ...]:
+    """Let tuples of the spout have 100 bytes, and those of the bolts 40."""
+    return tuple(
+        structs.replace(
+            load,
+            workers=tuple(
+                structs.replace(
+                    worker,
+                    sizes=(
+                        ("spout", "bolt", worker.time_ms, 100 * worker.time_ms),
+                        ("bolt", "bolt", worker.time_ms, 40 * worker.time_ms),
+                    ),
+                )
+                for worker in load.workers
+            ),
+        )
+        for load in loads
+    )
+
+
 def three_cycles(config: Config, *, meters: bool = True) -> tuple[CycleInput, Memory, Report]:
     """Run three cycles over a world whose load is known, with meters or without."""
     world, window, memory = WindowWorld(publication(8)), windows(8), Memory()

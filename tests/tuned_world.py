@@ -61,6 +61,7 @@ def span(
         traffic_tps=table,
         source=ends[:, 0],
         target=ends[:, 1],
+        size_bytes=np.full(len(ends), np.nan),
         hosts={},
         held=np.zeros(ticks, dtype=np.bool_),
         shifts=(),

@@ -160,6 +160,11 @@ class Traffic:
         keys, sums = keys[sums != 0], sums[sums != 0]
         return cls(keys // span, keys % span, sums)
 
+    def of_pairs(self, rows: Ints | NDArray[np.bool_]) -> "Traffic":
+        """Leave out all other pairs."""
+        known = (None if one is None else one[rows] for one in (self.var, self.size_bytes))
+        return Traffic(self.source[rows], self.target[rows], self.tps[rows], *known)
+
     @property
     def total_tps(self) -> float:
         return float(self.tps.sum())

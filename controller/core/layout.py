@@ -14,6 +14,7 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.fit import Capacity
 from controller.core.meters import Columns
 from controller.core.metrics import Rates
+from controller.core.sizes import TupleSizes, pair_keys
 from controller.core.tasks import FIRST_COMPONENT, TaskMap, component_targets, ends_of, worker_of
 from controller.core.topology import TopologyView
 from migration.model import ExecutorId, Phase, Plan, Publication, Slot
@@ -35,24 +36,29 @@ class RowMap:
     share: Floats  # (R,), which part of its tuples
     source: Ints  # (U,), the pairs of executors, sorted as in `Traffic`
     target: Ints  # (U,)
+    streams: Ints  # (S,), the pairs of components of these, as of `pair_keys`
+    stream: Ints  # (U,), index of the pair's
 
     def sums(self, tps: Floats) -> Floats:
         """Add up what the pairs of tasks sent, shape (P,); gives (U,)."""
         found = np.bincount(self.ends, tps[self.pair] * self.share, len(self.source))
         return found.astype(np.float64)  # without any it has whole numbers
 
-    def traffic(self, tps: Floats, tps_var: Floats) -> Traffic:
+    def traffic(self, tps: Floats, tps_var: Floats, sizes: TupleSizes) -> Traffic:
         sums = self.sums(tps)
+        mean_bytes = sizes.mean_bytes(self.streams)
+        size_bytes = None if np.isnan(mean_bytes).all() else mean_bytes[self.stream]
         weights = tps_var[self.pair] * self.share**2
         var = np.bincount(self.ends, weights, len(sums)).astype(np.float64)
         loud = sums != 0
-        if loud.all():
-            return Traffic(self.source, self.target, sums, var)
-        return Traffic(self.source[loud], self.target[loud], sums[loud], var[loud])
+        traffic = Traffic(self.source, self.target, sums, var, size_bytes)
+        return traffic if loud.all() else traffic.of_pairs(loud)
 
 
 _NONE = np.zeros(0, np.int64)
-_NO_ROWS = RowMap((), _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, np.zeros(0), _NONE, _NONE)
+_NO_ROWS = RowMap(
+    (), _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, np.zeros(0), _NONE, _NONE, _NONE, _NONE
+)
 
 
 class MadeOf(NamedTuple):
@@ -121,7 +127,12 @@ class Layout:
         executor = np.where(self.ranges[at] == ranges, at, -1) if count else at - 1
         key = max(count, 1)
         source, target = found // key, found % key
-        rows = RowMap(*made_of, worker, executor, pair, ends, share, source, target)
+        component = self.tasks.component
+        pairs = pair_keys(component[source], component[target])
+        streams, stream = np.unique(pairs, return_inverse=True)
+        rows = RowMap(
+            *made_of, worker, executor, pair, ends, share, source, target, streams, stream
+        )
         return replace(self, rows=rows)
 
     def knows_all(self, rates: Rates) -> bool:
@@ -131,7 +142,7 @@ class Layout:
     def snapshot(self, rates: Rates, *, time_s: float) -> LoadSnapshot:
         """Put together what a policy reads; `rates` are those of `fitted`."""
         publication, rows = self.made_of.publication, self.rows
-        traffic = rows.traffic(rates.tps, rates.tps_var)
+        traffic = rows.traffic(rates.tps, rates.tps_var, rates.sizes)
         at = rows.executor
         queue = np.zeros(len(self.executors))
         here = (at >= 0) & (rates.queue >= 0)

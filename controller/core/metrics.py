@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from controller.core.cluster import Floats, Ints
 from controller.core.meters import MS_PER_S, Metered
+from controller.core.rows import ALL, aligned, in_order, joined
+from controller.core.sizes import TupleSizes
 from controller.core.tasks import FIRST_COMPONENT, component_targets, ends_of, key_of, worker_of
 from controller.core.topology import TopologyView
 from migration.meters import OF_WORKER
@@ -24,7 +26,6 @@ NS_PER_S = 1e9
 _VARIANCE_WEIGHT = 0.05
 # A pair that sends no more is forgotten once its smoothed rate is below this.
 _SILENT_TPS = 1e-6
-_ALL = slice(None)
 N = TypeVar("N", bound=np.generic)
 
 
@@ -71,6 +72,7 @@ class Rates:
     tuples: Floats = field(default_factory=_floats)
     tps: Floats = field(default_factory=_floats)  # (P,); some may be 0
     tps_var: Floats = field(default_factory=_floats)  # (P,), variance of `tps`
+    sizes: TupleSizes = field(default_factory=TupleSizes)
 
 
 def by_topology(loads: Iterable[NodeLoad]) -> dict[str, list[tuple[WorkerLoad, bool]]]:
@@ -131,11 +133,11 @@ def observe(
     cut = np.where(is_new, np.array([newest[slot][1] for slot in slots], bool), old.cut)
     rows = _Rows.of([(w, report) for w, report in enumerate(told) if is_new[w]], targets)
 
-    executors, was_at, is_at = _joined(old.executors, rows.executors)
+    executors, was_at, is_at = joined(old.executors, rows.executors)
     worker, nothing = worker_of(executors), np.zeros(len(executors), np.int64)
-    is_told = _aligned(is_at, np.ones(len(rows.executors), bool), nothing.astype(bool))
-    before_ns = _aligned(was_at, old.total_ns, nothing.copy())
-    total_ns = _aligned(is_at, rows.ns, before_ns.copy())
+    is_told = aligned(is_at, np.ones(len(rows.executors), bool), nothing.astype(bool))
+    before_ns = aligned(was_at, old.total_ns, nothing.copy())
+    total_ns = aligned(is_at, rows.ns, before_ns.copy())
     fell = process_ns < old.process_ns
     fell[worker[total_ns < before_ns]] = True
     goes_on = is_new & same_jvm & ~fell
@@ -154,10 +156,10 @@ def observe(
     cpu_cores, cpu_var = weights.smoothed(
         worker,
         (total_ns - before_ns) / NS_PER_S,
-        _aligned(was_at, old.cpu_cores, np.zeros(len(executors))),
-        _aligned(was_at, old.cpu_var, np.zeros(len(executors))),
+        aligned(was_at, old.cpu_cores, np.zeros(len(executors))),
+        aligned(was_at, old.cpu_var, np.zeros(len(executors))),
     )
-    gone = np.where(is_new[worker], -1, _aligned(was_at, old.queue, nothing.copy()))
+    gone = np.where(is_new[worker], -1, aligned(was_at, old.queue, nothing.copy()))
     kept = is_told | ~is_new[worker] | goes_on[worker]
     process_cores = (process_ns - old.process_ns) / NS_PER_S * weights.added
     pairs, tuples, tps, tps_var = _sent(old, rows, cut, weights)
@@ -180,13 +182,20 @@ def observe(
         ),
         executors=executors if kept.all() else executors[kept],
         total_ns=total_ns[kept],
-        queue=_aligned(is_at, rows.queue, gone)[kept],
+        queue=aligned(is_at, rows.queue, gone)[kept],
         cpu_cores=cpu_cores[kept],
         cpu_var=cpu_var[kept],
         pairs=pairs,
         tuples=tuples,
         tps=tps,
         tps_var=tps_var,
+        sizes=old.sizes.observed(
+            [(w, report.sizes) for w, report in enumerate(told) if is_new[w]],
+            targets,
+            is_new=is_new,
+            goes_on=goes_on,
+            ewma=ewma,
+        ),
     )
 
 
@@ -197,9 +206,9 @@ def sent_between(before: Rates, after: Rates) -> Floats:
     """
     old = before if before.slots == after.slots else _renumbered(before, after.slots)
     same_jvm = [a == b for a, b in zip(after.incarnations, old.incarnations, strict=True)]
-    pairs, was_at, is_at = _joined(old.pairs, after.pairs)
+    pairs, was_at, is_at = joined(old.pairs, after.pairs)
     absent = np.where(old.cut | after.cut, np.nan, 0.0)[worker_of(pairs)]
-    then = _aligned(was_at, old.tuples, absent)[is_at]
+    then = aligned(was_at, old.tuples, absent)[is_at]
     more = np.fmax(after.tuples - then, 0.0)
     return np.where(np.array(same_jvm, bool)[worker_of(after.pairs)], more, 0.0)
 
@@ -244,45 +253,25 @@ def _sent(
     weights: Weights,
 ) -> tuple[Ints, Floats, Floats, Floats]:
     """Give the pairs, their totals, their rates and the variances of those."""
-    pairs, was_at, is_at = _joined(old.pairs, rows.pairs)
+    pairs, was_at, is_at = joined(old.pairs, rows.pairs)
     worker = worker_of(pairs)
-    before = _aligned(was_at, old.tuples, np.where(cut | old.cut, np.nan, 0.0)[worker])
+    before = aligned(was_at, old.tuples, np.where(cut | old.cut, np.nan, 0.0)[worker])
     absent = np.where(weights.is_new[worker], np.where(cut, np.nan, 0.0)[worker], before)
-    tuples = _aligned(is_at, rows.tuples, absent)
+    tuples = aligned(is_at, rows.tuples, absent)
     # Of NaN and 0 `fmax` takes 0.
     tps, tps_var = weights.smoothed(
         worker,
         np.fmax(tuples - before, 0.0),
-        _aligned(was_at, old.tps, np.zeros(len(pairs))),
-        _aligned(was_at, old.tps_var, np.zeros(len(pairs))),
+        aligned(was_at, old.tps, np.zeros(len(pairs))),
+        aligned(was_at, old.tps_var, np.zeros(len(pairs))),
     )
-    if is_at is _ALL:
+    if is_at is ALL:
         return pairs, tuples, tps, tps_var
     kept = ~weights.is_new[worker] | (tps > _SILENT_TPS)
     kept[is_at] = True
     if kept.all():
         return pairs, tuples, tps, tps_var
     return pairs[kept], tuples[kept], tps[kept], tps_var[kept]
-
-
-def _joined(old: Ints, new: Ints) -> tuple[Ints, slice | Ints, slice | Ints]:
-    """Put the keys of both in order, and return where those of each are."""
-    if np.array_equal(old, new):
-        return old, _ALL, _ALL
-    at = np.searchsorted(old, new)
-    if np.array_equal(old[at[at < len(old)]], new):  # a worker has not reported: no key has come
-        return old, _ALL, at
-    keys = np.union1d(old, new)
-    is_at = _ALL if len(keys) == len(new) else np.searchsorted(keys, new)
-    return keys, np.searchsorted(keys, old), is_at
-
-
-def _aligned(at: slice | Ints, values: NDArray[N], absent: NDArray[N]) -> NDArray[N]:
-    """Lay values out by the rows of `_joined`; `absent` has what stands where there is none."""
-    if at is _ALL:
-        return values
-    absent[at] = values
-    return absent
 
 
 def _renumbered(rates: Rates, slots: tuple[Slot, ...]) -> Rates:
@@ -294,7 +283,7 @@ def _renumbered(rates: Rates, slots: tuple[Slot, ...]) -> Rates:
     now[at[here]] = np.flatnonzero(here)
 
     def by_worker(values: NDArray[N]) -> NDArray[N]:
-        return _aligned(here.nonzero()[0], values[at[here]], np.zeros(len(slots), values.dtype))
+        return aligned(here.nonzero()[0], values[at[here]], np.zeros(len(slots), values.dtype))
 
     def moved(keys: Ints) -> tuple[NDArray[np.bool_], Ints]:
         worker = now[worker_of(keys)]
@@ -304,6 +293,7 @@ def _renumbered(rates: Rates, slots: tuple[Slot, ...]) -> Rates:
 
     x, executors = moved(rates.executors)
     p, pairs = moved(rates.pairs)
+    sizes = rates.sizes.of_workers(*moved(rates.sizes.rows))
     return Rates(
         slots=slots,
         incarnations=tuple(rates.incarnations[w] if w >= 0 else "" for w in at.tolist()),
@@ -323,6 +313,7 @@ def _renumbered(rates: Rates, slots: tuple[Slot, ...]) -> Rates:
         tuples=rates.tuples[p],
         tps=rates.tps[p],
         tps_var=rates.tps_var[p],
+        sizes=sizes,
     )
 
 
@@ -348,9 +339,9 @@ class _Rows:
             for one in report.executors
         ]
         table = np.fromiter(chain.from_iterable(cpu), np.int64, 5 * len(cpu)).reshape(-1, 5)
-        executors, columns = _in_order(table, FIRST_COMPONENT)
+        executors, columns = in_order(table, FIRST_COMPONENT)
         sent = np.concatenate([_named(told), _folded(told, targets)])
-        pairs, tuples = _in_order(sent, FIRST_COMPONENT + len(targets))
+        pairs, tuples = in_order(sent, FIRST_COMPONENT + len(targets))
         return cls(executors, columns[:, 0], columns[:, 1], pairs, tuples[:, 0].astype(np.float64))
 
 
@@ -376,20 +367,3 @@ def _folded(told: Sequence[tuple[int, WorkerLoad]], targets: Mapping[str, int]) 
         if component in targets
     ]
     return np.fromiter(chain.from_iterable(found), np.int64, 4 * len(found)).reshape(-1, 4)
-
-
-def _in_order(rows: Ints, ends: int) -> tuple[Ints, Ints]:
-    """Give the keys of rows, and their other columns, in the order of the keys, each once.
-
-    The first task is one, the second is below `ends`.
-    """
-    first, second = rows[:, 1], rows[:, 2]
-    good = (first >= 0) & (first < FIRST_COMPONENT) & (second >= 0) & (second < ends)
-    good &= (rows[:, 3:] >= 0).all(axis=1)
-    if not good.all():
-        rows = rows[good]
-    keys = key_of(rows[:, 0], rows[:, 1], rows[:, 2])
-    if (keys[1:] > keys[:-1]).all():
-        return keys, rows[:, 3:]
-    keys, at = np.unique(keys, return_index=True)
-    return keys, rows[at, 3:]

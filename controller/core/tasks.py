@@ -57,6 +57,7 @@ class TaskMap:
     count: Ints  # (C,), how many they are
     members: Ints  # (E,), rows by component
     share: Floats  # (E,), which part of the component's tasks each member has
+    component: Ints  # (E,), number of each executor's, from 0
 
     @classmethod
     def of(
@@ -72,7 +73,8 @@ class TaskMap:
         count = np.bincount(component, minlength=len(targets))
         all_tasks = np.bincount(component, tasks, len(targets))
         share = (tasks / all_tasks[component])[members]
-        return cls(row_by_task(executors), np.cumsum(count) - count, count, members, share)
+        first = np.cumsum(count) - count
+        return cls(row_by_task(executors), first, count, members, share, component)
 
     def between(self, source: Ints, target: Ints) -> tuple[Ints, Ints, Ints, Floats]:
         """Find the executors of pairs of tasks, shape (P,); a target may be a component.

@@ -19,6 +19,7 @@ from controller.core.decision import Outcome
 from controller.core.fit import Capacity
 from controller.core.layout import Layout, layout_of, opened_by
 from controller.core.metrics import Rates, by_topology, observe
+from controller.core.sizes import TupleSizes, pair_keys
 from controller.core.tasks import component_targets
 from controller.core.topology import TopologyView
 from controller.cycle import Memory
@@ -57,6 +58,7 @@ class Span:
     traffic_tps: Singles  # (T, P), in the order of `source` and `target`
     source: Ints  # (P,), sorted as in `Traffic`
     target: Ints  # (P,)
+    size_bytes: Floats  # (P,), of a tuple at the end; NaN where not known
     held: NDArray[np.bool_]  # (T,), nothing could be decided then, whatever the configuration
     shifts: tuple[PlacementChange, ...]
 
@@ -110,7 +112,8 @@ class _Open:
     traffic: list[tuple[Ints, Ints, Singles]] = field(default_factory=list)  # as in `Traffic`
     held: list[bool] = field(default_factory=list)
     shifts: list[PlacementChange] = field(default_factory=list)
-    size_bytes: int = 0
+    sizes: TupleSizes = field(default_factory=TupleSizes)
+    kept_bytes: int = 0
 
     def takes(self, layout: Layout) -> bool:
         own = self.layout
@@ -122,7 +125,7 @@ class _Open:
             and own.cluster.closed == layout.cluster.closed
             and np.array_equal(own.cluster.capacity_cores, layout.cluster.capacity_cores)
         )
-        return same and self.size_bytes < SPAN_BYTES
+        return same and self.kept_bytes < SPAN_BYTES
 
     def add(
         self,
@@ -143,7 +146,8 @@ class _Open:
         said = snapshot.traffic
         self.traffic.append((said.source, said.target, said.tps.astype(np.float32)))
         self.held.append(held)
-        self.size_bytes += self.cpu_cores[-1].nbytes + self.traffic[-1][2].nbytes
+        self.sizes = rates.sizes
+        self.kept_bytes += self.cpu_cores[-1].nbytes + self.traffic[-1][2].nbytes
 
     def _shift(self, layout: Layout) -> None:
         """Note which executors are elsewhere than in the tick before."""
@@ -157,7 +161,7 @@ class _Open:
 
     def closed(self) -> Span:
         assert self.first is not None  # a span is opened with its first tick
-        count = len(self.layout.executors)
+        count, component = len(self.layout.executors), self.layout.tasks.component
         # Of most ticks they are the very same arrays.
         keys = {id(source): source * count + target for source, target, _ in self.traffic}
         pairs = np.unique(np.concatenate(list(keys.values())))
@@ -175,6 +179,9 @@ class _Open:
             traffic_tps=tps,
             source=pairs // count,
             target=pairs % count,
+            size_bytes=self.sizes.mean_bytes(
+                pair_keys(component[pairs // count], component[pairs % count])
+            ),
             held=np.array(self.held, dtype=np.bool_),
             shifts=tuple(self.shifts),
         )

@@ -289,12 +289,10 @@ def _stretches(span: Span) -> Iterator[tuple[int, int, list[PlacementChange]]]:
 
 def _snapshot(span: Span, row: int, place: Ints, smoothed: Smoothed) -> LoadSnapshot:
     """Show the smoothed load of a tick as a policy sees it: without pairs that have no traffic."""
-    tps, tps_var = smoothed.tps, smoothed.tps_var
-    source, target = span.source, span.target
+    tps = smoothed.tps
+    traffic = Traffic(span.source, span.target, tps, smoothed.tps_var, span.size_bytes)
     if not tps.all():
-        used = np.flatnonzero(tps)
-        source, target, tps, tps_var = source[used], target[used], tps[used], tps_var[used]
-    traffic = Traffic(source, target, tps, tps_var)
+        traffic = traffic.of_pairs(np.flatnonzero(tps))
     time_s = float(span.time_s[row])
     return span.first.at(time_s, place, smoothed.cpu_cores, traffic, smoothed.cpu_var)
 

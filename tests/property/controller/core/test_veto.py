@@ -87,6 +87,7 @@ def test_a_replay_is_decided_as_a_file(world: World, config: Config) -> None:
         traffic_tps=traffic.tps[None],  # type: ignore[arg-type]
         source=traffic.source,
         target=traffic.target,
+        size_bytes=np.full(len(traffic.tps), np.nan),
         held=np.zeros(1, dtype=np.bool_),
         shifts=(),
     )

@@ -16,10 +16,11 @@ from controller.replay import rerun
 from controller.replay.recording import Span, spans
 from controller.replay.rerun import NO_CYCLE, OUTCOMES, Rerun
 from controller.report import TopologyReport
+from deploy.ingest.world import WindowWorld
 from migration.model import ExecutorId, topology_name
 from tests.bench.replay.score import through
 from tests.messages import replace
-from tests.recorded_world import SLOTS, TICK_S, Recorded, record
+from tests.recorded_world import SLOTS, TICK_S, Recorded, record, with_sizes
 
 KEYS = {"cooldown.executor.secs": 12}
 
@@ -50,11 +51,8 @@ def test_the_recorded_configuration_makes_the_live_moves(tmp_path: Path) -> None
     assert share == pytest.approx(measured_frac, abs=0.05)
 
 
-def test_it_decides_by_loads_as_sure_as_those_of_a_live_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Their noise was left out: a replay moved for gains that a live run left."""
-    reports = record(tmp_path, ticks=range(30), mode="observe", policy="otd")
+def noted(monkeypatch: pytest.MonkeyPatch) -> list[Case]:
+    """Decide nothing, and list what there was to decide."""
     cases: list[Case] = []
 
     def note(policy: Policy[Any], case: Case, *others: Any) -> Decided[Any]:
@@ -62,12 +60,40 @@ def test_it_decides_by_loads_as_sure_as_those_of_a_live_run(
         return Decided(Decision(Outcome.NOTHING_TO_GAIN, ""), None)
 
     monkeypatch.setattr(rerun, "decide_in_file", note)
+    return cases
+
+
+def test_it_decides_by_loads_as_sure_as_those_of_a_live_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their noise was left out: a replay moved for gains that a live run left."""
+    reports = record(tmp_path, ticks=range(30), mode="observe", policy="otd")
+    cases = noted(monkeypatch)
     through(Rerun(build(KEYS | {"policy": "otd"})), measured(tmp_path))
     live = reports[-1].picture
     assert live is not None
     assert live.snapshot.traffic.var is not None and live.snapshot.traffic.var.min() > 0
     assert cases[-1].snapshot.traffic.var == pytest.approx(live.snapshot.traffic.var, rel=1e-4)
     assert cases[-1].snapshot.cpu_var == pytest.approx(live.snapshot.cpu_var, rel=1e-4)
+
+
+def test_it_decides_by_the_sizes_that_a_live_run_saw(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = WindowWorld.seen
+    monkeypatch.setattr(
+        WindowWorld, "seen", lambda world: replace(now := seen(world), loads=with_sizes(now.loads))
+    )
+    reports = record(tmp_path, mode="observe", policy="otd")
+    cases = noted(monkeypatch)
+    through(Rerun(build(KEYS | {"policy": "otd"})), measured(tmp_path))
+    live = reports[-1].picture
+    assert live is not None
+    sizes, found = live.snapshot.traffic.size_bytes, cases[-1].snapshot.traffic.size_bytes
+    assert sizes is not None and found is not None
+    # What bolts send to the spout nobody has looked at.
+    assert set(sizes[~np.isnan(sizes)].tolist()) == {100.0, 40.0}
+    assert found.tolist() == pytest.approx(sizes.tolist(), nan_ok=True)
 
 
 def test_the_guide_says_what_a_replay_leaves_out() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pytest
 
 from controller.errors import SnapshotError
@@ -93,6 +94,8 @@ def broken(change: Break) -> str:
             f"executors[1].cpu: {QUANTITY}1000",
         ),
         (lambda d: d["traffic"][2].__setitem__(2, 1e300), f"traffic[2][2]: {QUANTITY}1e+300"),
+        (lambda d: d["traffic"][2].append(-1), f"traffic[2][3]: {QUANTITY}-1"),
+        (lambda d: d["traffic"][2].append(None), f"traffic[2][3]: {QUANTITY}null"),
     ],
 )
 def test_a_refusal_names_the_field(change: Break, message: str) -> None:
@@ -170,6 +173,18 @@ def test_everything_is_in_natural_order() -> None:
     _, snapshot = parse(broken(rename))
     assert snapshot.executors == ("1-1", "2-2", "3-3", "4-4", "5-5", "10-10")
     assert (snapshot.traffic.source.tolist(), snapshot.traffic.target.tolist()) == ([5], [0])
+
+
+def test_a_pair_may_have_the_size_of_its_tuples() -> None:
+    rows = [["3-3", "1-1", 8.0, 512], ["1-1", "2-2", 0, 64.5], ["1-1", "3-3", 2.0]]
+    _, snapshot = parse(broken(lambda document: document.update(traffic=rows)))
+    traffic = snapshot.traffic
+    ends = [(traffic.source[p], traffic.target[p]) for p in range(len(traffic.tps))]
+    names = [(snapshot.executors[source], snapshot.executors[target]) for source, target in ends]
+    assert names == [("1-1", "3-3"), ("3-3", "1-1")]
+    assert traffic.size_bytes is not None
+    assert traffic.size_bytes.tolist() == pytest.approx([np.nan, 512.0], nan_ok=True)
+    assert parse(HAND_GRAPH.read_text())[1].traffic.size_bytes is None
 
 
 def test_the_keys_that_only_some_policies_need_are_read_apart() -> None:
