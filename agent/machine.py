@@ -1,9 +1,10 @@
-"""Reads the meters of this node: the CPU that all its processes use, and the cores there are."""
+"""Reads the meters of this node: its CPU and its network, with all that uses them."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +12,12 @@ from migration.model import Meters
 
 _NS_PER_S = 1_000_000_000
 _NS_PER_US = 1_000
+_BYTES_PER_MBIT = 125_000
 # Of a line of /proc/stat: what runs is counted first to third, and as sixth and seventh. Fourth and
 # fifth are idle times, the eighth is what other machines took, and guests are counted as user too.
 _RUNNING = (1, 2, 3, 6, 7)
+# Of a line of /proc/net/dev, after its name.
+_RECEIVED, _SENT = 0, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +34,48 @@ class MachineMeters:
     def __init__(self, root: Path = Path("/")) -> None:
         self._proc = root / "proc"
         self._groups = root / "sys/fs/cgroup"
+        self._interfaces = root / "sys/class/net"
 
     def read(self) -> Meters:
         """Read the meters; those that cannot be read are left out."""
-        try:
-            group = self._narrowest()
-            if group is not None:
-                return {"machine_cpu_ns": group.used_ns, "machine_cores": group.cores}
-            return self._whole()
-        except (OSError, ValueError, LookupError, ArithmeticError):
+        found: Meters = {}
+        for read in (self._cpu, self._network):
+            with suppress(OSError, ValueError, LookupError, ArithmeticError):
+                found |= read()
+        return found
+
+    def _cpu(self) -> Meters:
+        group = self._narrowest()
+        if group is not None:
+            return {"machine_cpu_ns": group.used_ns, "machine_cores": group.cores}
+        return self._whole()
+
+    def _network(self) -> Meters:
+        lines = (self._proc / "self/net/dev").read_text().splitlines()
+        rows = (line.partition(":") for line in lines)
+        counts = {name.strip(): text.split() for name, colon, text in rows if colon}
+        counts.pop("lo", None)
+        # Bridges, bonds and tunnels would count what goes through devices once more.
+        devices = [name for name in counts if (self._interfaces / name / "device").exists()]
+        names = devices or list(counts)
+        if not names:
             return {}
+        found: Meters = {
+            "net_sent_bytes": sum(int(counts[name][_SENT]) for name in names),
+            "net_received_bytes": sum(int(counts[name][_RECEIVED]) for name in names),
+        }
+        speeds_mbit = [speed for name in names if (speed := self._speed_mbit(name)) > 0]
+        if speeds_mbit:
+            found["link_bytes_per_s"] = max(speeds_mbit) * _BYTES_PER_MBIT
+        return found
+
+    def _speed_mbit(self, name: str) -> int:
+        """Read the speed of an interface that is up; -1 where none is known, as Linux has it."""
+        try:
+            is_up = (self._interfaces / name / "operstate").read_text().strip() == "up"
+            return int((self._interfaces / name / "speed").read_text()) if is_up else -1
+        except (OSError, ValueError):
+            return -1
 
     def _whole(self) -> Meters:
         lines = [line.split() for line in (self._proc / "stat").read_text().splitlines()]

@@ -42,4 +42,7 @@ OF_NODE = (
         "machine_cpu_ns", "CPU that all processes of the machine use.", "machine_cpu_cores", 1e-9
     ),
     Meter("machine_cores", "Cores that the machine has for them."),
+    Meter("net_sent_bytes", "Bytes that the node sends.", "net_sent_bytes_per_s"),
+    Meter("net_received_bytes", "Bytes that the node gets.", "net_received_bytes_per_s"),
+    Meter("link_bytes_per_s", "Speed of its fastest network interface, in each direction."),
 )

@@ -24,6 +24,10 @@ What a collector does while the worker runs does not count for `gc_frac`.
 """
 _NODE = """Where the agent's cgroup, or one around it, has a quota of CPU, both are those of the
 cgroup with the least quota.
+
+The network is that of the agent's network namespace, without the loopback. Where it has devices,
+other interfaces do not count: bridges and bonds pass on what goes through a device. Many virtual
+machines do not know the speed of their interfaces.
 """
 
 

@@ -97,3 +97,57 @@ def test_a_machine_without_these_files_has_no_meters(tmp_path: Path) -> None:
 
 def test_this_machine_has_cores() -> None:
     assert MachineMeters().read()["machine_cores"] > 0
+
+
+DEV = """Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs
+    lo:     7       1    0    0    0     0          0         0        7       1    0
+  eth0:   100       2    0    0    0     0          0         0       30       3    0
+  eth1:  2000       2    0    0    0     0          0         0      400       3    0
+   br0: 90000       9    0    0    0     0          0         0    80000       9    0
+"""
+
+
+def interface(name: str, speed: str | None = None, *, state: str = "up") -> dict[str, str]:
+    folder = f"sys/class/net/{name}"
+    return {f"{folder}/operstate": f"{state}\n"} | (
+        {} if speed is None else {f"{folder}/speed": f"{speed}\n"}
+    )
+
+
+def device(name: str, speed: str | None = None, *, state: str = "up") -> dict[str, str]:
+    made = interface(name, speed, state=state)
+    return made | {f"sys/class/net/{name}/device/vendor": "0x1af4\n"}
+
+
+@pytest.mark.parametrize(
+    ("files", "received", "sent", "link"),
+    [
+        # As in a network namespace of a lab: no interface is a device.
+        ({}, 92100, 80430, None),
+        (interface("br0", "10"), 92100, 80430, 1_250_000),
+        (interface("lo", "10") | interface("eth0", "1000"), 92100, 80430, 125_000_000),
+        # What passes a bridge has gone through a device.
+        (device("eth0", "1000") | interface("br0", "10000"), 100, 30, 125_000_000),
+        (device("eth0", "1000") | device("eth1", "2500"), 2100, 430, 312_500_000),
+        (device("eth0", "1000") | device("eth1", "2500", state="down"), 2100, 430, 125_000_000),
+        (device("eth0", "-1") | device("eth1", "x"), 2100, 430, None),
+        (device("eth0"), 100, 30, None),
+    ],
+)
+def test_the_network_counts_without_what_passes_twice(
+    tmp_path: Path, files: dict[str, str], received: int, sent: int, link: int | None
+) -> None:
+    found = machine(tmp_path, {"proc/self/net/dev": DEV} | files).read()
+    wanted = {"net_sent_bytes": sent, "net_received_bytes": received}
+    assert found == WHOLE | wanted | ({} if link is None else {"link_bytes_per_s": link})
+
+
+@pytest.mark.parametrize("text", ["", "  lo: 1 2 3 4 5 6 7 8 9\n", "  eth0: 1 2\n", "eth0: x\n"])
+def test_without_a_network_its_cpu_is_known_still(tmp_path: Path, text: str) -> None:
+    assert machine(tmp_path, {"proc/self/net/dev": text}).read() == WHOLE
+
+
+def test_without_its_cpu_the_network_is_known_still(tmp_path: Path) -> None:
+    files = {"proc/stat": "cpu  10 x\n", "proc/self/net/dev": DEV}
+    assert machine(tmp_path, files).read().keys() == {"net_sent_bytes", "net_received_bytes"}
