@@ -4,9 +4,10 @@ import math
 import struct
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import psutil
 
 from controller.core.cluster import Cluster, LoadSnapshot
@@ -101,8 +102,9 @@ class Counters:
 class Tuples:
     """Follows the tuples that the workers of one topology count."""
 
-    def __init__(self, session: Session, topology: str) -> None:
+    def __init__(self, session: Session, topology: str, link_bps: int | None = None) -> None:
         self._topology = topology
+        self._link_bps = link_bps
         self.view = LiveCluster.of_session(session)
 
     def found(self) -> TopologyView:
@@ -135,7 +137,11 @@ class Tuples:
         layout = layout_of(view, Capacity(worker_cores), None, opened_by([view])).fitted(rates)
         if not rates.known.all() or not layout.worker.keys() <= set(rates.slots):
             return None
-        return layout.cluster, layout.snapshot(rates, time_s=time.time())
+        cluster, snapshot = layout.cluster, layout.snapshot(rates, time_s=time.time())
+        if self._link_bps is not None and cluster.node_cores is not None:
+            carries = np.full((2, len(cluster.nodes)), self._link_bps / 8)
+            cluster = replace(cluster, link_bytes_s=carries)
+        return cluster, snapshot
 
     def inter_node_frac(self, rates: Rates) -> float | None:
         """Give the share of the tuples of `rates` that crossed between nodes."""
@@ -156,10 +162,10 @@ class Meter:
 
     def __init__(self, lab: Lab, session: Session, topology: str) -> None:
         self._lab = lab
-        self._tuples = Tuples(session, topology)
-        self._ledger = lab.ledger(topology)
         network = lab.layout.options.network
         self._link_bps = None if network is None else network.link_bps
+        self._tuples = Tuples(session, topology, self._link_bps)
+        self._ledger = lab.ledger(topology)
 
     def take(self, length_s: int, wait: Callable[[float], object] = time.sleep) -> Figures:
         """Take the figures of the next whole seconds.

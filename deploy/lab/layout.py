@@ -22,6 +22,8 @@ from deploy.lab.meters import PERIOD_S
 from deploy.lab.network import Network, machine_cores
 from migration.storm_yaml import STORM_ROOT
 
+BITS_PER_MBIT = 1_000_000
+
 WORKLOAD_JAR = REPOSITORY / "deploy/lab/workload/target/nstorm-workload.jar"
 # The same topologies and one more, and a broker.
 KAFKA_DIR = REPOSITORY / "deploy/lab/kafka/target"
@@ -249,8 +251,16 @@ class LabLayout:
             ],
             "storm.daemon.metrics.reporter.interval.secs": PERIOD_S,
             "storm.daemon.metrics.reporter.csv.log.dir": str(root / "meters"),
+            **self._link_conf(),
             **self.conf,
         }
+
+    def _link_conf(self) -> dict[str, Any]:
+        """Name what the links carry: their interfaces have the speed of memory."""
+        network = self.options.network
+        if self.hooks_jar is None or network is None or network.link_bps is None:
+            return {}
+        return {"nstorm.link.capacity.mbit": network.link_bps / BITS_PER_MBIT}
 
     def _worker_conf(self) -> dict[str, Any]:
         """Trim what runs in and about the workers, or leave it as Storm has it."""

@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -371,6 +372,10 @@ def bench_gain(
             "and policies decide at the load at which they are measured. Else all share them."
         ),
     ] = None,
+    nodes: Annotated[int, typer.Option(min=2, help="How many nodes there are.")] = 2,
+    link: Annotated[
+        str | None, typer.Option(help="Rate of each node's link, as 5mbit; else the case's.")
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the finished rounds of the file.")
     ] = False,
@@ -399,14 +404,15 @@ def bench_gain(
     for option, wanted, known in (("case", cases, CASES), ("policy", policies, NAMES)):
         for name in set(wanted) - set(known):
             raise CommandError(f"--{option} {name}: {meant(name, known)}")
-    finished = Rounds(file, set_up(trim=trim, own_cores=own_cores), resume=resume)
-    asked = AskedGain(policies, rounds, cycles, trim, own_cores)
+    measured = {name: replace(one, link=link or one.link) for name, one in CASES.items()}
+    asked = AskedGain(policies, rounds, cycles, trim, own_cores, nodes)
+    finished = Rounds(file, set_up(measured, asked), resume=resume)
     if is_finished(cases, asked, finished):
         _progress(f"{file} is finished: it has all rounds that were asked for")
     else:
         finished.refuse_another_set_up()
         for name in cases:
-            run_case(name, CASES[name], asked, finished, _progress)
+            run_case(name, measured[name], asked, finished, _progress)
     _answer(report(finished), as_tables, output)
 
 

@@ -18,7 +18,7 @@ from deploy.lab.pairing import FED_FRAC, TOPOLOGY_CONF, SlotOf, in_turn, place
 from kvstore.zookeeper import Session
 from migration.model import Slot
 from tests.bench.frame import load_average
-from tests.bench.gain.cases import CASES, Case
+from tests.bench.gain.cases import Case
 from tests.bench.gain.rounds import Rounds, Target, named, names_of, unnamed
 
 # Those that need no profile of the components: single moves, then one-shot ones.
@@ -55,6 +55,7 @@ class AskedGain:
     cycles: bool
     trimmed: bool
     own_cores: float | None = None
+    nodes: int = 2
 
 
 class _Bench:
@@ -71,7 +72,8 @@ class _Bench:
         self._own_cores = own_cores
         self._ledger = lab.ledger(TOPOLOGY)
         self._meter = Meter(lab, session, TOPOLOGY)
-        self._tuples = Tuples(session, TOPOLOGY)
+        network = lab.layout.options.network
+        self._tuples = Tuples(session, TOPOLOGY, None if network is None else network.link_bps)
         self._operator = operator
         self._tell = tell
         self.storms = operator.placement().slot_of
@@ -152,12 +154,13 @@ class _Bench:
         rounds.add(name, policy, cycles=cycles)
 
 
-def set_up(*, trim: bool, own_cores: float | None) -> dict[str, Any]:
+def set_up(cases: Mapping[str, Case], asked: AskedGain) -> dict[str, Any]:
     """Give what rounds have to have in common to be compared."""
     return {
-        "trimmed": trim,
-        "own_cores": own_cores,
-        "cases": {name: asdict(case) for name, case in CASES.items()},
+        "trimmed": asked.trimmed,
+        "own_cores": asked.own_cores,
+        "nodes": asked.nodes,
+        "cases": {name: asdict(case) for name, case in cases.items()},
         "cluster": CONF,
         "topology": TOPOLOGY_CONF,
         "fed_frac": FED_FRAC,
@@ -187,6 +190,7 @@ def run_case(
     sweep()
     planned = plan_lab(
         "bench-gain",
+        nodes=asked.nodes,
         hooks_jar=HOOKS_JAR,
         conf=CONF,
         cores=asked.own_cores,

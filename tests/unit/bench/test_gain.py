@@ -17,7 +17,7 @@ from tests.bench.command import app
 from tests.bench.gain.cases import CASES
 from tests.bench.gain.report import as_tables, report
 from tests.bench.gain.rounds import Rounds, Target, named, names_of, unnamed
-from tests.bench.gain.run import POLICIES, decided, set_up
+from tests.bench.gain.run import POLICIES, AskedGain, decided, set_up
 from tests.lab_figures import side
 from tests.snapshots import snapshot
 
@@ -95,7 +95,7 @@ def test_a_finished_file_gives_its_report_whatever_its_set_up(
     tmp_path: Path, trim: list[str]
 ) -> None:
     file = tmp_path / "gain.jsonl"
-    rounds = Rounds(file, set_up(trim=True, own_cores=None), resume=False)
+    rounds = Rounds(file, set_up(CASES, AskedGain((), 2, cycles=False, trimmed=True)), resume=False)
     rounds.add("cpu", "gather", target=asdict(TARGET))
     for load in (2.0, 3.0):
         rounds.add_pair("cpu", "gather", PAIR, load)
