@@ -228,8 +228,9 @@ class _Run:
         storm.redeploy(entries)
 
     def _report(self) -> None:
-        for meter, storm in zip(self.meters, self.storms, strict=True):
+        for meter in self.meters:
             meter.read()
+        for meter, storm in zip(self.meters, self.storms, strict=True):
             meter.report(storm.topology)
 
     def _cycle(self) -> None:

@@ -1,18 +1,31 @@
 """Measures the imagined world as workers measure the real one: late, with noise, as totals."""
 
+import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct
 
 from controller.core.cluster import MOST, Floats, Quantity
+from deploy.sim.flow.nodes import MB_BYTES, Nodes
 from deploy.sim.flow.world import World
-from migration.model import ExecutorId, ExecutorLoad, NodeLoad, Slot, WorkerLoad, traffic_of
+from migration.model import (
+    ExecutorId,
+    ExecutorLoad,
+    Meters,
+    NodeLoad,
+    SizeRow,
+    Slot,
+    WorkerLoad,
+    traffic_of,
+)
 
 NS_PER_S, MS_PER_S = 1e9, 1e3
+# Of the tuples to other workers, those whose size is measured (`nstorm.load.TupleSizes`).
+SAMPLED_FRAC = 1 / 31
 
 
 class Metering(Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,6 +62,8 @@ class Meter:
         self._sent = np.zeros((workers, size, size))
         self._thread_s = np.zeros((workers, size))
         self._process_s = np.zeros(workers)
+        # (W, C, C), tuples to other workers, by their two components.
+        self._left = np.zeros((workers, *world.size_bytes.shape))
         self.born = [1] * workers
         self.done = Delivered(np.zeros(workers))
         self._count_noise, self._cpu_noise = np.ones((size, size)), np.ones(size)
@@ -71,7 +86,14 @@ class Meter:
         thread_s, other_s = thread_s * self._cpu_noise, other_s * self._cpu_noise
         self._sent[world.place, self._everyone] += sent
         self._thread_s[world.place, self._everyone] += thread_s
-        self._process_s += np.bincount(world.place, thread_s + other_s, len(self._slots))
+        process_s = np.bincount(world.place, thread_s + other_s, len(self._slots))
+        self._process_s += process_s
+        world.nodes.cpu_s += np.bincount(world.node_of, process_s)
+        if world.has_sizes:
+            leaving = sent * (world.place[:, None] != world.place)
+            begin = np.searchsorted(world.component, np.arange(len(world.parts)))
+            by_target = np.add.reduceat(leaving, begin, axis=1)
+            np.add.at(self._left, (world.place, world.component), by_target)
 
     def _err(self) -> None:
         """Draw by how much each count and each CPU time of the next report is wrong."""
@@ -85,22 +107,27 @@ class Meter:
         """Start a worker's totals at zero, as its process does."""
         self.born[worker] += 1
         self._sent[worker], self._thread_s[worker], self._process_s[worker] = 0.0, 0.0, 0.0
+        self._left[worker] = 0.0
 
     def report(self, topology: str) -> None:
-        """Send a report of every live worker on its way."""
-        now_s = self._world.now_s
-        workers = [self._worker(topology, w) for w in np.flatnonzero(self._world.up).tolist()]
+        """Send a report of every live worker on its way; the meters of all topologies are read."""
+        now_s, waiting = self._world.now_s, self._world.transfer_queue
+        up = np.flatnonzero(self._world.up).tolist()
+        workers = [self._worker(topology, w, float(waiting[w])) for w in up]
         nodes = sorted({slot.supervisor for slot in self._slots})
         loads = tuple(
             NodeLoad(
-                n, round(now_s * MS_PER_S), tuple(w for w in workers if w.slot.supervisor == n)
+                node,
+                round(now_s * MS_PER_S),
+                tuple(w for w in workers if w.slot.supervisor == node),
+                meters=node_meters(self._world.nodes, int(node[1:])) or UNSET,
             )
-            for n in nodes
+            for node in nodes
         )
         self._err()
         self._on_the_way.append((now_s + self._metering.delay_s, loads))
 
-    def _worker(self, topology: str, w: int) -> WorkerLoad:
+    def _worker(self, topology: str, w: int, waiting: float) -> WorkerLoad:
         here = np.flatnonzero(self._world.place == w)
         source, target = np.nonzero(self._sent[w])
         tuples = self._sent[w][source, target]
@@ -125,6 +152,30 @@ class Meter:
                 (a + 1, b + 1, round(n))
                 for a, b, n in zip(source.tolist(), target.tolist(), tuples.tolist(), strict=True)
             ),
+            meters=self._meters(w, waiting) or UNSET,
+            sizes=self._sizes(w) or UNSET,
+        )
+
+    def _meters(self, w: int, waiting: float) -> Meters:
+        """Read what the scenario bounds."""
+        world, found = self._world, Meters()
+        if not math.isinf(world.hardware.heap_mb):
+            # Without executors it is the JVM alone.
+            live_mb = max(world.heap_mb[w], world.hardware.heap_base_mb)
+            found["heap_live_bytes"] = round(live_mb * MB_BYTES)
+            found["heap_max_bytes"] = round(world.hardware.heap_mb * MB_BYTES)
+        if world.nodes.links is not None:
+            found["transfer_queue_tuples"] = round(waiting)
+        return found
+
+    def _sizes(self, w: int) -> tuple[SizeRow, ...]:
+        """Give what of the tuples to other workers has been measured."""
+        names = [part.id for part in self._world.parts]
+        sampled = np.floor(self._left[w] * SAMPLED_FRAC)
+        size_bytes = self._world.size_bytes
+        return tuple(
+            (names[a], names[b], int(sampled[a, b]), round(sampled[a, b] * size_bytes[a, b]))
+            for a, b in np.argwhere((sampled > 0) & (size_bytes > 0)).tolist()
         )
 
     def loads(self) -> Sequence[NodeLoad]:
@@ -137,3 +188,17 @@ class Meter:
         """Hand out what has been done since the last look: true values, without noise."""
         done, self.done = self.done, Delivered(np.zeros(len(self._slots)))
         return done
+
+
+def node_meters(nodes: Nodes, n: int) -> Meters:
+    """Read the meters of a node, as far as the scenario bounds what they measure."""
+    found = Meters()
+    if nodes.has_own_cores:
+        found["machine_cpu_ns"] = round(nodes.cpu_s[n] * NS_PER_S)
+        found["machine_cores"] = nodes.hardware.cores
+    if nodes.links is not None:
+        carried_bytes = nodes.links.carried_bytes
+        found["net_sent_bytes"] = round(carried_bytes[n].sum())
+        found["net_received_bytes"] = round(carried_bytes[:, n].sum())
+        found["link_bytes_per_s"] = nodes.hardware.link_bytes_s
+    return found

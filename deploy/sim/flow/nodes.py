@@ -13,6 +13,7 @@ from deploy.sim.flow.workload import Unbounded
 
 # A queue that nothing feeds any more fades away, to numbers by which nothing can be divided.
 NOTHING_S = 1e-100
+MB_BYTES = 1 << 20  # as in -Xmx256m
 # What rounding leaves of a full link.
 NOTHING_FRAC = 1e-9
 
@@ -48,7 +49,7 @@ class Neighbour(Span, frozen=True, kw_only=True):
 
 
 class Nodes:
-    """The nodes of one run."""
+    """The nodes of one run; each is a machine with meters of its own."""
 
     def __init__(self, hardware: Hardware, neighbours: Sequence[Neighbour] = ()) -> None:
         self.hardware, self.neighbours = hardware, neighbours
@@ -57,6 +58,7 @@ class Nodes:
         self.speed = np.ones(hardware.nodes)  # share of its processors that a node still has
         bounded = not math.isinf(hardware.link_bytes_s)
         self.links = Links(np.full(hardware.nodes, hardware.link_bytes_s)) if bounded else None
+        self.cpu_s = np.zeros(hardware.nodes)  # what all that runs on each has used
 
     def slots(self, taken: Ints, count: int) -> Ints:
         """Choose slots as Storm's even scheduler does: of each node one, then of each another."""
@@ -82,13 +84,21 @@ class Nodes:
         total_s = np.zeros_like(have_s)
         for group, need_s in zip(groups, needs_s, strict=True):
             total_s += np.bincount(group, need_s, len(have_s))
-        if self.neighbours:
-            total_s += self._have_s(self.busy_cores(now_s) * dt_s)
+        busy_s = self.busy_cores(now_s) * dt_s if self.neighbours else None
+        if busy_s is not None:
+            total_s += self._have_s(busy_s)
         some = total_s > NOTHING_S
         scale = np.divide(have_s, total_s, out=np.zeros_like(total_s), where=some)
+        if busy_s is not None and self.has_own_cores:
+            self.cpu_s += busy_s * np.minimum(scale, 1.0)
         # What is left serves what comes unexpected; one thread has one core at most.
         pairs = zip(groups, needs_s, strict=True)
         return [np.minimum(need_s * scale[group], dt_s) for group, need_s in pairs]
+
+    @property
+    def has_own_cores(self) -> bool:
+        """Whether the processors of a node are bounded as those of a machine are."""
+        return self.hardware.shared_by == "node"
 
     def cores_left(self, now_s: float) -> Floats:
         """Give what each group that shares processors has, its neighbours served."""
@@ -122,6 +132,7 @@ class Links:
         self._bytes_s = bytes_s
         self._grant = np.ones((len(bytes_s),) * 2)
         self._out = self._in = bytes_s
+        self.carried_bytes = np.zeros((len(bytes_s),) * 2)  # since the nodes started
 
     def begin(self, expected: Floats, dt_s: float) -> None:
         """Share a step's capacity among those who send; `expected` is in bytes, (N, N).
@@ -139,7 +150,9 @@ class Links:
     def carry(self, waiting: Floats) -> Floats:
         """Take the share of each (N, N) of the bytes that wait which goes through now."""
         part = self._grant * self._fits(waiting * self._grant)
-        self._take(waiting * part)
+        sent = waiting * part
+        self._take(sent)
+        self.carried_bytes += sent
         return part
 
     def _take(self, sent: Floats) -> None:

@@ -88,11 +88,13 @@ class World:
         self._limit_tps = np.array([part.max_tps for part in self.parts])[self.component]
         self._state_mb = np.array([part.state_mb for part in self.parts])[self.component]
         index = {part.id: c for c, part in enumerate(self.parts)}
-        size_bytes = np.zeros((len(self.parts),) * 2)
+        self.has_sizes = any(link.size_bytes for link in self.topology.data_links)
+        # (C, C), of a tuple from one component to another; 0 where it is not known.
+        self.size_bytes = np.zeros((len(self.parts),) * 2)
         for link in self.topology.links:
-            size_bytes[index[link.source], index[link.target]] = link.size_bytes
+            self.size_bytes[index[link.source], index[link.target]] = link.size_bytes
         # (E, E), of a tuple from one to another.
-        self.tuple_bytes: Floats = size_bytes[np.ix_(self.component, self.component)]
+        self.tuple_bytes: Floats = self.size_bytes[np.ix_(self.component, self.component)]
 
     def new_keys(self) -> None:
         """Draw again which executor gets which keys, and what they cost."""
@@ -346,6 +348,20 @@ class World:
             self.queue += over + free
             self.wire[node] -= over + free
         np.maximum(link, 0.0, out=link)
+
+    @property
+    def transfer_queue(self) -> Floats:
+        """(W,), tuples in each worker that wait for links.
+
+        What waits on a node is split among its workers by how much they send there.
+        """
+        sent = np.zeros((len(self.up), len(self.place)))
+        np.add.at(sent, self.place, self.flow[:, None] * self.routes)
+        by_node = np.zeros_like(self.wire)
+        np.add.at(by_node, self.node_of, sent)
+        part = np.divide(self.wire, by_node, out=np.zeros_like(self.wire), where=by_node > 0)
+        waiting: Floats = np.einsum("we,we->w", sent, part[self.node_of])
+        return waiting
 
     @property
     def bytes_to_send(self) -> Floats:
