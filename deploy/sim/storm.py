@@ -117,7 +117,8 @@ class Storm:
     def end_full_workers(self) -> None:
         """Let each worker die whose heap is too small; its supervisor starts it again."""
         world = self._world
-        full = np.flatnonzero(world.up & (world.heap_mb > world.hardware.heap_mb))
+        live_mb = world.heaps.live_mb(world.place)
+        full = np.flatnonzero(world.up & (live_mb > world.hardware.heap_mb))
         self.jvms_dead += len(full)
         for worker in full.tolist():
             self.restart(worker)

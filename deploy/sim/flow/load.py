@@ -161,7 +161,7 @@ class Meter:
         world, found = self._world, Meters()
         if not math.isinf(world.hardware.heap_mb):
             # Without executors it is the JVM alone.
-            live_mb = max(world.heap_mb[w], world.hardware.heap_base_mb)
+            live_mb = max(world.heaps.live_mb(world.place)[w], world.hardware.heap_base_mb)
             found["heap_live_bytes"] = round(live_mb * MB_BYTES)
             found["heap_max_bytes"] = round(world.hardware.heap_mb * MB_BYTES)
         if world.nodes.links is not None:

@@ -36,9 +36,11 @@ class Hardware(Struct, frozen=True, forbid_unknown_fields=True):
     worker_us: Quantity = 4.0
     node_us: Quantity = 5.0
     byte_us: Quantity = 0.0
-    # A worker that needs more than `heap_mb` dies. Without state it needs `heap_base_mb`.
+    # A worker that needs more than `heap_mb` dies. Without state it needs `heap_base_mb`. A worker
+    # that is started again has no state; all of it is there after `heap_fill_s` of work.
     heap_mb: Unbounded = math.inf
     heap_base_mb: Quantity = 64.0
+    heap_fill_s: Quantity = 120.0
 
 
 class Neighbour(Span, frozen=True, kw_only=True):

@@ -13,8 +13,8 @@ from deploy.sim.flow.world import World
 class Room:
     """The factor for each resource; None where nothing bounds it, or nothing uses it.
 
-    `heap` is how often the fullest worker's heap fits into its limit: state does not grow with the
-    input.
+    `heap` is how often the fullest worker's heap fits into its limit, with all its state: that does
+    not grow with the input.
     """
 
     cpu: float | None
@@ -47,7 +47,7 @@ def room(worlds: Sequence[World], rates_tps: Sequence[float]) -> Room:
         _least(np.full(tuples.size, nodes.hardware.link_tps), tuples.ravel()),
     ]
     threads = np.concatenate([tps * world.cpu_of_one_s for world, tps in pairs])
-    heap_mb = np.concatenate([world.heap_mb for world in worlds])
+    heap_mb = np.concatenate([world.heaps.full_mb(world.place) for world in worlds])
     return Room(
         cpu=_least(have, used),
         thread=_least(np.ones(len(threads)), threads),

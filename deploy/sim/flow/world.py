@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from controller.core.cluster import Floats, Ints
 from deploy.sim.flow.feed import Feed, Tap
 from deploy.sim.flow.flight import in_flight, stage
+from deploy.sim.flow.heap import Heaps
 from deploy.sim.flow.nodes import Hardware, Links, Nodes
 from deploy.sim.flow.workload import ACKER, Link, SimulatedTopology
 
@@ -86,7 +87,8 @@ class World:
         self._levels = [np.flatnonzero(level == d) for d in sorted(set(level.tolist()))]
         self._is_acker = np.array([part.id == ACKER for part in self.parts])[self.component]
         self._limit_tps = np.array([part.max_tps for part in self.parts])[self.component]
-        self._state_mb = np.array([part.state_mb for part in self.parts])[self.component]
+        state_mb = np.array([part.state_mb for part in self.parts])[self.component]
+        self.heaps = Heaps(self.hardware, state_mb)
         index = {part.id: c for c, part in enumerate(self.parts)}
         self.has_sizes = any(link.size_bytes for link in self.topology.data_links)
         # (C, C), of a tuple from one component to another; 0 where it is not known.
@@ -222,14 +224,6 @@ class World:
         return self._by_node(onward)
 
     @property
-    def heap_mb(self) -> Floats:
-        """(W,), what each worker needs; 0 where the topology has none."""
-        state_mb = np.bincount(self.place, self._state_mb, len(self.up))
-        has_any = np.bincount(self.place, minlength=len(self.up)) > 0
-        heap_mb: Floats = state_mb + self.hardware.heap_base_mb * has_any
-        return heap_mb
-
-    @property
     def queued(self) -> float:
         """Sentences in queues and on links, as shares of them."""
         return float((self.weight * self._waiting).sum())
@@ -242,7 +236,9 @@ class World:
     def kill(self, worker: int) -> None:
         """End a worker; what waits in it is lost, and the spouts find out by the timeout."""
         self.up[worker] = False
-        self.lose(self.place == worker)
+        here = self.place == worker
+        self.heaps.lose(here)
+        self.lose(here)
 
     def lose(self, which: NDArray[np.bool_]) -> None:
         """Drop what waits for the marked executors, shape (E,)."""
@@ -274,6 +270,7 @@ class World:
         # Or else a thousand steps of 0.1 s are no hundred seconds.
         self.now_s = round(self.now_s + dt_s, 9)
         self._held = [(until, amount) for until, amount in self._held if until > self.now_s]
+        self.heaps.fill(self._alive, dt_s)
         spouts = float(self.is_spout.sum())
         room = max(self.feed.pending * spouts - self.pending, 0.0)
         self.offered += rate_tps * dt_s
@@ -284,11 +281,15 @@ class World:
 
     def need_s(self, want: Floats, dt_s: float) -> Floats:
         """Compute the processor time that each executor could use."""
-        alive = self.up[self.place] & self.running
         # One thread has one core at most.
         need_s = np.minimum((self.queue + self._arrived) * self._cost_s + want * self._emit_s, dt_s)
-        able_s: Floats = need_s * alive
+        able_s: Floats = need_s * self._alive
         return able_s
+
+    @property
+    def _alive(self) -> NDArray[np.bool_]:
+        alive: NDArray[np.bool_] = self.up[self.place] & self.running
+        return alive
 
     def pass_on(self, want: Floats, budget_s: Floats, dt_s: float) -> None:
         """End a step; tuples that cross no link go all the way within it."""

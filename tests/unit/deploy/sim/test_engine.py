@@ -155,12 +155,13 @@ def test_topologies_that_do_not_fit_are_refused() -> None:
         run(parse(SHARED.replace("slots: 4\nwork", "slots: 7\nwork")).runs[0], 1)
 
 
-def test_a_worker_whose_heap_is_too_small_dies_again_and_again() -> None:
+def keeping(cluster: str, more: str = "") -> SimulationResult:
+    """Run two executors that keep 300 MB each, in two workers."""
     parts = "{id: keep, kind: bolt, executors: 2, cost_us: 1, state_mb: 300}"
     spout = "{id: spout, kind: spout, executors: 1, cost_us: 1}"
     links = "[{source: spout, target: keep, grouping: shuffle}]"
     head = f"""
-seconds: 40
+seconds: 60
 step_s: 0.5
 warm_s: 5
 window_s: 5
@@ -168,12 +169,27 @@ workload: {{name: graph, parts: [{parts}, {spout}], links: {links}}}
 feed: {{rate_tps: 100}}
 delays: {{worker_start_s: 10}}
 """
-    roomy = run(parse(head + "cluster: {workers: 1, heap_mb: 800}\n").runs[0], 1)
+    head += f"cluster: {{workers: 1, heap_fill_s: 30, {cluster}}}\n{more}"
+    return run(parse(head).runs[0], 1)
+
+
+def test_a_worker_whose_heap_is_too_small_dies_each_time_it_is_full() -> None:
+    roomy, small = keeping("heap_mb: 800"), keeping("heap_mb: 350")
     assert roomy.jvms_dead == 0
     assert roomy.room.heap == pytest.approx(800 / 364)
-    small = run(parse(head + "cluster: {workers: 1, heap_mb: 350}\n").runs[0], 1)
-    assert small.jvms_dead == 2 * 5
-    assert small.done < 0.2 * roomy.done
+    # At once, and after 10 s of starting and 29 of filling.
+    assert small.jvms_dead == 2 * 2
+    assert small.room.heap == pytest.approx(350 / 364)
+    assert silent_s(small) == pytest.approx(5 + 10, abs=1)
+    assert small.throughput_tps[12:38] == pytest.approx(np.full(26, 100), rel=0.3)
+
+
+def test_the_controller_sees_a_heap_fill_again_before_the_worker_dies() -> None:
+    result = keeping("heap_mb: 350", "controller: {asc.threshold: 1, target.gain: 1}\n")
+    pictures = [report.picture for report in result.reports if report.picture is not None]
+    live_mb = [picture.of_workers["heap_live_bytes"].max() / (1 << 20) for picture in pictures]
+    # Twice: each report is of 5 s more, and the second JVM began at 10 s, the third at 49 s.
+    assert live_mb == pytest.approx([114, 164, 214, 264, 124], abs=15)
 
 
 def test_room_is_how_far_the_input_may_grow() -> None:

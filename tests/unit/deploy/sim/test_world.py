@@ -290,9 +290,27 @@ def test_state_fills_the_heap_of_the_worker_it_is_in() -> None:
     parts = (Part("bolt", "bolt", 2, 1.0, state_mb=100.0), Part("spout", "spout", 1, 1.0))
     topology = SimulatedTopology(parts, (Link("spout", "bolt", "shuffle"),))
     world = world_of(topology, Hardware(3, 1, 1.0, heap_base_mb=50.0))
-    assert world.heap_mb.tolist() == [150, 150, 50]
+    assert world.heaps.live_mb(world.place).tolist() == [150, 150, 50]
     world.move(1, 0)
-    assert world.heap_mb.tolist() == [250, 0, 50]
+    assert world.heaps.live_mb(world.place).tolist() == [250, 0, 50]
+
+
+def test_state_that_was_lost_with_its_worker_fills_the_heap_again() -> None:
+    parts = (Part("bolt", "bolt", 2, 1.0, state_mb=100.0), Part("spout", "spout", 1, 1.0))
+    topology = SimulatedTopology(parts, (Link("spout", "bolt", "shuffle"),))
+    world = world_of(topology, Hardware(3, 1, 1.0, heap_base_mb=50.0, heap_fill_s=20.0))
+    world.kill(0)
+    pass_time(world, 10)
+    assert world.heaps.live_mb(world.place).tolist() == [50, 150, 50]
+    world.up[0] = True
+    pass_time(world, 10)
+    assert world.heaps.live_mb(world.place) == pytest.approx([100, 150, 50])
+    # A move carries what is there.
+    world.move(0, 2)
+    assert world.heaps.live_mb(world.place) == pytest.approx([0, 150, 100])
+    assert world.heaps.full_mb(world.place).tolist() == [0, 150, 150]
+    pass_time(world, 20)
+    assert world.heaps.live_mb(world.place) == pytest.approx([0, 150, 150])
 
 
 def test_slots_are_chosen_from_the_emptiest_node_first() -> None:
