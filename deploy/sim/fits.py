@@ -25,7 +25,8 @@ def fits(
     ``share`` is the part of the input that was carried within its minute, in the mean over
     topologies. ``share_min`` is the least of a topology and minute. ``room``, ``room_cpu`` and so
     on are factors at the end (`Room`). What ends in ``_x`` is relative to `alone`: ``carried_x`` is
-    the mean over topologies, ``carried_x_worst`` the least of them.
+    the mean over topologies, ``carried_x_worst`` the least of them. ``room_link_x`` compares the
+    fullest direction of a link by its bytes, bounded or not.
     """
     warm, window = round(setting.warm_s), round(setting.window_s)
     offered, in_time = _by_minute(result.offered_tps[warm:]), _in_time(result, warm)
@@ -64,10 +65,15 @@ def _relative(
     if theirs.all():
         yield "carried_x", float((ours / theirs).mean())
         yield "carried_x_worst", float((ours / theirs).min())
-    if result.room.input is not None and alone.room.input:
-        yield "room_x", result.room.input / alone.room.input
-    if result.room.heap is not None and alone.room.heap:
-        yield "room_heap_x", result.room.heap / alone.room.heap
+    now, before = result.room, alone.room
+    if now.input is not None and before.input:
+        yield "room_x", now.input / before.input
+    if now.cpu is not None and before.cpu:
+        yield "room_cpu_x", now.cpu / before.cpu
+    if now.fullest_bytes_s:
+        yield "room_link_x", before.fullest_bytes_s / now.fullest_bytes_s
+    if now.heap is not None and before.heap:
+        yield "room_heap_x", now.heap / before.heap
 
 
 def _in_time(result: SimulationResult, warm: int) -> Floats:

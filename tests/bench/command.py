@@ -277,10 +277,13 @@ def bench_fits(
         raise CommandError(f"--policy {policy}: {meant(policy, NAMES)}")
     with quiet(logging.ERROR):
         rows = list(run.worlds(worlds, seed, policy, _progress))
+        reports = run.cases(policy, _progress) if cases else {}
         found = {
-            "Cases": list(run.cases(policy, _progress)) if cases else [],
+            "Cases": list(run.expectations(reports)),
+            "Room in the cases": list(run.rooms_of_cases(reports)),
             "Random worlds": rows,
             "All of them": list(run.summary(rows)),
+            "Room in all of them": list(run.rooms(rows)),
         }
     _answer(found, run.as_tables, output)
 

@@ -21,6 +21,7 @@ class Room:
     thread: float | None  # of the executor that is next to using a whole core
     link: float | None
     heap: float | None
+    fullest_bytes_s: float  # of all directions of links, bounded or not
 
     @property
     def input(self) -> float | None:
@@ -53,6 +54,7 @@ def room(worlds: Sequence[World], rates_tps: Sequence[float]) -> Room:
         thread=_least(np.ones(len(threads)), threads),
         link=min((one for one in links if one is not None), default=None),
         heap=_least(np.full(len(heap_mb), nodes.hardware.heap_mb), heap_mb),
+        fullest_bytes_s=float(bytes_s.max()),
     )
 
 

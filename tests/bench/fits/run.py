@@ -1,7 +1,7 @@
 """Runs cases and random worlds, with Storm's placement left alone and with a policy."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -12,7 +12,7 @@ from rich.table import Table
 from controller.config import build
 from deploy.sim.engine import run
 from deploy.sim.fits import fits
-from deploy.sim.report import measure, simulate_all
+from deploy.sim.report import ScenarioReport, measure, simulate_all
 from deploy.sim.scenario import Scenario, parse
 from tests.bench.fits.worlds import SHAPES, RandomWorld, decided_by, random_world
 from tests.bench.frame import table
@@ -22,21 +22,40 @@ CASES = sorted((Path(__file__).parent / "cases").glob("*.txt"))
 LEAST = 0.98
 # Ratios of rooms differ in their last digits.
 SAME = 1e-6
+# What a policy leaves of each resource, relative to Storm's placement (`deploy.sim.fits`).
+ROOMS = {"CPU": "room_cpu_x", "fullest direction of a link": "room_link_x", "heap": "room_heap_x"}
 
 
-def cases(policy: str, tell: Callable[[str], None]) -> Iterator[dict[str, Any]]:
-    """Run each case; gives a row for each of its expectations."""
+def cases(policy: str, tell: Callable[[str], None]) -> dict[str, ScenarioReport]:
+    """Run each case; gives the reports by the cases' names."""
+    found = {}
     for file in CASES:
         tell(file.stem)
-        report = simulate_all(_decided_by(parse(file.read_text()), policy))
+        found[file.stem] = simulate_all(_decided_by(parse(file.read_text()), policy))
+    return found
+
+
+def expectations(reports: Mapping[str, ScenarioReport]) -> Iterator[dict[str, Any]]:
+    """Make a row for each expectation of each case."""
+    for case, report in reports.items():
         for one in report.comparisons:
             yield {
-                "case": file.stem,
+                "case": case,
                 "right": one.text,
                 "left": round(one.left, 4),
                 "than": round(one.right, 4),
                 "holds": one.holds,
             }
+
+
+def rooms_of_cases(reports: Mapping[str, ScenarioReport]) -> Iterator[dict[str, Any]]:
+    """Make a row for each case."""
+    for case, report in reports.items():
+        found = {
+            name: report.measures.get(f"policy.{name}") for name in ("room_x", *ROOMS.values())
+        }
+        rounded = {name: None if x is None else round(x, 3) for name, x in found.items()}
+        yield {"case": case, **rounded, "jvms_dead": int(report.measures["policy.jvms_dead"])}
 
 
 def _decided_by(scenario: Scenario, policy: str) -> Scenario:
@@ -73,7 +92,8 @@ def _measured(world: RandomWorld, policy: str) -> dict[str, Any]:
         "binds": _binds(storms),
         "storms_share": storms["share"],
     }
-    for name in ("share", "carried_x", "carried_x_worst", "room_x", "room_heap_x", "cpu_x"):
+    names = ("share", "carried_x", "carried_x_worst", "room_x", *ROOMS.values(), "cpu_x")
+    for name in names:
         row[name] = found.get(name)
     row = {name: round(x, 3) if isinstance(x, float) else x for name, x in row.items()}
     counts = {name: int(moved[name]) for name in ("moves", "returns")}
@@ -97,6 +117,20 @@ def summary(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for name, some in {**groups, "cpu or link binds": bound, "all": list(rows)}.items():
         if some:
             yield {"worlds": name, **_summed(some)}
+
+
+def rooms(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Sum up by resource what the policy left, over the worlds where something uses it."""
+    for resource, name in ROOMS.items():
+        found = [row[name] for row in rows if row[name] is not None]
+        if found:
+            yield {
+                "room against Storm's": resource,
+                "worlds": len(found),
+                "median": round(median(found), 3),
+                "least": min(found),
+                "below Storm's": sum(one < 1 - SAME for one in found),
+            }
 
 
 def _summed(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:

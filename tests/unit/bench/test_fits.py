@@ -8,8 +8,9 @@ import pytest
 from controller.config import build
 from deploy.sim.engine import placed, run
 from deploy.sim.flow.room import room
+from deploy.sim.report import simulate_all
 from deploy.sim.scenario import parse
-from tests.bench.fits.run import CASES, summary, worlds
+from tests.bench.fits.run import CASES, expectations, rooms, rooms_of_cases, summary, worlds
 from tests.bench.fits.worlds import decided_by, random_world
 
 
@@ -78,3 +79,31 @@ def test_worlds_are_summed_up() -> None:
         1.4,
     )
     assert everything["number"] == 4
+
+
+def test_rooms_are_summed_up_by_resource() -> None:
+    rows = [
+        {"room_cpu_x": 1.1, "room_link_x": None, "room_heap_x": None},
+        {"room_cpu_x": 0.9, "room_link_x": 0.0, "room_heap_x": None},
+        {"room_cpu_x": 1.0 - 1e-9, "room_link_x": 1.5, "room_heap_x": None},
+    ]
+    cpu, link = rooms(rows)
+    assert list(cpu.values()) == ["CPU", 3, 1.0, 0.9, 1]
+    assert list(link.values()) == ["fullest direction of a link", 2, 0.75, 0.0, 1]
+
+
+def test_a_case_says_what_room_the_policy_left() -> None:
+    scenario = parse(CASES[0].read_text())
+    runs = tuple(replace(one, seconds=70.0, warm_s=5.0, window_s=5.0) for one in scenario.runs)
+    report = simulate_all(replace(scenario, runs=runs))
+    (row,) = rooms_of_cases({"one": report})
+    assert (row["case"], row["jvms_dead"]) == ("one", 0)
+    measures = report.measures
+    assert row["room_cpu_x"] == pytest.approx(
+        measures["policy.room_cpu"] / measures["still.room_cpu"], abs=1e-3
+    )
+    assert row["room_link_x"] == pytest.approx(
+        measures["policy.room_link"] / measures["still.room_link"], abs=1e-3
+    )
+    assert row["room_heap_x"] is None
+    assert len(list(expectations({"one": report}))) == len(scenario.expect)

@@ -116,7 +116,9 @@ def test_a_run_is_compared_with_the_one_that_is_left_alone() -> None:
     assert found["slower.carried_x"] == pytest.approx(found["slower.share"], abs=0.001)
     assert found["slower.pending_end"] > 100 * found["still.pending_end"]
     assert found["slower.room_cpu"] == pytest.approx(found["still.room_cpu"] / 5)
+    assert found["slower.room_cpu_x"] == pytest.approx(1 / 5)
     assert found["still.room_heap"] == 10
+    assert found["slower.room_heap_x"] == found["slower.room_link_x"] == 1
     assert found["still.bytes_end"] == pytest.approx(0.5, abs=0.1)
     assert found["still.cpu_us"] == pytest.approx(found["slower.cpu_us"], rel=0.01)
     assert "room_link" in text(report)
