@@ -151,8 +151,10 @@ class Links:
 
     def carry(self, waiting: Floats) -> Floats:
         """Take the share of each (N, N) of the bytes that wait which goes through now."""
-        part = self._grant * self._fits(waiting * self._grant)
-        sent = waiting * part
+        part, sent = self._grant, waiting * self._grant
+        if (sent.sum(axis=1) > self._out).any() or (sent.sum(axis=0) > self._in).any():
+            part = part * self._fits(sent)
+            sent = waiting * part
         self._take(sent)
         self.carried_bytes += sent
         return part

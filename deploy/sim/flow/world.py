@@ -127,6 +127,12 @@ class World:
         # (N, E), 1 for the node of each executor.
         self._home: Floats = (np.arange(self.hardware.nodes)[:, None] == node).astype(np.float64)
         self._route_bytes = self.routes * self.tuple_bytes
+        # By level, so that no step copies them: from which node, where to, and of how many bytes.
+        self._ways = [
+            (self._home[:, rows], self.routes[rows], self._route_bytes[rows])
+            for rows in self._levels
+        ]
+        self._away = 1 - self._home
         hop_us = np.where(same_node, self.hardware.worker_us, self.hardware.node_us)
         hop_us = hop_us + self.hardware.byte_us * self.tuple_bytes
         hop_s = np.where(same_worker, 0.0, hop_us) / US_PER_S
@@ -296,13 +302,13 @@ class World:
         link = np.full((self.hardware.nodes,) * 2, self.hardware.link_tps * dt_s)
         self._sent_bytes = np.zeros_like(link)
         left = -self.queue
-        for rows in self._levels:
+        for level, rows in enumerate(self._levels):
             worked = self._work(rows, budget_s, dt_s)
             left[rows] += worked
             if self.is_spout[rows[0]]:
                 worked = self._emit(rows, budget_s, worked, want)
             self._worked[rows] += worked
-            self._send(rows, worked, link)
+            self._send(level, rows, worked, link)
         self._arrived = np.maximum(left + self.queue, 0.0)
 
     def _work(self, rows: Ints, budget_s: Floats, dt_s: float) -> Floats:
@@ -325,12 +331,12 @@ class World:
         self._cpu_s[rows] += emitted * self._emit_s[rows]
         return emitted
 
-    def _send(self, rows: Ints, worked: Floats, link: Floats) -> None:
+    def _send(self, level: int, rows: Ints, worked: Floats, link: Floats) -> None:
         if self.nodes.links is not None:
-            self._send_bytes(rows, worked, self.nodes.links)
+            self._send_bytes(level, worked, self.nodes.links)
             return
         if math.isinf(self.hardware.link_tps):
-            self.queue += through(worked, self.routes[rows])
+            self.queue += through(worked, self._ways[level][1])
             return
         home = self.node_of[self.place]
         for node in range(self.hardware.nodes):
@@ -375,16 +381,17 @@ class World:
         found: Floats = np.einsum("ne,me->nm", by_executor, self._home)
         return found
 
-    def _send_bytes(self, rows: Ints, worked: Floats, links: Links) -> None:
-        home, away = self._home, 1 - self._home
-        by_node = home[:, rows] * worked
-        size = np.einsum("nr,re->ne", by_node, self._route_bytes[rows])
-        self.wire += np.einsum("nr,re->ne", by_node, self.routes[rows])
+    def _send_bytes(self, level: int, worked: Floats, links: Links) -> None:
+        home, routes, route_bytes = self._ways[level]
+        by_node = home * worked
+        size = np.einsum("nr,re->ne", by_node, route_bytes)
+        self.wire += np.einsum("nr,re->ne", by_node, routes)
         self._wire_bytes += size
-        self._sent_bytes += self._by_node(size * away)
+        self._sent_bytes += self._by_node(size * self._away)
         # What stays on its node, or has come home by a move, needs no link.
-        part = links.carry(self._by_node(self._wire_bytes * away))[:, self.node_of[self.place]]
-        part = np.where(away > 0, part, 1.0)
+        waiting = self._by_node(self._wire_bytes * self._away)
+        part = links.carry(waiting)[:, self.node_of[self.place]]
+        part = np.where(self._away > 0, part, 1.0)
         over = self.wire * part
         self.queue += over.sum(axis=0)
         self.wire -= over
