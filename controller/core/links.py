@@ -80,10 +80,13 @@ class Links:
     @cached_property
     def shares(self) -> Floats:
         """(2, N), what is used of all that others leave; 0 where that is not known."""
+        return self._shares(self.crossing)
+
+    def _shares(self, crossing: Floats) -> Floats:
         left = self.cluster.link_bytes_s
-        if left is None or not self.is_known.any():
-            return np.zeros((2, len(self.cluster.nodes)))
-        return np.nan_to_num(self.crossing / np.where(left > 0, left, np.nan))
+        if left is None:
+            return np.zeros_like(crossing)
+        return np.nan_to_num(crossing / np.where(left > 0, left, np.nan))
 
     @property
     def binding(self) -> str:
@@ -99,6 +102,13 @@ class Links:
             return False
         after = self._fullest_tps(place)
         return bool((after > self.fullest_tps * (1 + ROUNDING) + ROUNDING).any())
+
+    def overfilled_at(self, place: Ints, most: float) -> bool:
+        """Check whether a placement uses more than a share of a link, and more than now."""
+        if self.cluster.link_bytes_s is None:
+            return False
+        after = self._shares(self._crossing_at(place))
+        return bool(after.max(initial=0.0) > max(most, self.shares.max(initial=0.0)) + ROUNDING)
 
     @cached_property
     def size(self) -> Floats:

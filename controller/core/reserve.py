@@ -32,13 +32,13 @@ class Reserve:
         """Look at each resource; `growth` is up to where load has to be able to grow.
 
         Without it that is as much as now. Where a link is full before the CPU, CPU may be used
-        until it leaves as little as the link, or `headroom.min`.
+        until it leaves as little as that link.
         """
         fit, links = Fit.of(cluster, snapshot, limits), Links(cluster, snapshot)
         if growth is not None:
             fit = fit.keeping(growth)
         elif cluster.node_cores is not None and links.growth < fit.growth:
-            fit = fit.keeping(max(links.growth, min(fit.growth, limits.headroom_min)))
+            fit = fit.keeping(links.growth)
         return cls(fit, links, Heap(cluster, snapshot))
 
     @property

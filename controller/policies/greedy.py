@@ -74,10 +74,9 @@ def choose_greedy(view: View) -> Choice | Decision:
     warnings: list[str] = []
     hot = view.fit.surely_high
     for hottest in by_load(view, hot) if hot.size else ():
-        moves = relieving(view, hottest)
-        if moves.executors.size:
-            why = view.fit.how_high(hottest)
-            return best_of(view, moves, why, tuple(warnings), emptier_first=True)
+        relief = _relief(view, hottest, tuple(warnings))
+        if relief is not None:
+            return relief
         warnings.append(_cannot_relieve(view, hottest))
     if warnings and isinstance(view.cluster.spare, Spare):
         return no_low_worker(view, tuple(warnings))  # a slot is opened before traffic counts
@@ -85,6 +84,20 @@ def choose_greedy(view: View) -> Choice | Decision:
     if warnings and isinstance(found, Decision):
         return no_low_worker(view, tuple(warnings))
     return found
+
+
+def _relief(view: View, hottest: int, warnings: tuple[str, ...]) -> Choice | None:
+    """Choose the best move off a hot worker that fills no link too much; some are looked at."""
+    why = view.fit.how_high(hottest)
+    for _ in range(LOOKED_AT):
+        moves = relieving(view, hottest)
+        if not moves.executors.size:
+            break
+        found = best_of(view, moves, why, warnings, emptier_first=True)
+        if not view.overfills_a_link(found.executor, found.worker):
+            return found
+        view = view.holding(found.executor)
+    return None
 
 
 def _for_traffic(view: View, warnings: tuple[str, ...]) -> Choice | Decision:

@@ -132,6 +132,12 @@ class View:
         taken = np.append(self.taken, ends[0] * len(self.cluster.nodes) + ends[1])
         return replace(self, movable=movable, taken=taken)
 
+    def overfills_a_link(self, executor: int, worker: int) -> bool:
+        """Check whether a move uses more than `load.high` of a link, and more than now."""
+        after = self.snapshot.place.copy()
+        after[executor] = worker
+        return self.reserve.links.overfilled_at(after, self.limits.high_frac)
+
     def is_refused(self, executor: int, worker: int) -> bool:
         """Check whether a move fills a link more than now, or a heap too much."""
         after = self.snapshot.place.copy()

@@ -76,7 +76,9 @@ def target(
     view = View.of(cluster, snapshot, limits)
     hot = [int(worker) for worker in view.fit.surely_high]
     if any(relieving(view, worker).executors.size for worker in hot):
-        return disjoint(choose_greedy, view), replace(memory, target=None)
+        relief = disjoint(choose_greedy, view)
+        if relief.moves:  # none where each would fill a link too much
+            return relief, replace(memory, target=None)
     goal = memory.target
     decision = _follow(view, options, goal, adopts=False) if goal else None
     if decision is None:

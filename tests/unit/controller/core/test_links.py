@@ -134,7 +134,7 @@ def test_a_full_direction_is_no_room_for_input() -> None:
     [
         (1000.0, None),  # the CPU is full first, at 6 times the input
         (400.0, 4.0),  # as much as on the link
-        (100.0, 2.0),  # the link is full: `headroom.min`
+        (100.0, 1.0),  # the link is full
     ],
 )
 def test_cpu_may_be_used_as_much_as_a_link_that_is_full_first(
