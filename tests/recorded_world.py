@@ -107,6 +107,7 @@ def with_sizes(loads: Iterable[NodeLoad]) -> tuple[NodeLoad, ...]:
                     sizes=(
                         ("spout", "bolt", worker.time_ms, 100 * worker.time_ms),
                         ("bolt", "bolt", worker.time_ms, 40 * worker.time_ms),
+                        ("bolt", "spout", worker.time_ms, 40 * worker.time_ms),
                     ),
                 )
                 for worker in load.workers

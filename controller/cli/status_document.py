@@ -145,6 +145,7 @@ class TopologyStatus(Struct, frozen=True):
     way: WaySum | None  # what all moves of `nstorm plan` change
     decision: DecisionStatus | None
     inter_node_frac: float | None  # share of the traffic that crosses between nodes
+    inter_node_bytes_per_s: float | None  # None where the size of a tuple is not known
     headroom: HeadroomRow | None
     nimbus_hooks: str | None  # their version
     scheduler: str | None
@@ -270,6 +271,9 @@ def _topology(view: TopologyView, found: CycleStatus | None, controls: Controls)
         if found
         else None,
         inter_node_frac=_inter_node_frac(cycle),
+        inter_node_bytes_per_s=None
+        if cycle.inter_node_bytes_per_s is UNSET
+        else cycle.inter_node_bytes_per_s,
         headroom=None if cycle.headroom is UNSET else cycle.headroom,
         nimbus_hooks=view.nimbus.hooks if view.nimbus else None,
         scheduler=view.nimbus.scheduler if view.nimbus else None,

@@ -79,6 +79,18 @@ def inter_node_tps(cluster: Cluster, snapshot: LoadSnapshot) -> float:
     return float(traffic.tps[node[traffic.source] != node[traffic.target]].sum())
 
 
+def inter_node_bytes_per_s(cluster: Cluster, snapshot: LoadSnapshot) -> float | None:
+    """Add up the bytes that cross between nodes; None where a size is not known."""
+    node, traffic = cluster.node_of[snapshot.place], snapshot.traffic
+    crosses = node[traffic.source] != node[traffic.target]
+    if not crosses.any():
+        return 0.0
+    if traffic.size_bytes is None:
+        return None
+    total = float((traffic.tps[crosses] * traffic.size_bytes[crosses]).sum())
+    return None if np.isnan(total) else total
+
+
 def inter_node_frac(cluster: Cluster, snapshot: LoadSnapshot) -> float:
     """Compute the share of all traffic that crosses between nodes; 0 without traffic."""
     return inter_node_tps(cluster, snapshot) / (snapshot.traffic.total_tps or 1.0)

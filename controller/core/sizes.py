@@ -39,7 +39,7 @@ class TupleSizes:
     # (S, 2), tuples and their bytes until the newest report
     totals: Ints = field(default_factory=_no_totals)
     pairs: Ints = field(default_factory=_no_keys)  # (Q,), keys as of `pair_keys`
-    # (Q, 2), tuples and their bytes of lately, smoothed, so that few tuples change little
+    # (Q, 2), tuples and their bytes, smoothed, so that few tuples change little
     recent: Floats = field(default_factory=_no_sums)
 
     def observed(
@@ -88,13 +88,13 @@ class TupleSizes:
 def _read(
     told: Sequence[tuple[int, tuple[SizeRow, ...] | UnsetType]], targets: Mapping[str, int]
 ) -> tuple[Ints, Ints]:
-    """Give the rows of reports: their keys, and tuples and bytes."""
+    """Give the rows of reports: their keys, and tuples and bytes; unknown components have none."""
+    number = {name: target - FIRST_COMPONENT for name, target in targets.items()}.get
     found = [
-        (w, targets[source] - FIRST_COMPONENT, targets[target] - FIRST_COMPONENT, tuples, size)
+        (w, number(source, -1), number(target, -1), tuples, size)
         for w, rows in told
         if rows is not UNSET
         for source, target, tuples, size in rows
-        if source in targets and target in targets
     ]
     table = np.fromiter(chain.from_iterable(found), np.int64, 5 * len(found)).reshape(-1, 5)
     return in_order(table, FIRST_COMPONENT)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from controller.core.distance import inter_node_tps
+from controller.core.distance import inter_node_bytes_per_s, inter_node_tps
 from controller.core.picture import Picture
 from controller.journal.record import compact
 from controller.report import TopologyReport
@@ -41,7 +41,10 @@ class WorkerRow(Struct, frozen=True, rename={"class_": "class"}):
 
 
 class CycleRecord(Struct, frozen=True):
-    """How a cycle ended for one topology; the last three are there where it was measured."""
+    """How a cycle ended for one topology; the last four are there where it was measured.
+
+    Without `inter_node_bytes_per_s` the size of some tuples is not known.
+    """
 
     tick: int = 0
     topology: str = ""  # its id; empty if the cycle did not get as far
@@ -57,6 +60,7 @@ class CycleRecord(Struct, frozen=True):
     inter_node_tps: float | UnsetType = UNSET
     total_tps: float | UnsetType = UNSET
     workers: tuple[WorkerRow, ...] | UnsetType = UNSET
+    inter_node_bytes_per_s: float | UnsetType = UNSET
 
 
 def rows_of(part: tuple[T, ...] | UnsetType) -> tuple[T, ...]:
@@ -94,6 +98,7 @@ def as_json(records: Iterable[CycleRecord]) -> bytes:
 
 def _measured(found: CycleRecord, picture: Picture) -> CycleRecord:
     cluster, snapshot, fit = picture.cluster, picture.snapshot, picture.fit
+    bytes_per_s = inter_node_bytes_per_s(cluster, snapshot)
     return msgspec.structs.replace(
         found,
         inter_node_tps=float(inter_node_tps(cluster, snapshot)),
@@ -115,4 +120,5 @@ def _measured(found: CycleRecord, picture: Picture) -> CycleRecord:
                 strict=True,
             )
         ),
+        inter_node_bytes_per_s=UNSET if bytes_per_s is None else bytes_per_s,
     )

@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector
 from controller.config import Config
 from controller.core.controls import EVERYWHERE
 from controller.core.decision import Outcome
+from controller.core.distance import inter_node_bytes_per_s
 from controller.core.headroom import headroom
 from controller.core.meters import known_rows
 from controller.core.picture import Picture
@@ -43,6 +44,10 @@ _GAUGES = {
     "paused": ("1 while an operator has paused the controller.", ""),
     "cycle_timestamp_seconds": ("When the last cycle began.", ""),
     "inter_node_ratio": ("Share of the tuples that go from node to node.", "topology"),
+    "inter_node_bytes_per_second": (
+        "Bytes that go from node to node, by the sizes of tuples that workers looked at.",
+        "topology",
+    ),
     "traffic_tuples_per_second": ("Tuples from executor to executor.", "topology"),
     "headroom_ratio": ("By what factor the input may still grow.", "topology resource"),
     "predicted_gain_tuples_per_second": (
@@ -231,6 +236,9 @@ def _add_picture(gauges: Families, report: TopologyReport, picture: Picture) -> 
     gauges.add("traffic_tuples_per_second", snapshot.traffic.total_tps, name)
     if report.inter_node_frac is not None:
         gauges.add("inter_node_ratio", report.inter_node_frac, name)
+    bytes_per_s = inter_node_bytes_per_s(cluster, snapshot)
+    if bytes_per_s is not None:
+        gauges.add("inter_node_bytes_per_second", bytes_per_s, name)
     left = headroom(cluster, snapshot)
     if left.factor is not None and left.binds is not None:
         gauges.add("headroom_ratio", left.factor, name, left.binds)

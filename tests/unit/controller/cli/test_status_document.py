@@ -39,6 +39,7 @@ from migration.model import (
     Way,
 )
 from tests.messages import executor, replace
+from tests.recorded_world import with_sizes
 from tests.unit.controller.test_cycle import A1, B1, World
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "status"
@@ -74,7 +75,9 @@ def measured() -> StatusDocument:
     ways = Ways(lambda _: plan, 5.0)
     world, proposals, memory = World(), Proposals(), Memory()
     for _ in range(3):
-        memory, report = cycle(memory, world.seen(), APPROVE)
+        seen = world.seen()
+        seen = dataclasses.replace(seen, loads=with_sizes(seen.loads))
+        memory, report = cycle(memory, seen, APPROVE)
         (one,) = report.topologies
         one = dataclasses.replace(one, reason="because", warnings=("a worker is too full",))
         ways.update([one])

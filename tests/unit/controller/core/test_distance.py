@@ -8,8 +8,17 @@ import numpy as np
 import pytest
 
 from controller.core.cluster import Cluster
-from controller.core.distance import Distance, TrafficWeights, hops, weigh, weighed
+from controller.core.distance import (
+    Distance,
+    TrafficWeights,
+    hops,
+    inter_node_bytes_per_s,
+    weigh,
+    weighed,
+)
 from controller.core.limits import Limits
+from tests.messages import replace
+from tests.snapshots import snapshot
 
 ROOT = Path(__file__).parent.parent.parent.parent.parent
 WEIGHTS = frozenset({"weight_node", "weight_worker"})
@@ -23,6 +32,27 @@ def test_a_tuple_between_nodes_counts_for_both() -> None:
     assert DISTANCE.apart(*EACH).tolist() == [0.0, 0.2, 1.0]
     assert DISTANCE.near(*EACH).tolist() == [1.0, 0.8, 0.0]
     assert DISTANCE.cost_tps(*EACH, np.array([7.0, 5.0, 3.0])) == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "crossing"),
+    [
+        (None, None),
+        ([10.0, 100.0, 1000.0], 3.0 * 100 + 4.0 * 1000),
+        ([np.nan, 100.0, 1000.0], 3.0 * 100 + 4.0 * 1000),
+        ([10.0, np.nan, 1000.0], None),
+    ],
+)
+def test_bytes_between_nodes_are_known_where_each_size_is(
+    size_bytes: list[float] | None, crossing: float | None
+) -> None:
+    """Executors 1 and 2 are on one node, 3 on another."""
+    talk = [(0, 1, 5.0), (1, 2, 3.0), (2, 0, 4.0)]
+    load = snapshot(("bolt",) * 3, place=(0, 1, 2), talk=talk)
+    sizes = None if size_bytes is None else np.array(size_bytes)
+    load = replace(load, traffic=replace(load.traffic, size_bytes=sizes))
+    assert inter_node_bytes_per_s(CLUSTER, load) == crossing
+    assert inter_node_bytes_per_s(CLUSTER, load.placed(np.zeros(3, np.int64))) == 0.0
 
 
 def test_a_move_gains_what_the_cost_falls_by() -> None:

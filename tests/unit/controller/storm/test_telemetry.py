@@ -14,7 +14,7 @@ from controller.storm.history import MoveRecord
 from controller.storm.telemetry import Telemetry
 from deploy.ingest.world import WindowWorld
 from tests.messages import replace
-from tests.recorded_world import publication, three_cycles, windows
+from tests.recorded_world import publication, three_cycles, windows, with_sizes
 
 CONFIG = build({"mode": "advise", "link.capacity.mbit": 0.04})
 MOVE = MoveRecord(
@@ -67,6 +67,7 @@ def test_a_cycle_is_told(decided: tuple[CycleInput, Memory, Report]) -> None:
     by_component = [v for k, v in found.items() if k[0] == "nstorm_component_cpu_cores"]
     assert sum(by_component) == pytest.approx(snapshot.cpu_cores.sum())
     assert ("nstorm_worker_capacity_cores", "wc-1", "host-a", "1") in found
+    assert ("nstorm_inter_node_bytes_per_second", "wc-1") not in found, "no size is known"
 
 
 def test_what_the_meters_show_is_exported_and_what_is_missing_is_not() -> None:
@@ -79,6 +80,25 @@ def test_what_the_meters_show_is_exported_and_what_is_missing_is_not() -> None:
     names = {key[0] for key in found}
     assert not names & {"nstorm_worker_heap_max_bytes", "nstorm_worker_gc_ms"}
     assert len([key for key in found if key[0] == "nstorm_node_machine_cores"]) == 2
+
+
+def test_bytes_between_nodes_are_exported_where_all_sizes_are_known() -> None:
+    """Two slots of a node after two of the other; executors are laid over them in turn."""
+    world, window, memory = WindowWorld(publication(8)), windows(8), Memory()
+    for tick in range(3):
+        world.advance(window(tick))
+        seen = world.seen()
+        seen = replace(seen, loads=with_sizes(seen.loads))
+        memory, report = cycle(memory, seen, CONFIG)
+    (one,) = report.topologies
+    assert one.picture is not None
+    node, traffic = np.arange(8) % 4 // 2, one.picture.snapshot.traffic
+    crosses = node[traffic.source] != node[traffic.target]
+    size_bytes = np.where(traffic.source == 0, 100.0, 40.0)
+    telemetry = Telemetry(CONFIG)
+    telemetry.cycle(seen, memory, report.topologies, 0.02)
+    found = told(telemetry)["nstorm_inter_node_bytes_per_second", "wc-1"]
+    assert found == pytest.approx((traffic.tps * size_bytes)[crosses].sum())
 
 
 def metered_telemetry() -> Telemetry:
