@@ -154,10 +154,14 @@ def test_a_new_leader_gets_two_loads_soon(recorder: Recorder) -> None:
     assert times == [0.0, 0.9, 2.4, 6.4, 7.0, 8.5]
 
 
+SIZES = (("split", "count", 4711, 123_456),)
+
+
 def loads(rows: list[tuple[int, int, int]], workers: int = 1) -> Samples:
     """Report traffic, dealt out to the workers in turn."""
     traffic = [traffic_of(rows[i::workers]) for i in range(workers)]
-    return replace(SAMPLES, loads=tuple(replace(LOAD, traffic=part) for part in traffic))
+    made = replace(LOAD, sizes=SIZES)
+    return replace(SAMPLES, loads=tuple(replace(made, traffic=part) for part in traffic))
 
 
 def test_a_load_that_is_too_large_keeps_the_largest_rows(
@@ -179,6 +183,7 @@ def test_a_load_that_is_too_large_keeps_the_largest_rows(
         assert min(n for _, _, n in kept) == sorted(n for _, _, n in rows)[load.left_out]
         assert 0.85 * LARGEST_NODE_BYTES < len(sent[1]) <= LARGEST_NODE_BYTES
         for worker, whole in zip(load.workers, samples.loads, strict=True):
+            assert worker.sizes == whole.sizes == SIZES
             there = set(worker.rows)
             assert worker.rows == tuple(row for row in whole.rows if row in there)
         pusher.push(loads(rows[:100]), "s1", "c", 4.0)
