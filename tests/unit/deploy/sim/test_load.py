@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from msgspec import UNSET, structs
 
+from controller.core.links import Links
 from deploy.sim.engine import run
 from deploy.sim.flow.feed import Feed
 from deploy.sim.flow.load import Meter, Metering
@@ -210,7 +211,7 @@ neighbours: [{at_s: 0, for_s: 100, node: n1, cores: 0.75}]
 """
 
 
-def test_the_controller_sees_heaps_neighbours_and_links() -> None:
+def test_the_controller_sees_heaps_neighbours_links_and_sizes() -> None:
     (setting,) = parse(SHARED).runs
     result = run(setting, 1)
     assert not result.moves
@@ -223,6 +224,19 @@ def test_the_controller_sees_heaps_neighbours_and_links() -> None:
     assert last.of_workers["heap_live_bytes"].tolist() == [64 << 20] * 2
     assert last.of_workers["heap_max_bytes"].tolist() == [512 << 20] * 2
     assert last.of_workers["transfer_queue_tuples"].tolist() == [0, 0]
+    traffic, components = last.snapshot.traffic, last.snapshot.component_of
+    assert traffic.size_bytes is not None
+    pairs = zip(traffic.source.tolist(), traffic.target.tolist(), strict=True)
+    streams = [(components[source], components[target]) for source, target in pairs]
+    size_bytes = dict(zip(streams, traffic.size_bytes.round(6).tolist(), strict=True))
+    assert size_bytes == {("spout", "split"): 100, ("split", "count"): 10}
+    assert last.of_nodes["link_bytes_per_s"].tolist() == [1e7, 1e7]
+    sent, received = Links(last.cluster, last.snapshot).crossing
+    assert last.of_nodes["net_sent_bytes_per_s"] == pytest.approx(sent, rel=0.1)
+    assert last.of_nodes["net_received_bytes_per_s"] == pytest.approx(received, rel=0.1)
+    other = [report for report in result.reports if report.topology == "other-1"][-1].picture
+    assert other is not None
+    assert other.snapshot.traffic.size_bytes is None
     without = run(replace(setting, neighbours=()), 1).reports[-1].picture
     assert without is not None
     assert without.of_nodes["machine_cpu_cores"][1] < last.of_nodes["machine_cpu_cores"][1] - 0.7
