@@ -35,6 +35,8 @@ OF_WORKER = (
     Meter("heap_max_bytes", "Up to where the heap may grow."),
     Meter("gc_ms", "Share of the time in which collectors stop the worker.", "gc_frac", 1e-3),
     Meter("transfer_queue_tuples", "Tuples that wait to be sent to other workers."),
+    Meter("acked_tuples", "Tuples that were acked at the spouts here.", "acked_tps"),
+    Meter("failed_tuples", "Tuples that failed at the spouts here.", "failed_tps"),
 )
 # Read by `agent.machine` on the node.
 OF_NODE = (

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, total_ordering
+from itertools import pairwise
 from typing import Annotated, Any, Self
 
 import msgspec
@@ -40,6 +41,9 @@ FoldedRow = tuple[Task, str, Count]
 SizeRow = tuple[Name, Name, Count, Count]
 # By name, as in `meters.py`. What cannot be read is left out, and readers pass over other names.
 Meters = dict[str, int | float]
+# Of how long acked tuples took; `controller/core/latency.py` has what the buckets are.
+LATENCY_BUCKETS = 74
+LatencyRow = tuple[Annotated[int, Meta(ge=0, lt=LATENCY_BUCKETS)], Count]
 
 _is_name = re.compile(NAME).match
 
@@ -449,7 +453,8 @@ class WorkerLoad(Struct, frozen=True, gc=False):
     `traffic` has a `TrafficRow` for each pair of tasks, as JSON. These rows are most of all that
     nstorm reads, and only the controller wants them as numbers. `folded` has what the worker sent
     to other pairs. A row that was not in the report before was 0 then. `sizes` are of some of the
-    tuples that went to other workers.
+    tuples that went to other workers. `latency` has the acked tuples whose time was measured; also
+    here a row that was not there before was 0.
     """
 
     topology: Name
@@ -462,6 +467,7 @@ class WorkerLoad(Struct, frozen=True, gc=False):
     folded: tuple[FoldedRow, ...] = ()
     meters: Meters | UnsetType = UNSET
     sizes: tuple[SizeRow, ...] | UnsetType = UNSET
+    latency: tuple[LatencyRow, ...] | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         told = bytes(self.traffic)
@@ -471,6 +477,9 @@ class WorkerLoad(Struct, frozen=True, gc=False):
         odd = text.translate(None, b"0123456789-,")
         if (not full and told != b"[]") or odd or text.count(b",") != commas:
             raise ModelError("traffic is no list of [source task, destination task, tuples]")
+        buckets = [] if self.latency is UNSET else [bucket for bucket, _ in self.latency]
+        if any(one >= other for one, other in pairwise(buckets)):
+            raise ModelError("latency has buckets that do not rise")
 
     @property
     def rows(self) -> tuple[TrafficRow, ...]:

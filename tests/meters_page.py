@@ -21,6 +21,10 @@ _COLUMNS = "| in the report | shown as | what it is |\n|---|---|---|"
 _WORKER = """What lives after a collection: a pool that was never collected counts with all that
 it holds. It is not known before the first collection, nor where a collector has no such figure.
 What a collector does while the worker runs does not count for `gc_frac`.
+
+All tuples that Storm tracks are counted at the spouts, not a sample. Both numbers are left out in a
+topology without ackers, and until the first tuple of the worker is acked or has failed. So a spout
+that wants no acks never has 0 of them.
 """
 _NODE = """Where the agent's cgroup, or one around it, has a quota of CPU, both are those of the
 cgroup with the least quota.

@@ -154,6 +154,7 @@ SIZED = replace(
     meters=UNSET,
     sizes=(("split", "count", 4711, 123_456), ("split", "__acker", 4711, 2**63 - 1)),
 )
+TIMED = replace(METERED, meters={"acked_tuples": 9_100}, latency=((0, 12), (22, 444), (73, 1)))
 PUBLICATION = Publication(
     topology=TOPOLOGY,
     name="wc",
@@ -208,6 +209,7 @@ MESSAGES: dict[str, Any] = {
     "worker_load": WORKER_LOAD,
     "worker_load_meters": METERED,
     "worker_load_sizes": SIZED,
+    "worker_load_latency": TIMED,
     "node_load_meters": NodeLoad(
         HERE,
         1700000012400,
@@ -245,6 +247,7 @@ def _sealed(body: bytes) -> bytes:
 def _refused() -> list[dict[str, str]]:
     """List texts that must be refused, with the field to name."""
     plan, entry = encode(PLAN).decode(), "Plan.entries[0]"
+    timed = encode(TIMED).decode()
     twice = encode(MOVE_TWICE).decode().replace("m13", "m12")
     cases = [
         ("Plan", "Plan", "\x00\x01garbage"),
@@ -290,6 +293,11 @@ def _refused() -> list[dict[str, str]]:
             "WorkerAck.entries[0].state",
             encode(SOURCE_ACK).decode().replace('"ROUTED"', "7"),
         ),
+        ("WorkerLoad", "WorkerLoad.latency[2][0]", timed.replace("[73,", "[74,")),
+        ("WorkerLoad", "WorkerLoad.latency[0][0]", timed.replace("[0,", "[-1,")),
+        ("WorkerLoad", "WorkerLoad.latency[1][1]", timed.replace("[22,444]", "[22,-444]")),
+        ("WorkerLoad", "WorkerLoad.latency[1]", timed.replace("[22,444]", "[22,444,0]")),
+        ("WorkerLoad", "WorkerLoad", timed.replace("[22,444]", "[0,444]")),
     ]
     return [{"format": kind, "field": field, "text": text} for kind, field, text in cases]
 

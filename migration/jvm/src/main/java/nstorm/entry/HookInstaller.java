@@ -47,7 +47,8 @@ public final class HookInstaller {
         ClassFileLocator locator = ClassFileLocator.ForClassLoader.ofSystemLoader();
         HookSet hooks = role.hooks();
         String storm = "Storm " + stormVersion();
-        List<Symbol> missing = new SymbolCheck(locator).missing(hooks, OwnClasses.of(role.packages()));
+        SymbolCheck check = new SymbolCheck(locator);
+        List<Symbol> missing = check.missing(hooks, OwnClasses.of(role.packages()));
         if (!missing.isEmpty()) {
             String more = missing.size() == 1 ? "" : " and " + (missing.size() - 1) + " more";
             HookStatus.refuse(storm + " has no " + missing.get(0) + more);
@@ -55,6 +56,11 @@ public final class HookInstaller {
         }
         Opened.by(inst);
         HookStatus.activate();
+        // Byte Buddy finds no method for an advice that is left out, and weaves the others of its class.
+        for (Advised advised : check.leftOut(hooks)) {
+            System.err.println(
+                    "nstorm: " + storm + " has no " + advised.symbol() + ", what it would count is not known");
+        }
         weave(hooks, locator, inst);
         refuseIfLoaded(hooks, inst);
         if (HookStatus.active()) {

@@ -43,10 +43,18 @@ final class SymbolCheck {
     /** Advices and reflection on declared members find nothing in a supertype. */
     private static Set<Symbol> declared(HookSet hooks) {
         Set<Symbol> symbols = new LinkedHashSet<>(hooks.reflected());
-        for (Advised advised : hooks.advised()) {
-            symbols.add(new Symbol(advised.type(), advised.method(), advised.descriptorOrNull()));
-        }
+        hooks.advised().stream()
+                .filter(advised -> !advised.observes())
+                .map(Advised::symbol)
+                .forEach(symbols::add);
         return symbols;
+    }
+
+    /** The methods that a JVM can do without, and that this Storm does not have. */
+    List<Advised> leftOut(HookSet hooks) {
+        return hooks.advised().stream()
+                .filter(advised -> advised.observes() && !isDeclared(advised.symbol()))
+                .toList();
     }
 
     private boolean isDeclared(Symbol symbol) {

@@ -16,6 +16,7 @@ import nstorm.wire.ExecutorId;
 import nstorm.wire.Slot;
 import nstorm.wire.report.ExecutorLoad;
 import nstorm.wire.report.WorkerLoad;
+import org.apache.storm.daemon.StormCommon;
 import org.apache.storm.daemon.worker.WorkerState;
 import org.apache.storm.utils.JCQueue;
 import org.slf4j.Logger;
@@ -48,6 +49,7 @@ public final class LoadSampler implements Runnable {
     private final Supplier<List<Running>> running;
     private final WorkerMeters meters;
     private final TupleSizes sizes;
+    private final SpoutAcks acks;
 
     public LoadSampler(
             WorkerState state,
@@ -62,8 +64,10 @@ public final class LoadSampler implements Runnable {
         this.incarnation = incarnation;
         this.samples = samples;
         this.running = running;
-        meters = new WorkerMeters(transfer);
         this.sizes = sizes;
+        // Without ackers Storm acks each tuple while it is emitted, after 0 ms.
+        acks = StormCommon.hasAckers(state.getTopologyConf()) ? SpoutAcks.HERE : null;
+        meters = new WorkerMeters(transfer, acks);
         traffic = new TrafficFigures(Traffic.counters(), components(state.getTaskToComponent()), System.nanoTime());
     }
 
@@ -123,7 +127,8 @@ public final class LoadSampler implements Runnable {
                 sent.named(),
                 sent.folded(),
                 meters.read(),
-                sizes.read());
+                sizes.read(),
+                acks == null ? List.of() : acks.latency());
     }
 
     private long cpuNs(Running executor) {

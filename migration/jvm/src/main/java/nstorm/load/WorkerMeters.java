@@ -20,14 +20,19 @@ final class WorkerMeters {
 
     private final Map<String, LongSupplier> meters = new LinkedHashMap<>();
 
-    /** @param transfer the worker's queue of tuples for other workers, or null */
-    WorkerMeters(JCQueue transfer) {
+    /**
+     * @param transfer the worker's queue of tuples for other workers, or null
+     * @param acks     what was counted at the spouts, or null where Storm tracks no tuple
+     */
+    WorkerMeters(JCQueue transfer, SpoutAcks acks) {
         List<GarbageCollectorMXBean> collectors = ManagementFactory.getGarbageCollectorMXBeans();
         List<MemoryPoolMXBean> pools = ManagementFactory.getMemoryPoolMXBeans();
         meters.put("heap_live_bytes", () -> liveBytes(collectors, pools));
         meters.put("heap_max_bytes", Runtime.getRuntime()::maxMemory);
         meters.put("gc_ms", () -> collectedMs(collectors));
         meters.put("transfer_queue_tuples", () -> transfer == null ? UNKNOWN : transfer.size());
+        meters.put("acked_tuples", () -> acks == null ? UNKNOWN : acks.ackedTuples());
+        meters.put("failed_tuples", () -> acks == null ? UNKNOWN : acks.failedTuples());
     }
 
     /** What can be read now. */

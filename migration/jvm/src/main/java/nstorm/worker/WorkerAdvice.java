@@ -154,6 +154,20 @@ final class WorkerAdvice {
         }
     }
 
+    static final class SpoutAcked {
+        @Advice.OnMethodEnter(suppress = Throwable.class)
+        static void enter(@Advice.Argument(2) Long latencyMs) {
+            WorkerCalls.onAcked(latencyMs);
+        }
+    }
+
+    static final class SpoutFailed {
+        @Advice.OnMethodEnter(suppress = Throwable.class)
+        static void enter() {
+            WorkerCalls.onFailed();
+        }
+    }
+
     static final class Recurring {
         @Advice.OnMethodEnter(skipOn = Advice.OnNonDefaultValue.class, suppress = Throwable.class)
         static boolean enter(

@@ -7,6 +7,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.locks.ReentrantLock;
 import nstorm.hook.Faults;
 import nstorm.hook.HookStatus;
+import nstorm.load.SpoutAcks;
 import nstorm.load.Traffic;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Slot;
@@ -205,6 +206,16 @@ public final class WorkerCalls {
     /** One tuple has been taken by a local or the transfer queue. On the tuple path. */
     public static void onTransferred(AddressedTuple tuple) {
         Traffic.count(tuple);
+    }
+
+    /** A tuple of a spout is acked, and took this time if Storm has timed it. On the tuple path. */
+    public static void onAcked(Long latencyMs) {
+        SpoutAcks.HERE.acked(latencyMs);
+    }
+
+    /** A tuple of a spout has failed. On the tuple path. */
+    public static void onFailed() {
+        SpoutAcks.HERE.failed();
     }
 
     /** Storm's transfer thread sends these messages by their destination tasks; now and then their sizes are looked at. */

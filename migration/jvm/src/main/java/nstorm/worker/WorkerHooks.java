@@ -11,6 +11,8 @@ public final class WorkerHooks implements HookSet {
     private static final String EXECUTOR = "org.apache.storm.executor.Executor";
     private static final String TRANSFER = "org.apache.storm.executor.ExecutorTransfer";
     private static final String SPOUT_EXECUTOR = "org.apache.storm.executor.spout.SpoutExecutor";
+    private static final String SPOUT_TUPLE = "Lorg/apache/storm/executor/spout/SpoutExecutor;"
+            + "Lorg/apache/storm/daemon/Task;Ljava/lang/Long;Lorg/apache/storm/executor/TupleInfo;";
     private static final String TREE = "org.apache.storm.daemon.Acker$AckObject";
     private static final String ROTATING_MAP = "Lorg/apache/storm/utils/RotatingMap;";
     private static final String MAP = "Ljava/util/Map;";
@@ -131,6 +133,14 @@ public final class WorkerHooks implements HookSet {
                         WorkerAdvice.ExecutorLoop.class),
                 new Advised(
                         SPOUT_EXECUTOR, "call", "()Ljava/util/concurrent/Callable;", WorkerAdvice.ExecutorLoop.class),
+                new Advised(
+                        SPOUT_EXECUTOR, "ackSpoutMsg", "(" + SPOUT_TUPLE + ")V", WorkerAdvice.SpoutAcked.class, true),
+                new Advised(
+                        SPOUT_EXECUTOR,
+                        "failSpoutMsg",
+                        "(" + SPOUT_TUPLE + "Ljava/lang/String;)V",
+                        WorkerAdvice.SpoutFailed.class,
+                        true),
                 new Advised(
                         "org.apache.storm.StormTimer",
                         "scheduleRecurring",

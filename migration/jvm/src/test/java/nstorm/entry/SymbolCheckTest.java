@@ -11,9 +11,11 @@ import java.util.List;
 import java.util.Set;
 import java.util.stream.Stream;
 import net.bytebuddy.ByteBuddy;
+import net.bytebuddy.asm.MemberRemoval;
 import net.bytebuddy.description.type.TypeDescription;
 import net.bytebuddy.dynamic.ClassFileLocator;
 import net.bytebuddy.implementation.FixedValue;
+import net.bytebuddy.matcher.ElementMatchers;
 import net.bytebuddy.pool.TypePool;
 import nstorm.hook.Advised;
 import nstorm.hook.Symbol;
@@ -26,6 +28,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** The symbols of all hooks against the real jars of several versions of Storm. */
 class SymbolCheckTest {
 
+    private static final String SPOUTS = "org.apache.storm.executor.spout.SpoutExecutor";
     private static final String EQUIVALENCE = "org.apache.storm.utils.EquivalenceUtils";
 
     private static Stream<Arguments> rolesAndVersions() {
@@ -68,7 +71,7 @@ class SymbolCheckTest {
         List<Symbol> missing = missing(role, ClassFileLocator.ForClassLoader.ofPlatformLoader());
         List<Advised> advised = role.hooks().advised();
         for (Advised each : advised) {
-            assertTrue(missing.contains(new Symbol(each.type(), each.method(), each.descriptorOrNull())));
+            assertEquals(!each.observes(), missing.contains(each.symbol()), each.toString());
         }
     }
 
@@ -89,6 +92,24 @@ class SymbolCheckTest {
         List<Symbol> missing = missing(Role.SUPERVISOR, changed);
         assertEquals(1, missing.size(), missing.toString());
         assertEquals(EQUIVALENCE, missing.get(0).owner());
+    }
+
+    /** Without what only counts a worker has all other hooks. */
+    @Test
+    void whatOnlyCountsIsLeftOut() throws Exception {
+        ClassFileLocator system = ClassFileLocator.ForClassLoader.ofSystemLoader();
+        byte[] other = new ByteBuddy()
+                .redefine(TypePool.Default.of(system).describe(SPOUTS).resolve(), system)
+                .visit(new MemberRemoval().stripMethods(ElementMatchers.named("ackSpoutMsg")))
+                .make()
+                .getBytes();
+        ClassFileLocator changed = new ClassFileLocator.Compound(ClassFileLocator.Simple.of(SPOUTS, other), system);
+        assertEquals(List.of(), missing(Role.WORKER, changed));
+        SymbolCheck check = new SymbolCheck(changed);
+        assertEquals(
+                List.of("ackSpoutMsg"),
+                check.leftOut(Role.WORKER.hooks()).stream().map(Advised::method).toList());
+        assertEquals(List.of(), new SymbolCheck(system).leftOut(Role.WORKER.hooks()));
     }
 
     /** Links to Storm in each of the ways that a class file has. */

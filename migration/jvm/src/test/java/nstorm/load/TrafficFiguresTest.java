@@ -287,6 +287,7 @@ class TrafficFiguresTest {
                     told.named(),
                     told.folded(),
                     Map.of(),
+                    List.of(),
                     List.of());
         }
         assertFalse(load.folded().isEmpty());

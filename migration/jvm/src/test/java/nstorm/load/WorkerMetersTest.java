@@ -30,7 +30,7 @@ class WorkerMetersTest {
     void aJvmReadsAllOfItself() throws Exception {
         System.gc();
         Map<String, Long> found =
-                new WorkerMeters(new JCQueue("q", "q", 8, 0, 1, null, "t", "c", List.of(), 6700, null)).read();
+                new WorkerMeters(new JCQueue("q", "q", 8, 0, 1, null, "t", "c", List.of(), 6700, null), null).read();
         assertEquals(Set.of("heap_live_bytes", "heap_max_bytes", "gc_ms", "transfer_queue_tuples"), found.keySet());
         assertTrue(found.get("heap_live_bytes") > 0);
         assertTrue(found.get("heap_live_bytes") < found.get("heap_max_bytes"));
@@ -39,7 +39,18 @@ class WorkerMetersTest {
 
     @Test
     void whatIsNotThereIsLeftOut() {
-        assertFalse(new WorkerMeters(null).read().containsKey("transfer_queue_tuples"));
+        assertFalse(new WorkerMeters(null, null).read().containsKey("transfer_queue_tuples"));
+    }
+
+    @Test
+    void tuplesOfSpoutsAreKnownOnceOneIsAckedOrFailed() {
+        SpoutAcks acks = new SpoutAcks();
+        WorkerMeters meters = new WorkerMeters(null, acks);
+        assertFalse(meters.read().containsKey("acked_tuples"), "spouts may want no acks");
+        acks.acked(3L);
+        assertEquals(1, meters.read().get("acked_tuples"));
+        assertEquals(0, meters.read().get("failed_tuples"));
+        assertFalse(new WorkerMeters(null, null).read().containsKey("acked_tuples"), "a topology without ackers");
     }
 
     @Test

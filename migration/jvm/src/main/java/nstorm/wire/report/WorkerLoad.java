@@ -13,6 +13,7 @@ import nstorm.wire.json.JsonText;
  * @param folded  what was sent to all other destinations
  * @param meters  numbers of the whole JVM by their names; what cannot be read is not there
  * @param sizes   of tuples to other workers, by the components of both ends; of some of the tuples
+ * @param latency rows of bucket, tuples: how long acked tuples took, where that was measured
  */
 public record WorkerLoad(
         String topology,
@@ -24,7 +25,8 @@ public record WorkerLoad(
         List<long[]> traffic,
         List<FoldedTraffic> folded,
         Map<String, Long> meters,
-        List<TupleSize> sizes) {
+        List<TupleSize> sizes,
+        List<long[]> latency) {
 
     public byte[] toJson() {
         JsonText json = new JsonText()
@@ -63,6 +65,9 @@ public record WorkerLoad(
                             .value(size.destination())
                             .value(size.tuples())
                             .value(size.bytes())));
+        }
+        if (!latency.isEmpty()) {
+            json.list("latency", latency, JsonText::values);
         }
         return json.close().bytes();
     }

@@ -105,6 +105,7 @@ class ReportTest {
                                 List.of(new long[] {1, 7, 123456}, new long[] {7, Integer.MAX_VALUE, Long.MAX_VALUE}),
                                 List.of(new FoldedTraffic(7, "count", 4711)),
                                 Map.of(),
+                                List.of(),
                                 List.of())
                         .toJson());
     }
@@ -128,6 +129,7 @@ class ReportTest {
                                 List.of(),
                                 List.of(),
                                 meters,
+                                List.of(),
                                 List.of())
                         .toJson());
     }
@@ -148,7 +150,27 @@ class ReportTest {
                                 Map.of(),
                                 List.of(
                                         new TupleSize("split", "count", 4711, 123_456),
-                                        new TupleSize("split", "__acker", 4711, Long.MAX_VALUE)))
+                                        new TupleSize("split", "__acker", 4711, Long.MAX_VALUE)),
+                                List.of())
+                        .toJson());
+    }
+
+    @Test
+    void workerLoadWithLatency() throws Exception {
+        assertGolden(
+                "worker_load_latency.json",
+                new WorkerLoad(
+                                TOPOLOGY,
+                                SOURCE,
+                                "4711-1700000000000",
+                                1700000012345L,
+                                9_876_543_210L,
+                                List.of(),
+                                List.of(),
+                                List.of(),
+                                Map.of("acked_tuples", 9_100L),
+                                List.of(),
+                                List.of(new long[] {0, 12}, new long[] {22, 444}, new long[] {73, 1}))
                         .toJson());
     }
 
