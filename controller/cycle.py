@@ -15,6 +15,7 @@ from controller.core.controls import NOTHING_SET, Controls
 from controller.core.decision import Outcome
 from controller.core.drain import drain_each
 from controller.core.gate import gate_each
+from controller.core.latency import Timed, observe_timed_each
 from controller.core.layout import Layout
 from controller.core.meters import NodeRates, observe_nodes
 from controller.core.metrics import Rates, observe_each
@@ -23,6 +24,7 @@ from controller.core.plan import plan_each
 from controller.core.policy import Policy
 from controller.core.slots import slots_each
 from controller.core.spare import spare_each
+from controller.core.spouts import spout_figures
 from controller.core.topology import TopologyView, moves_under_way
 from controller.core.veto import veto_each
 from controller.hold import hold_each
@@ -59,6 +61,8 @@ class Memory:
     tick: int = 0  # number of the last cycle
     rates: Mapping[str, Rates] = field(default_factory=dict)  # by topology
     nodes: NodeRates = field(default_factory=NodeRates)
+    # The tuples of spouts that were acked and timed, by topology.
+    timed: Mapping[str, Mapping[Slot, Timed]] = field(default_factory=dict)
     # Since when, in monotonic seconds, executors rest, and workers are missed.
     moved_s: Mapping[tuple[str, ExecutorId], float] = field(default_factory=dict)
     unheard_s: Mapping[tuple[str, Slot], float] = field(default_factory=dict)
@@ -97,6 +101,8 @@ def _cycle(
     under_way = moves_under_way(views)
     rates = observe_each(memory.rates, seen.loads, views, now_s=seen.now_s, ewma=settings.ewma)
     nodes = observe_nodes(memory.nodes, seen.loads, now_s=seen.now_s, ewma=settings.ewma)
+    timed = observe_timed_each(memory.timed, seen.loads, [view.id for view in views])
+    spouts = {t: spout_figures(rates[t], of, seen.now_s) for t, of in timed.items()}
     pictures, unheard_s = picture_each(
         views,
         rates,
@@ -147,7 +153,7 @@ def _cycle(
         begins={topology for topology, mode in holds.modes.items() if mode is Mode.AUTO},
     )
     cases = plan_each(cases, epoch, seen.free)
-    reports = report_each(cases, holds.modes, tick=memory.tick, time_s=seen.time_s)
+    reports = report_each(cases, holds.modes, spouts, tick=memory.tick, time_s=seen.time_s)
     decided = {
         one.id: one.decided for one in in_turn(cases, memory.tick) if one.decided is not None
     }
@@ -155,6 +161,7 @@ def _cycle(
         memory,
         rates=rates,
         nodes=nodes,
+        timed=timed,
         layouts={t: made.layout for t, made in pictures.items() if isinstance(made, Picture)},
         moved_s={**memory.moved_s, **dict.fromkeys(begun_by(reports), seen.now_s)},
         unheard_s=unheard_s,

@@ -9,6 +9,7 @@ from controller.core.decision import Move, Outcome, Vetoes, proposal_id
 from controller.core.distance import inter_node_tps
 from controller.core.picture import Picture
 from controller.core.policy import Question
+from controller.core.spouts import NOT_KNOWN, SpoutFigures
 from migration.model import ExecutorId, Plan
 
 
@@ -26,6 +27,7 @@ class TopologyReport:
     vetoes: Vetoes | None = None  # and what was in its way; None if it did not get as far
     mode: Mode = Mode.ADVISE
     drains: bool = False  # the moves take executors away from drained hosts
+    spouts: SpoutFigures = NOT_KNOWN  # what users feel
 
     @property
     def proposal(self) -> str:
@@ -59,7 +61,12 @@ class Report:
 
 
 def report_each(
-    cases: Iterable[TopologyCase], modes: Mapping[str, Mode], *, tick: int, time_s: float
+    cases: Iterable[TopologyCase],
+    modes: Mapping[str, Mode],
+    spouts: Mapping[str, SpoutFigures],
+    *,
+    tick: int,
+    time_s: float,
 ) -> tuple[TopologyReport, ...]:
     """Return how the cycle ended for each topology; a plan is to be written if it is MOVED."""
     return tuple(
@@ -76,6 +83,7 @@ def report_each(
             case.vetoes,
             modes[case.id],
             drains=case.drain is not None,
+            spouts=spouts[case.id],
         )
         for case in cases
     )

@@ -117,14 +117,41 @@ def with_sizes(loads: Iterable[NodeLoad]) -> tuple[NodeLoad, ...]:
     )
 
 
-def three_cycles(config: Config, *, meters: bool = True) -> tuple[CycleInput, Memory, Report]:
-    """Run three cycles over a world whose load is known, with meters or without."""
+def with_spouts(loads: Iterable[NodeLoad]) -> tuple[NodeLoad, ...]:
+    """Let 500 tuples/s be acked in 40 to 48 ms, and 2 tuples/s fail, all in one worker."""
+    return tuple(
+        structs.replace(
+            load,
+            workers=tuple(
+                structs.replace(
+                    worker,
+                    meters={
+                        "acked_tuples": load.time_ms // 2,
+                        "failed_tuples": load.time_ms // 500,
+                    },
+                    latency=((22, load.time_ms // 40),),
+                )
+                if worker.slot == SLOTS[0]
+                else worker
+                for worker in load.workers
+            ),
+        )
+        for load in loads
+    )
+
+
+def three_cycles(
+    config: Config, *, meters: bool = True, spouts: bool = False
+) -> tuple[CycleInput, Memory, Report]:
+    """Run three cycles over a world whose load is known, with meters and acks or without."""
     world, window, memory = WindowWorld(publication(8)), windows(8), Memory()
     for tick in range(3):
         world.advance(window(tick))
         seen = world.seen()
         if meters:
             seen = replace(seen, loads=with_meters(seen.loads))
+        if spouts:
+            seen = replace(seen, loads=with_spouts(seen.loads))
         memory, report = cycle(memory, seen, config)
     return seen, memory, report
 

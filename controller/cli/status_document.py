@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct, UnsetType, to_builtins
 from controller.core.controls import EVERYWHERE, Controls
 from controller.core.drain import left_on
 from controller.core.layout import settled_placement
+from controller.core.spouts import SpoutFigures
 from controller.core.topology import TopologyView, hosts_of
 from controller.journal.cycle_record import rows_of
 from controller.storm.history import MoveRecord
@@ -157,6 +158,7 @@ class TopologyStatus(Struct, frozen=True):
     links: tuple[LinkRow, ...]
     moves: tuple[MoveStatus, ...]
     mode_by: str  # what has set the mode
+    spouts: SpoutFigures | UnsetType = UNSET  # what users feel, where something of it is known
 
 
 class StatusDocument(Struct, frozen=True):
@@ -285,6 +287,7 @@ def _topology(view: TopologyView, found: CycleStatus | None, controls: Controls)
         links=rows_of(cycle.links),
         moves=tuple(map(_move, view.plan.entries)),
         mode_by=controls.mode_of(publication.name, publication.mode, "")[1],
+        spouts=cycle.spouts,
     )
 
 

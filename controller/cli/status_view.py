@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from msgspec import UNSET, UnsetType
 from rich.console import RenderableType
 from rich.table import Table
 
@@ -14,6 +15,7 @@ from controller.cli.status_document import (
     WorkerStatus,
 )
 from controller.core.resources import RESOURCES
+from controller.core.spouts import SpoutFigures
 from controller.storm.history import MoveRecord
 from migration.model import Way
 from migration.wire import SPEAKS
@@ -97,6 +99,8 @@ def decided(topology: TopologyStatus, hosts: Mapping[str, str]) -> Iterator[str]
     if left and left.factor is not None:
         binds = f"{left.binds} of {shown(left.where, hosts)}"
         yield f"head-room: {left.factor:.3g} times the input, then {binds}"
+    if left:
+        yield f"spouts: {_felt(topology.spouts)}"
     decision = topology.decision
     if decision:
         reason = shown(decision.reason, hosts)
@@ -115,6 +119,16 @@ def decided(topology: TopologyStatus, hosts: Mapping[str, str]) -> Iterator[str]
         state = f"void ({row.void})" if row.void else row.phase
         ends = f"{shown(row.source, hosts)} to {shown(row.target, hosts)}"
         yield f"move {row.id}: {row.executor} {ends}, {state}"
+
+
+def _felt(spouts: SpoutFigures | UnsetType) -> str:
+    """Name what users feel, as far as it is known."""
+    if spouts is UNSET or spouts.acked_tps is None or spouts.failed_tps is None:
+        return "acks are not known (no ackers, no message ids, or hooks of an earlier version)"
+    facts = [f"{spouts.acked_tps:,.1f} acked/s, {spouts.failed_tps:,.1f} failed/s"]
+    for share, ms in (("p50", spouts.latency_p50_ms), ("p99", spouts.latency_p99_ms)):
+        facts.append(f"{share} {'not known' if ms is None else f'{ms:,.0f} ms'}")
+    return ", ".join(facts)
 
 
 def _topology_tables(

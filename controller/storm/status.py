@@ -14,6 +14,7 @@ from controller.core.fit import room_at
 from controller.core.headroom import headroom
 from controller.core.limits import Limits
 from controller.core.meters import known_rows
+from controller.core.spouts import NOT_KNOWN, SpoutFigures
 from controller.journal.cycle_record import CycleRecord, cycle_record, rows_of
 from controller.report import TopologyReport
 from controller.storm.history import MoveRecord
@@ -64,6 +65,7 @@ class CycleStatus(CycleRecord, frozen=True):
     way: WaySum | None = None
     # What the meters of each worker show, by column.
     meters: dict[str, dict[str, float]] | UnsetType = UNSET
+    spouts: SpoutFigures | UnsetType = UNSET
 
 
 class LeaderStatus(Struct, frozen=True):
@@ -132,7 +134,8 @@ def _cycle(
     report: TopologyReport, config: Config, left_out: Iterable[str], way: WaySum | None
 ) -> CycleStatus:
     """Show what the journal has of a cycle, and the executors."""
-    found = CycleStatus(**asdict(cycle_record(report)), way=way)
+    spouts = UNSET if report.spouts == NOT_KNOWN else report.spouts
+    found = CycleStatus(**asdict(cycle_record(report)), way=way, spouts=spouts)
     if report.picture is None:
         return found
     cluster, snapshot = report.picture.cluster, report.picture.snapshot

@@ -18,9 +18,10 @@ from controller.core.controls import EVERYWHERE
 from controller.core.decision import Outcome
 from controller.core.distance import inter_node_bytes_per_s
 from controller.core.headroom import headroom
-from controller.core.meters import known_rows
+from controller.core.meters import MS_PER_S, known_rows
 from controller.core.picture import Picture
 from controller.core.resources import RESOURCES
+from controller.core.spouts import SpoutFigures
 from controller.core.topology import hosts_of
 from controller.cycle import CycleInput, Memory
 from controller.report import TopologyReport
@@ -50,6 +51,12 @@ _GAUGES = {
     ),
     "traffic_tuples_per_second": ("Tuples from executor to executor.", "topology"),
     "headroom_ratio": ("By what factor the input may still grow.", "topology resource"),
+    "acked_tuples_per_second": ("Tuples that are acked at the spouts.", "topology"),
+    "failed_tuples_per_second": ("Tuples that fail at the spouts.", "topology"),
+    "complete_latency_seconds": (
+        "In what time this share of the tuples is acked, over about the last minute.",
+        "topology quantile",
+    ),
     "predicted_gain_tuples_per_second": (
         "What the moves of the last cycle add to the traffic inside nodes.",
         "topology",
@@ -185,6 +192,7 @@ class Telemetry(Collector):
             if seen and rates is not None and rates.slots:
                 gauges.add("load_age_seconds", seen.now_s - float(rates.seen_s.min()), name)
         for report in reports:
+            _add_spouts(gauges, topology_name(report.topology), report.spouts)
             if report.picture is not None:
                 _add_picture(gauges, report, report.picture)
         views = seen.topologies if seen else ()
@@ -229,6 +237,16 @@ def _gains(moves: Iterable[MoveRecord]) -> Iterator[tuple[str, list[float]]]:
         before - after for before, after in shares if before is not None and after is not None
     ]
     return ((kind, of) for kind, of in (("predicted", predicted), ("measured", measured)) if of)
+
+
+def _add_spouts(gauges: Families, topology: str, spouts: SpoutFigures) -> None:
+    rates = (("acked", spouts.acked_tps), ("failed", spouts.failed_tps))
+    for kind, tps in rates:
+        if tps is not None:
+            gauges.add(f"{kind}_tuples_per_second", tps, topology)
+    for quantile, ms in (("0.5", spouts.latency_p50_ms), ("0.99", spouts.latency_p99_ms)):
+        if ms is not None:
+            gauges.add("complete_latency_seconds", ms / MS_PER_S, topology, quantile)
 
 
 def _add_picture(gauges: Families, report: TopologyReport, picture: Picture) -> None:

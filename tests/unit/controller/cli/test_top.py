@@ -16,18 +16,18 @@ from controller.storm.status import LeaderStatus, status_of
 from tests.recorded_world import three_cycles
 
 
-def document(*, meters: bool = False) -> StatusDocument:
+def document(*, meters: bool = False, spouts: bool = False) -> StatusDocument:
     """Show three cycles, as the leader has sent them."""
     config = build({})
-    seen, _, report = three_cycles(config, meters=meters)
+    seen, _, report = three_cycles(config, meters=meters, spouts=spouts)
     told = status_of(report.topologies, (), config, name="ctl-1:7", epoch=1)
     as_sent = msgspec.json.decode(msgspec.json.encode(told), type=LeaderStatus)
     return as_document(seen.topologies, seen.topologies[0].acks, as_sent, Controls(), left_out={})
 
 
-def screen(host: str = "") -> list[str]:
+def screen(host: str = "", *, spouts: bool = False) -> list[str]:
     console = Console(width=120, record=True, file=io.StringIO())
-    for part in as_screen(only(document(), "", host)):
+    for part in as_screen(only(document(spouts=spouts), "", host)):
         console.print(part)
     return console.export_text().splitlines()
 
@@ -63,6 +63,24 @@ def test_the_document_has_what_the_meters_show() -> None:
 
 def test_what_was_not_measured_is_not_in_the_document() -> None:
     assert "meters" not in as_json(document())
+
+
+def test_it_shows_what_users_feel() -> None:
+    line = "spouts: 500.0 acked/s, 2.0 failed/s, p50 44 ms, p99 48 ms"
+    assert line in screen(spouts=True)
+    found = json.loads(as_json(document(spouts=True)))["topologies"][0]["spouts"]
+    assert found == {
+        "acked_tps": pytest.approx(500),
+        "failed_tps": pytest.approx(2),
+        "latency_p50_ms": pytest.approx(44),
+        "latency_p99_ms": pytest.approx(47.92),
+    }
+
+
+def test_without_acks_it_shows_so_once_and_no_zero() -> None:
+    (line,) = [line for line in screen() if line.startswith("spouts: ")]
+    assert line.startswith("spouts: acks are not known (no ackers, ")
+    assert "spouts" not in json.loads(as_json(document()))["topologies"][0]
 
 
 def test_it_can_be_filtered() -> None:

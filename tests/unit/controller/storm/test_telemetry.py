@@ -101,6 +101,19 @@ def test_bytes_between_nodes_are_exported_where_all_sizes_are_known() -> None:
     assert found == pytest.approx((traffic.tps * size_bytes)[crosses].sum())
 
 
+def test_what_users_feel_is_exported_where_it_is_known() -> None:
+    telemetry = Telemetry(CONFIG)
+    seen, memory, report = three_cycles(CONFIG, spouts=True)
+    telemetry.cycle(seen, memory, report.topologies, 0.02)
+    found = told(telemetry)
+    assert found["nstorm_acked_tuples_per_second", "wc-1"] == pytest.approx(500)
+    assert found["nstorm_failed_tuples_per_second", "wc-1"] == pytest.approx(2)
+    assert found["nstorm_complete_latency_seconds", "wc-1", "0.5"] == pytest.approx(0.044)
+    assert found["nstorm_complete_latency_seconds", "wc-1", "0.99"] == pytest.approx(0.04792)
+    unknown = ("nstorm_acked_", "nstorm_failed_", "nstorm_complete_")
+    assert not [key for key in told(metered_telemetry()) if key[0].startswith(unknown)]
+
+
 def metered_telemetry() -> Telemetry:
     telemetry = Telemetry(CONFIG)
     seen, memory, report = three_cycles(CONFIG)
