@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from controller.config import Config, Mode
+from controller.core.blocks import LoadSeen
 from controller.core.case import Budget, TopologyCase
 from controller.core.choose import choose_each, in_turn
 from controller.core.controls import NOTHING_SET, Controls
@@ -22,6 +23,7 @@ from controller.core.metrics import Rates, observe_each
 from controller.core.picture import Picture, picture_each
 from controller.core.plan import plan_each
 from controller.core.policy import Policy
+from controller.core.runs import Watch, watch_each
 from controller.core.slots import slots_each
 from controller.core.spare import spare_each
 from controller.core.spouts import spout_figures
@@ -29,7 +31,7 @@ from controller.core.topology import TopologyView, moves_under_way
 from controller.core.veto import veto_each
 from controller.hold import hold_each
 from controller.policies.registry import policy as policy_of
-from controller.report import Report, TopologyReport, begun_by, report_each, surprised
+from controller.report import Felt, Report, TopologyReport, begun_by, report_each, surprised
 from migration.model import ExecutorId, NodeLoad, Slot
 
 
@@ -63,6 +65,7 @@ class Memory:
     nodes: NodeRates = field(default_factory=NodeRates)
     # The tuples of spouts that were acked and timed, by topology.
     timed: Mapping[str, Mapping[Slot, Timed]] = field(default_factory=dict)
+    watches: Mapping[str, Watch] = field(default_factory=dict)  # by topology
     # Since when, in monotonic seconds, executors rest, and workers are missed.
     moved_s: Mapping[tuple[str, ExecutorId], float] = field(default_factory=dict)
     unheard_s: Mapping[tuple[str, Slot], float] = field(default_factory=dict)
@@ -103,6 +106,16 @@ def _cycle(
     nodes = observe_nodes(memory.nodes, seen.loads, now_s=seen.now_s, ewma=settings.ewma)
     timed = observe_timed_each(memory.timed, seen.loads, [view.id for view in views])
     spouts = {t: spout_figures(rates[t], of, seen.now_s) for t, of in timed.items()}
+    watches = watch_each(
+        memory.watches,
+        views,
+        _looks(memory),
+        {t: LoadSeen(seen.now_s, rates[t], of) for t, of in timed.items()},
+        seen.rests,
+        cooldown_s=settings.cooldown_s,
+        time_s=seen.time_s,
+    )
+    felt = {t: Felt(spouts[t], watch.effects) for t, watch in watches.items()}
     pictures, unheard_s = picture_each(
         views,
         rates,
@@ -153,7 +166,7 @@ def _cycle(
         begins={topology for topology, mode in holds.modes.items() if mode is Mode.AUTO},
     )
     cases = plan_each(cases, epoch, seen.free)
-    reports = report_each(cases, holds.modes, spouts, tick=memory.tick, time_s=seen.time_s)
+    reports = report_each(cases, holds.modes, felt, tick=memory.tick, time_s=seen.time_s)
     decided = {
         one.id: one.decided for one in in_turn(cases, memory.tick) if one.decided is not None
     }
@@ -162,6 +175,7 @@ def _cycle(
         rates=rates,
         nodes=nodes,
         timed=timed,
+        watches=watches,
         layouts={t: made.layout for t, made in pictures.items() if isinstance(made, Picture)},
         moved_s={**memory.moved_s, **dict.fromkeys(begun_by(reports), seen.now_s)},
         unheard_s=unheard_s,
@@ -169,6 +183,14 @@ def _cycle(
     )
     questions = tuple(one.question for one in decided.values() if one.question is not None)
     return after, Report(reports, questions)
+
+
+def _looks(memory: Memory) -> dict[str, LoadSeen]:
+    """Give what the last cycle has seen of the load of topologies."""
+    return {
+        topology: LoadSeen(watch.looked_s, memory.rates[topology], memory.timed[topology])
+        for topology, watch in memory.watches.items()
+    }
 
 
 def _remembering(memory: Memory, seen: CycleInput, settings: Config) -> Memory:

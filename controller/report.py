@@ -7,10 +7,27 @@ from controller.config import Mode
 from controller.core.case import TopologyCase
 from controller.core.decision import Move, Outcome, Vetoes, proposal_id
 from controller.core.distance import inter_node_tps
+from controller.core.effect import Effect
 from controller.core.picture import Picture
 from controller.core.policy import Question
 from controller.core.spouts import NOT_KNOWN, SpoutFigures
 from migration.model import ExecutorId, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Felt:
+    """What users feel of a topology, and what runs of moves have changed of it."""
+
+    spouts: SpoutFigures = NOT_KNOWN
+    effects: tuple[Effect, ...] = ()  # of the last runs, the oldest first; the last may change
+
+    @property
+    def effect(self) -> Effect | None:
+        """Of the last run; None without one."""
+        return self.effects[-1] if self.effects else None
+
+
+NOTHING_FELT = Felt()
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +44,7 @@ class TopologyReport:
     vetoes: Vetoes | None = None  # and what was in its way; None if it did not get as far
     mode: Mode = Mode.ADVISE
     drains: bool = False  # the moves take executors away from drained hosts
-    spouts: SpoutFigures = NOT_KNOWN  # what users feel
+    felt: Felt = NOTHING_FELT
 
     @property
     def proposal(self) -> str:
@@ -63,7 +80,7 @@ class Report:
 def report_each(
     cases: Iterable[TopologyCase],
     modes: Mapping[str, Mode],
-    spouts: Mapping[str, SpoutFigures],
+    felt: Mapping[str, Felt],
     *,
     tick: int,
     time_s: float,
@@ -83,7 +100,7 @@ def report_each(
             case.vetoes,
             modes[case.id],
             drains=case.drain is not None,
-            spouts=spouts[case.id],
+            felt=felt[case.id],
         )
         for case in cases
     )

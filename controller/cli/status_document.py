@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from controller.core.controls import EVERYWHERE, Controls
 from controller.core.drain import left_on
+from controller.core.effect import Effect
 from controller.core.layout import settled_placement
 from controller.core.spouts import SpoutFigures
 from controller.core.topology import TopologyView, hosts_of
@@ -159,6 +160,7 @@ class TopologyStatus(Struct, frozen=True):
     moves: tuple[MoveStatus, ...]
     mode_by: str  # what has set the mode
     spouts: SpoutFigures | UnsetType = UNSET  # what users feel, where something of it is known
+    effect: Effect | UnsetType = UNSET  # of the last run of moves
 
 
 class StatusDocument(Struct, frozen=True):
@@ -288,6 +290,7 @@ def _topology(view: TopologyView, found: CycleStatus | None, controls: Controls)
         moves=tuple(map(_move, view.plan.entries)),
         mode_by=controls.mode_of(publication.name, publication.mode, "")[1],
         spouts=cycle.spouts,
+        effect=cycle.effect,
     )
 
 

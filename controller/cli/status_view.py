@@ -101,6 +101,8 @@ def decided(topology: TopologyStatus, hosts: Mapping[str, str]) -> Iterator[str]
         yield f"head-room: {left.factor:.3g} times the input, then {binds}"
     if left:
         yield f"spouts: {_felt(topology.spouts)}"
+    if topology.effect is not UNSET:
+        yield f"effect of {', '.join(topology.effect.moves) or 'moves'}: {topology.effect}"
     decision = topology.decision
     if decision:
         reason = shown(decision.reason, hosts)

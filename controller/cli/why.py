@@ -156,20 +156,22 @@ def history(
     if output is Output.JSON:
         _show([asdict(move) for move in moves], output)
         return
-    rows = [
-        {
-            "id": move.id,
-            "topology": topology_name(move.topology),
-            "executor": move.executor,
-            "to": move.target,
-            "begun": utc(move.begun_s),
-            "asked by": move.asked_by,
-            "end": move.outcome,
-            "inter-node": [figures.get("inter_node_frac") for figures in (move.before, move.after)],
-        }
-        for move in moves
-    ]
+    rows = [_row(move) for move in moves]
     _show([{"moves": rows or "none"}], output, hosts)
+
+
+def _row(move: MoveRecord) -> dict[str, Any]:
+    return {
+        "id": move.id,
+        "topology": topology_name(move.topology),
+        "executor": move.executor,
+        "to": move.target,
+        "begun": utc(move.begun_s),
+        "asked by": move.asked_by,
+        "end": move.outcome,
+        "inter-node": [figures.get("inter_node_frac") for figures in (move.before, move.after)],
+        "effect": move.effect.partition(":")[0],
+    }
 
 
 def show(
@@ -183,6 +185,8 @@ def show(
 
     `asc tps` is the gain that was expected. `before` was measured when the move began, `after` 30 s
     after its end. `measured with` counts the other moves that contribute to the difference.
+    `effect` is what the whole run of moves has changed, in blocks of 10 s within 5 minutes before
+    and after it.
     """
     with connected(conf) as session:
         moves, hosts = _moves(session, topology, _folders(conf, journal)), hosts_of(session)

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from controller.core.distance import inter_node_bytes_per_s, inter_node_tps
+from controller.core.effect import Effect
 from controller.core.picture import Picture
 from controller.journal.record import compact
 from controller.report import TopologyReport
@@ -41,9 +42,10 @@ class WorkerRow(Struct, frozen=True, rename={"class_": "class"}):
 
 
 class CycleRecord(Struct, frozen=True):
-    """How a cycle ended for one topology; the last four are there where it was measured.
+    """How a cycle ended for one topology; the last five are there where they are known.
 
-    Without `inter_node_bytes_per_s` the size of some tuples is not known.
+    Without `inter_node_bytes_per_s` the size of some tuples is not known, and without `effect`
+    there was no run of moves.
     """
 
     tick: int = 0
@@ -61,6 +63,7 @@ class CycleRecord(Struct, frozen=True):
     total_tps: float | UnsetType = UNSET
     workers: tuple[WorkerRow, ...] | UnsetType = UNSET
     inter_node_bytes_per_s: float | UnsetType = UNSET
+    effect: Effect | UnsetType = UNSET  # of the last run of moves
 
 
 def rows_of(part: tuple[T, ...] | UnsetType) -> tuple[T, ...]:
@@ -81,6 +84,7 @@ def cycle_record(report: TopologyReport) -> CycleRecord:
         None if report.plan is None else json.loads(wire.encode(report.plan)),
         report.mode.value,
         report.proposal,
+        effect=UNSET if report.felt.effect is None else report.felt.effect,
     )
     return found if report.picture is None else _measured(found, report.picture)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from controller.core.effect import Effect
 from controller.journal.record import from_line
 from controller.journal.writer import move_lines
 from kvstore.zookeeper import Stored
@@ -54,6 +55,8 @@ class MoveRecord:
     after: Figures = field(default_factory=dict)  # once measured
     # How many other moves of the topology began before that, and have a part in it.
     measured_with: int = 0
+    # What the run of moves has changed that it belongs to, once no more is measured.
+    effect: str = ""
 
     @property
     def pause_s(self) -> float | None:
@@ -145,6 +148,21 @@ class History:
             if all(m.executor != move.executor for m in meanwhile):
                 figures = now[move.topology]
                 self.moves[row] = replace(move, after=figures, measured_with=len(meanwhile))
+                self.changed = True
+
+    def judge(self, effects: Mapping[str, Iterable[Effect]]) -> None:
+        """Note the effects of runs that are measured to their end, by topology."""
+        final = {
+            (topology, move): str(effect)
+            for topology, of in effects.items()
+            for effect in of
+            if effect.is_final
+            for move in effect.moves
+        }
+        for row, move in enumerate(self.moves):
+            effect = final.get((move.topology, move.id), "")
+            if effect and move.outcome and not move.effect:
+                self.moves[row] = replace(move, effect=effect)
                 self.changed = True
 
     def hour(self, time_s: float) -> tuple[tuple[float, str, str], ...]:

@@ -219,6 +219,7 @@ class LiveController:
         reports = tuple(not_written(r) if r.topology in unwritten else r for r in report.topologies)
         self._last = replace(self._last, reports=reports)
         self._history.measure({r.topology: figures(r) for r in reports if r.picture}, time_s)
+        self._history.judge({r.topology: r.felt.effects for r in reports})
         self._log(replace(report, topologies=reports))
         self._publisher.publish(
             reports,

@@ -134,7 +134,7 @@ def _cycle(
     report: TopologyReport, config: Config, left_out: Iterable[str], way: WaySum | None
 ) -> CycleStatus:
     """Show what the journal has of a cycle, and the executors."""
-    spouts = UNSET if report.spouts == NOT_KNOWN else report.spouts
+    spouts = UNSET if report.felt.spouts == NOT_KNOWN else report.felt.spouts
     found = CycleStatus(**asdict(cycle_record(report)), way=way, spouts=spouts)
     if report.picture is None:
         return found

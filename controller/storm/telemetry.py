@@ -192,7 +192,7 @@ class Telemetry(Collector):
             if seen and rates is not None and rates.slots:
                 gauges.add("load_age_seconds", seen.now_s - float(rates.seen_s.min()), name)
         for report in reports:
-            _add_spouts(gauges, topology_name(report.topology), report.spouts)
+            _add_spouts(gauges, topology_name(report.topology), report.felt.spouts)
             if report.picture is not None:
                 _add_picture(gauges, report, report.picture)
         views = seen.topologies if seen else ()

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import pytest
+from msgspec import UNSET
 
 from controller.config import Config, Mode
 from controller.core.controls import Controls, Pause, Rejected
@@ -13,6 +14,7 @@ from controller.core.fit import Capacity
 from controller.core.limits import Limits
 from controller.core.topology import TopologyView
 from controller.cycle import CycleInput, Memory, cycle
+from controller.journal.cycle_record import cycle_record
 from controller.policies.gather.goal import Answer
 from controller.report import Report, TopologyReport
 from migration.model import (
@@ -744,3 +746,22 @@ def test_a_drain_without_room_names_the_numbers() -> None:
     report = last(World(drained=("host-b",)), config)
     assert report.outcome is Outcome.NO_LOW_WORKER
     assert "cores, and no worker or free slot elsewhere has more than" in report.reason
+
+
+def test_a_run_of_moves_is_judged_by_what_comes_after_it() -> None:
+    world = World()
+    controller = Controller(world, Config(mode=Mode.OBSERVE))
+    for _ in range(100):
+        report = controller.cycle()
+    assert report.felt.effects == ()
+    assert cycle_record(report).effect is UNSET
+    world.entries = (entry_of(2, A1, Phase.PREPARE),)
+    moving = controller.cycle().felt.effect
+    assert moving is not None and moving.sentence == "moves are under way"
+    world.entries = ()
+    for _ in range(120):
+        report = controller.cycle()
+    effect = report.felt.effect
+    assert effect is not None and effect.moves == ("m1",)
+    assert effect.sentence.startswith("no acks of the spouts are known; CPU for each input tuple ")
+    assert cycle_record(report).effect == effect

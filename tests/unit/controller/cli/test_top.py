@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -12,15 +13,23 @@ from controller.cli.status_document import StatusDocument, as_document, as_json
 from controller.cli.top import as_screen
 from controller.config import build
 from controller.core.controls import Controls
+from controller.core.effect import Effect, Verdict
+from controller.cycle import CycleInput
+from controller.report import Felt, TopologyReport
 from controller.storm.status import LeaderStatus, status_of
 from tests.recorded_world import three_cycles
+
+CONFIG = build({})
 
 
 def document(*, meters: bool = False, spouts: bool = False) -> StatusDocument:
     """Show three cycles, as the leader has sent them."""
-    config = build({})
-    seen, _, report = three_cycles(config, meters=meters, spouts=spouts)
-    told = status_of(report.topologies, (), config, name="ctl-1:7", epoch=1)
+    seen, _, report = three_cycles(CONFIG, meters=meters, spouts=spouts)
+    return document_of(seen, report.topologies)
+
+
+def document_of(seen: CycleInput, reports: tuple[TopologyReport, ...]) -> StatusDocument:
+    told = status_of(reports, (), CONFIG, name="ctl-1:7", epoch=1)
     as_sent = msgspec.json.decode(msgspec.json.encode(told), type=LeaderStatus)
     return as_document(seen.topologies, seen.topologies[0].acks, as_sent, Controls(), left_out={})
 
@@ -81,6 +90,18 @@ def test_without_acks_it_shows_so_once_and_no_zero() -> None:
     (line,) = [line for line in screen() if line.startswith("spouts: ")]
     assert line.startswith("spouts: acks are not known (no ackers, ")
     assert "spouts" not in json.loads(as_json(document()))["topologies"][0]
+
+
+def test_it_shows_the_effect_of_the_last_run_of_moves() -> None:
+    effect = Effect(Verdict.BETTER, "p99 41 → 35 ms; no fails", ("m1", "m2"))
+    seen, _, report = three_cycles(CONFIG)
+    (one,) = report.topologies
+    one = replace(one, felt=Felt(effects=(effect,)))
+    shown = document_of(seen, (one,))
+    lines = [part for part in as_screen(shown) if isinstance(part, str)]
+    assert "effect of m1, m2: better: p99 41 → 35 ms; no fails" in lines
+    found = json.loads(as_json(shown))["topologies"][0]["effect"]
+    assert (found["verdict"], found["moves"]) == ("better", ["m1", "m2"])
 
 
 def test_it_can_be_filtered() -> None:

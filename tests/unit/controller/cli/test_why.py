@@ -1,11 +1,12 @@
 """Which moves an undo takes back, and what is refused in one sentence."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from controller.cli.operate import seconds
-from controller.cli.why import _cell, _show, last_moves
+from controller.cli.why import _cell, _row, _show, last_moves
 from controller.errors import CommandError
 from controller.output import Output
 from controller.storm.history import MoveRecord
@@ -38,6 +39,11 @@ def test_a_time_is_a_number_and_a_unit() -> None:
     for text in ("30", "m", "-5m", "1w", "1.5h"):
         with pytest.raises(CommandError, match=r"--for: .* is no time such as"):
             seconds("--for", text)
+
+
+def test_a_row_of_the_history_has_the_verdict_on_the_run() -> None:
+    made = replace(move("m1"), effect="better: CPU for each input tuple −12.0 % ± 3.0 %; no fails")
+    assert (_row(made)["effect"], _row(move("m2"))["effect"]) == ("better", "")
 
 
 def test_cells_are_read_by_people() -> None:

@@ -87,6 +87,22 @@ def test_what_meters_show_is_in_the_journal_and_seen_again(tmp_path: Path) -> No
     assert same(tmp_path) == [True] * 12
 
 
+def test_the_effect_of_a_run_of_moves_is_in_the_journal_and_found_again(tmp_path: Path) -> None:
+    """Heads come between its blocks."""
+
+    def ended(tick: int, run: Recorded) -> None:
+        if tick == 15:
+            run.rests = (("wc-1", ExecutorId(2, 2), run.world.seen().now_s),)
+
+    reports = record(tmp_path, mode="observe", ticks=range(45), bounds=SMALL, each=ended)
+    assert same(tmp_path) == [True] * 45
+    log = Log.open([tmp_path])
+    replayed = [report for one in replay(log.ticks(0)) for report in one.report.topologies]
+    found = [report.felt.effect for report in reports]
+    assert found[-1] is not None and found[-1].changes
+    assert [report.felt.effect for report in replayed] == found
+
+
 def test_another_process_gives_them_too(tmp_path: Path) -> None:
     """Sets may have another order there, and with it the last digit of a sum."""
     record(tmp_path, executors=200, ticks=range(6))

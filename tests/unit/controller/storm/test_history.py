@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from controller.core.effect import Effect, Verdict
 from controller.journal.record import compact
 from controller.journal.writer import Bounds, Writer
 from controller.storm.history import (
@@ -21,6 +22,7 @@ from kvstore.zookeeper import Stored
 from migration.model import Base, Entry, Phase, Slot
 from migration.wire import LARGEST_NODE_BYTES
 from tests.messages import executor
+from tests.messages import replace as replaced
 
 
 def stored(data: bytes | None) -> Stored | None:
@@ -87,6 +89,25 @@ def test_an_undone_move_is_not_measured_and_one_begun_unseen_is_remembered() -> 
     history.measure({"wc-1": {"inter_node_frac": 0.4}}, 150.0)
     (move,) = history.moves
     assert (move.asked_by, move.begun_s, move.after) == ("unknown", None, {})
+
+
+def test_moves_keep_what_their_run_has_changed_once_that_is_final() -> None:
+    history = History()
+    made(history, "m1", 100.0)
+    made(history, "m2", 130.0)
+    history.begin("wc-1", entry("m3", 9), 140.0, {})
+    history.changed = False
+    effect = Effect(Verdict.BETTER, "no fails", ("m1", "m2", "m3"))
+    history.judge({"wc-1": [effect], "other-1": [replaced(effect, is_final=True)]})
+    assert not history.changed
+    history.judge({"wc-1": [replaced(effect, is_final=True)]})
+    assert history.changed
+    shown = {move.id: move.effect for move in history.moves}
+    assert shown == {"m1": "better: no fails", "m2": "better: no fails", "m3": ""}
+    worse = Effect(Verdict.WORSE, "p99 4 → 9 ms", ("m1",), is_final=True)
+    history.judge({"wc-1": [worse]})
+    assert history.moves[0].effect == "better: no fails"
+    assert stored_moves(stored(history.dump())) == history.moves
 
 
 def test_the_gain_stands_by_its_executor_and_the_hour_names_nodes() -> None:

@@ -1,0 +1,129 @@
+"""What a topology did in blocks of about 10 s: nothing of a block is in another one.
+
+The rates that policies read are smoothed, so that one value has the last minute in it. What two
+such values differ by shows little of the noise.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from msgspec import Struct
+
+from controller.core.cluster import Floats, Ints
+from controller.core.latency import Timed, added, quantile_ms
+from controller.core.meters import MS_PER_S
+from controller.core.metrics import Rates, sent_between
+from controller.core.tasks import ends_of, worker_of
+from migration.meters import ACKED, FAILED, Meter
+from migration.model import Publication, Slot
+
+BLOCK_S = 10.0
+# Cycles do not begin to the millisecond.
+_NEARLY_S = 9.5
+# What was not looked at for so long is no block.
+_LONGEST_S = 30.0
+_NS_PER_MS = 1e6
+
+
+class Block(Struct, frozen=True):
+    """The means of a topology over a block; None where it is not known."""
+
+    ended_s: float  # monotonic
+    cores: float  # CPU of its JVMs
+    input_tps: float  # what its spouts emit
+    acked_tps: float | None = None
+    failed_tps: float | None = None
+    latency_p50_ms: float | None = None
+    latency_p99_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """A block that has begun; W workers."""
+
+    began_s: float  # monotonic
+    ms: Floats  # (W,), from the first to the newest report of each
+    ns: Floats  # (W,), CPU of its JVM in between; so are the next four
+    input: Floats  # (W,), tuples that its spouts emitted
+    acked: Floats  # (W,), NaN where it is not known
+    failed: Floats  # (W,)
+    timed: Floats  # (B,), tuples by time
+
+    def __add__(self, other: "Part") -> "Part":
+        return Part(
+            self.began_s,
+            self.ms + other.ms,
+            self.ns + other.ns,
+            self.input + other.input,
+            self.acked + other.acked,
+            self.failed + other.failed,
+            self.timed + other.timed,
+        )
+
+    def ended(self, now_s: float) -> Block | None:
+        """Make a block of it; None if a worker has not reported, or nobody has looked for long."""
+        if now_s - self.began_s > _LONGEST_S or not len(self.ms) or (self.ms <= 0).any():
+            return None
+        return Block(
+            now_s,
+            float((self.ns / self.ms).sum()) / _NS_PER_MS,
+            float((self.input / self.ms).sum()) * MS_PER_S,
+            _rate(self.acked / self.ms),
+            _rate(self.failed / self.ms),
+            quantile_ms(self.timed, 0.5),
+            quantile_ms(self.timed, 0.99),
+        )
+
+    def is_full(self, now_s: float) -> bool:
+        return now_s - self.began_s >= _NEARLY_S
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadSeen:
+    """What is known of a topology at one moment."""
+
+    now_s: float  # monotonic
+    rates: Rates
+    timed: Mapping[Slot, Timed]
+
+
+def part_between(before: LoadSeen, after: LoadSeen, spouts: Ints) -> Part | None:
+    """Count what came between two looks; `spouts` are the tasks of spouts.
+
+    None if a worker came, went or was restarted, or rows of traffic were left out.
+    """
+    was, now = before.rates, after.rates
+    if was.slots != now.slots or was.incarnations != now.incarnations:
+        return None
+    if (was.cut | now.cut).any() or (now.process_ns < was.process_ns).any():
+        return None
+    emits = np.flatnonzero(np.isin(ends_of(now.pairs)[0], spouts))
+    sent, sender = sent_between(was, now)[emits], worker_of(now.pairs[emits])
+    return Part(
+        before.now_s,
+        (now.time_ms - was.time_ms).astype(np.float64),
+        (now.process_ns - was.process_ns).astype(np.float64),
+        np.bincount(sender, sent, len(now.slots)).astype(np.float64),
+        _more(was, now, ACKED),
+        _more(was, now, FAILED),
+        added(before.timed, after.timed),
+    )
+
+
+def spout_tasks(publication: Publication) -> Ints:
+    """List the tasks of a topology's spouts."""
+    spouts = {one.id for one in publication.components if one.kind == "spout"}
+    executors = [p.executor for p in publication.executors if p.component in spouts]
+    return np.array([task for e in executors for task in range(e.start, e.end + 1)], np.int64)
+
+
+def _more(was: Rates, now: Rates, meter: Meter) -> Floats:
+    unknown = np.full(len(now.slots), np.nan)
+    before = was.meters.newest.get(meter.name, unknown)
+    return now.meters.newest.get(meter.name, unknown) - before
+
+
+def _rate(per_ms: Floats) -> float | None:
+    known = per_ms[~np.isnan(per_ms)]
+    return float(known.sum()) * MS_PER_S if len(known) else None

@@ -1,0 +1,196 @@
+"""Moves that begin soon after each other are one run, which is judged by what comes after it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from controller.core.blocks import LoadSeen, part_between
+from controller.core.effect import MOST_BLOCKS, Effect, Verdict
+from controller.core.latency import Timed, observe_timed
+from controller.core.metrics import Rates, by_topology, observe
+from controller.core.runs import Watch, watch_each
+from controller.core.tasks import component_targets
+from controller.core.topology import TopologyView
+from controller.journal.record import decode, encode
+from migration.model import Base, Entry, ExecutorId, Meters, Node, NodeLoad, Phase, Plan, Slot
+from tests.messages import executor, publication, replace, worker_load
+
+A, B = Slot("a", 1), Slot("b", 1)
+NODES = [Node("a", "host-a", 400.0, (1,), 1), Node("b", "host-b", 400.0, (1,), 1)]
+PUBLICATION = publication({1: A, 2: A, 3: B}, NODES, spouts={1})
+COOLDOWN_S = 105.0
+
+
+@dataclass
+class World:
+    """A spout on a:1 that sends 1,000 tuples/s, looked at each 5 s."""
+
+    now_s: float = 0.0
+    other_cores: float = 1.0
+    acks: bool = True
+    jvm: str = "1-1"
+    used_ns: float = 0.0
+    sent: int = 0
+    moving: frozenset[str] = frozenset()
+    rests: tuple[tuple[str, ExecutorId, float], ...] = ()
+    rates: Rates = field(default_factory=Rates)
+    timed: Mapping[Slot, Timed] = field(default_factory=dict)
+    watch: Watch = field(default_factory=Watch)
+
+    def cycle(self) -> Watch:
+        self.now_s += 5.0
+        noise = np.random.default_rng(int(self.now_s)).uniform(0.97, 1.03)
+        self.used_ns += 5e9 * self.other_cores * noise
+        self.sent += 5000
+        before = LoadSeen(self.watch.looked_s, self.rates, self.timed)
+        loads = self.loads()
+        self.rates = observe(
+            self.rates,
+            by_topology(loads)["wc-1"],
+            component_targets(PUBLICATION),
+            now_s=self.now_s,
+            ewma=0.3,
+        )
+        self.timed = observe_timed(self.timed, [load.workers[0] for load in loads])
+        entries = tuple(
+            Entry(name, executor(2), A, B, Phase.PREPARE, Base(A, 50))
+            for name in sorted(self.moving)
+        )
+        view = TopologyView(PUBLICATION, Plan("uuid", 1, 1, "wc-1", entries[:1]), ())
+        self.watch = watch_each(
+            {"wc-1": self.watch},
+            [view],
+            {"wc-1": before},
+            {"wc-1": LoadSeen(self.now_s, self.rates, self.timed)},
+            self.rests,
+            cooldown_s=COOLDOWN_S,
+            time_s=1.7e9 + self.now_s,
+        )["wc-1"]
+        self.rests = ()
+        return self.watch
+
+    def loads(self) -> list[NodeLoad]:
+        meters: Meters = {"acked_tuples": self.sent, "failed_tuples": 0} if self.acks else {}
+        told = {"incarnation": self.jvm, "process_cpu_ns": round(self.used_ns)}
+        spout = replace(worker_load(A, [1, 2], self.now_s, {(1, 3): 1000.0}), **told)
+        if self.acks:
+            spout = replace(spout, meters=meters, latency=((22, self.sent // 20),))
+        bolt = replace(worker_load(B, [3], self.now_s, {}), incarnation="1-2")
+        return [NodeLoad("a", 0, (spout,)), NodeLoad("b", 0, (bolt,))]
+
+    def run(self, seconds: float) -> Watch:
+        for _ in range(round(seconds / 5)):
+            self.cycle()
+        return self.watch
+
+    def move(self, name: str, seconds: float = 20) -> Watch:
+        self.moving = frozenset({name})
+        self.run(seconds)
+        self.moving = frozenset()
+        return self.cycle()
+
+
+def last(watch: Watch) -> Effect:
+    return watch.effects[-1]
+
+
+def test_blocks_are_of_10_s_and_have_what_came_within() -> None:
+    world = World()
+    (first, *_) = world.run(40).blocks
+    assert len(world.watch.blocks) == 3, "the first look knows no block"
+    assert abs(first.cores - 1.1) < 0.2, "of both workers"
+    assert (round(first.input_tps), round(first.acked_tps or 0)) == (1000, 1000)
+    assert (first.failed_tps, round(first.latency_p99_ms or 0)) == (0, 48)
+    assert len(world.run(400).blocks) == MOST_BLOCKS
+
+
+def test_a_run_that_saves_cpu_is_better_and_final_after_5_minutes() -> None:
+    world = World()
+    assert world.run(400).effects == ()
+    world.moving = frozenset({"m1"})
+    assert last(world.run(20)).sentence == "moves are under way"
+    world.moving, world.other_cores = frozenset(), 0.8
+    assert last(world.run(60)).sentence.startswith("measured for ")
+    assert last(world.run(60)).verdict is Verdict.BETTER
+    assert not last(world.watch).is_final
+    found = last(world.run(280))
+    assert found.is_final and found.moves == ("m1",)
+    assert found.verdict is Verdict.BETTER
+    assert found.sentence.startswith("CPU for each input tuple −18")
+    assert (found.begun_s, found.ended_s) == (1.7e9 + 405, 1.7e9 + 425)
+    assert last(world.run(200)) == found, "nothing is measured any more"
+    assert world.watch.run is None
+
+
+def test_moves_that_begin_soon_are_of_the_same_run() -> None:
+    world = World()
+    world.run(400)
+    world.move("m1")
+    world.run(100)
+    world.move("m2")
+    assert last(world.watch).moves == ("m1", "m2")
+    assert len(world.watch.effects) == 1
+    assert world.watch.blocks == (), "what came between is neither before nor after"
+    assert world.watch.run is not None and len(world.watch.run.before) == MOST_BLOCKS
+
+
+def test_moves_that_begin_later_are_another_run_and_end_the_first() -> None:
+    world = World()
+    world.run(400)
+    world.move("m1")
+    world.run(2 * COOLDOWN_S)
+    world.move("m2")
+    first, second = world.watch.effects
+    assert first.is_final and first.moves == ("m1",) and first.verdict is Verdict.SAME
+    assert second.moves == ("m2",)
+    assert world.watch.run is not None
+    assert 15 <= len(world.watch.run.before) < MOST_BLOCKS
+
+
+def test_a_move_that_came_and_went_between_two_looks_counts() -> None:
+    world = World()
+    world.run(400)
+    world.rests = (("wc-1", executor(2), 400.0),)
+    assert last(world.cycle()).sentence == "moves are under way"
+    assert last(world.run(400)).is_final
+
+
+def test_another_jvm_or_rows_left_out_give_no_block() -> None:
+    world = World()
+    world.run(100)
+    count = len(world.watch.blocks)
+    world.jvm = "2-2"
+    assert world.cycle().part is None
+    assert len(world.run(10).blocks) <= count + 1
+    looked = LoadSeen(0.0, world.rates, world.timed)
+    cut = replace(world.rates, cut=np.ones(2, bool))
+    assert part_between(looked, LoadSeen(5.0, cut, world.timed), np.array([1])) is None
+
+
+def test_a_leader_that_comes_within_a_run_knows_no_before() -> None:
+    world = World()
+    world.move("m1")
+    found = last(world.run(400))
+    assert found.verdict is Verdict.UNKNOWN
+    assert "before the moves, of 60 s at least" in found.sentence
+
+
+def test_without_acks_nothing_is_known() -> None:
+    world = World(acks=False)
+    world.run(400)
+    world.move("m1")
+    world.other_cores = 0.5
+    found = last(world.run(400))
+    assert found.verdict is Verdict.UNKNOWN
+    assert found.sentence.startswith("no acks of the spouts are known")
+
+
+def test_what_is_remembered_survives_the_journal() -> None:
+    world = World()
+    world.run(400)
+    world.move("m1")
+    world.run(75)
+    again = replace(world, watch=decode(Watch, encode(world.watch)))
+    assert again.run(300).effects == world.run(300).effects
+    assert last(again.watch).verdict is Verdict.SAME
