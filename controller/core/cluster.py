@@ -60,7 +60,7 @@ class Cluster:
     # (2, N), bytes per second that the topology may send from each node, and receive there; NaN
     # where not known, and None where none is.
     link_bytes_s: Floats | None = None
-    # (W,), what lives in the heap of each worker after a collection, and up to where it may grow;
+    # (W,), what lives in the heap of each worker after a collection, and up to where it may grow.
     # NaN where not known, and None where none is.
     live_bytes: Floats | None = None
     heap_bytes: Floats | None = None

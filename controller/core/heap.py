@@ -64,8 +64,8 @@ class Heap:
     def may_hold(self, fit: Fit) -> Floats:
         """Compute up to where each heap may be filled by a placement, (W,), in bytes.
 
-        As much room is left as CPU and links keep, but not more than `ENOUGH` and not less than
-        `headroom.min`; or as much as the fullest heap has now. Infinite where not known.
+        As much room is left as CPU and links keep, within `headroom.min` and `ENOUGH`. A heap may
+        also be as full as the fullest is now. Infinite where not known.
         """
         most = self.cluster.heap_bytes
         if most is None:

@@ -2,8 +2,8 @@
 
 Tuples are not bytes. A placement that has fewer tuples between nodes may fill a link twice as much,
 if those that cross now are the larger ones. So the fullest direction of a link may not get fuller.
-Where the size of a stream's tuples is not known, that stream may send no more than now where it
-sends most: from one node, or to one.
+The size of a stream's tuples may be unknown. Then it may send no more than now where it sends most:
+from one node, or to one.
 """
 
 import math

@@ -62,7 +62,7 @@ def watch_each(
     cooldown_s: float,
     time_s: float,
 ) -> dict[str, Watch]:
-    """LoadSeen at topologies once more; `before` is what the last look saw."""
+    """Look at topologies once more; `before` is what the last look saw."""
     found = {}
     for view in views:
         watch, moves, now = watches.get(view.id, Watch()), MovesSeen.of(view, rests), after[view.id]

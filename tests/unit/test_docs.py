@@ -213,7 +213,7 @@ def test_a_number_of_a_worker_or_a_node_is_two_files(table: tuple[Meter, ...], r
             for path, text in texts.items()
             if any(f'"{name}"' in text for name in names)
         }
-        # A decision may look at it, too.
+        # A decision may look at it.
         looks = {"controller/core/picture.py"}
         assert holders - looks == {"migration/meters.py", reader}, row.name
 

@@ -98,7 +98,7 @@ def sized(place: list[int], large: float = 50.0, small: float = 1.0) -> Links:
         (TODAY, False),
         ([0, 2, 0, 0, 0, 0], True),  # no small tuple crosses any more, and large ones do
         ([0, 2, 0, 2, 0, 0], True),  # as many small ones cross, but all one way
-        ([0, 0, 0, 0, 0, 2], True),  # only small ones cross, and all one way
+        ([0, 0, 0, 0, 0, 2], True),  # the same, and no others
         ([0, 2, 0, 2, 1, 2], False),
     ],
 )
