@@ -245,19 +245,12 @@ def _describe(lab: "Lab") -> str:
 
 
 @app.command(epilog=example("python -m deploy demo"))
-def demo(
-    own_cores: Annotated[
-        float | None,
-        typer.Option(
-            help="Cores of each node, as on a cluster: a worker's capacity is nstorm's default, "
-            "and the controller decides at saturation. Else the nodes share all cores."
-        ),
-    ] = None,
-) -> None:
+def demo() -> None:
     """Show nstorm at work, live, and write a report with a picture.
 
     Starts a Storm cluster with a WordCount and lets the controller move executors. Then it compares
-    the new placement with Storm's, in turn, by moves; under 5 minutes. The report is left in
+    the new placement with Storm's, in turn, by moves; some 5 minutes. Each of its two nodes has
+    cores of its own, as root and with cgroups; else they share all cores. The report is left in
     build/demo, with the pairs that there are if a switch cannot be made. Exit code 0 if nothing was
     lost, else 1. Ctrl-C ends it cleanly.
     """
@@ -270,7 +263,7 @@ def demo(
         raise CommandError(f"the demo needs {error.name}: type: make setup") from None
     console = Console()
     with Screen(console) as screen:
-        report = run_demo(screen, own_cores)
+        report = run_demo(screen)
     for line in lines(report):
         typer.echo(line)
     typer.echo(f"written: {OUT_DIR / 'report.json'} and {OUT_DIR / 'report.png'}")

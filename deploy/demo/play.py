@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,10 +20,11 @@ from deploy.demo.report import Recording, assemble
 from deploy.demo.screen import Screen
 from deploy.demo.windows import WARM_S, DemoSpan, is_warm
 from deploy.lab import LabError
-from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab, sweep, with_own_cores
+from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab, sweep
 from deploy.lab.figures import Figures, Meter
 from deploy.lab.home.assemble import REPOSITORY, STORM_VERSION
 from deploy.lab.ledger import SATURATE, Ledger, throughput_tps
+from deploy.lab.network import machine_cores
 from deploy.lab.operator import Operator, beside, kill_meters
 from deploy.lab.pairing import (
     FED_FRAC,
@@ -53,10 +54,13 @@ LAB_CONF = {
     "nstorm.cooldown.executor.secs": COOLDOWN_S,
     "nstorm.journal.dir": str(JOURNAL_DIR),
 }
+NODES = 2
+# Of the machine's cores, what the nodes have together; the rest is for what runs next to them.
+OWN_FRAC = 0.9
 # Where nodes share the cores, nothing holds a worker to its half of a node. To wake up for few
 # tuples at a time costs so much that 40 % of the load takes most of the CPU. With halves no worker
 # has room for a move.
-SHARED_CORES_CONF = {"nstorm.worker.cpu.capacity": len(os.sched_getaffinity(0)) / 2}
+SHARED_CORES_CONF = {"nstorm.worker.cpu.capacity": machine_cores() / 2}
 # Of the controller that only goes from one placement to the other.
 MOVES_AT_ONCE = 8
 
@@ -184,25 +188,22 @@ class _Play:
         return tuple(pairs), ""
 
 
-def run_demo(screen: Screen, own_cores: float | None) -> dict[str, Any]:
+def run_demo(screen: Screen) -> dict[str, Any]:
     """Run the demo and write its report.
 
-    Parameters
-    ----------
-    own_cores : float or None
-        Cores of each node, as on a cluster. Then a worker's capacity is nstorm's default, and the
-        controller decides at saturation, as it is measured. None: nodes share all cores.
+    Each node has cores of its own, as on a cluster, where the machine can do that. Then a worker's
+    capacity is nstorm's default, and the controller decides at saturation, as it is measured.
     """
     sweep()
     shutil.rmtree(JOURNAL_DIR, ignore_errors=True)  # of an earlier run, of another cluster
     began_s = time.monotonic()
-    conf = LAB_CONF if own_cores is not None else LAB_CONF | SHARED_CORES_CONF
-    planned = plan_lab(
-        NAME, hooks_jar=HOOKS_JAR, conf=conf, cores=own_cores, link=LINK, trimmed=True
-    )
-    with_own_cores(planned, own_cores)
+    planned = _planned(LAB_CONF, OWN_FRAC * machine_cores() / NODES)
     for line in planned.layout.options.cannot_show:
         screen.say(f"cannot be shown here: {line}")
+    network = planned.layout.options.network
+    own_cores = None if network is None else network.cores
+    if own_cores is None:
+        planned = _planned(LAB_CONF | SHARED_CORES_CONF, None)
     screen.next_step()
     planned.say = screen.say
     with planned as lab:
@@ -217,6 +218,12 @@ def run_demo(screen: Screen, own_cores: float | None) -> dict[str, Any]:
     report = assemble(recording)
     write(OUT_DIR, report, recording)
     return report
+
+
+def _planned(conf: Mapping[str, Any], cores: float | None) -> Lab:
+    return plan_lab(
+        NAME, nodes=NODES, hooks_jar=HOOKS_JAR, conf=conf, cores=cores, link=LINK, trimmed=True
+    )
 
 
 def _play(
