@@ -56,6 +56,7 @@ class SymbolCheckTest {
     void everySymbolIsThere(Role role, String version) throws Exception {
         try (ClassFileLocator locator = jars(version)) {
             assertEquals(List.of(), missing(role, locator));
+            assertEquals(List.of(), new SymbolCheck(locator).leftOut(role.hooks()));
         }
     }
 
