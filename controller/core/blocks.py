@@ -94,7 +94,7 @@ def part_between(before: LoadSeen, after: LoadSeen, spouts: Ints) -> Part | None
     None if a worker came, went or was restarted, or rows of traffic were left out.
     """
     was, now = before.rates, after.rates
-    if was.slots != now.slots or was.incarnations != now.incarnations:
+    if not same_jvms(before, after):
         return None
     if (was.cut | now.cut).any() or (now.process_ns < was.process_ns).any():
         return None
@@ -109,6 +109,12 @@ def part_between(before: LoadSeen, after: LoadSeen, spouts: Ints) -> Part | None
         _more(was, now, FAILED),
         added(before.timed, after.timed),
     )
+
+
+def same_jvms(before: LoadSeen, after: LoadSeen) -> bool:
+    """Return whether no worker came, went or was restarted between two looks."""
+    was, now = before.rates, after.rates
+    return was.slots == now.slots and was.incarnations == now.incarnations
 
 
 def spout_tasks(publication: Publication) -> Ints:

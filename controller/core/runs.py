@@ -5,7 +5,15 @@ from dataclasses import dataclass, replace
 
 from msgspec import Struct, structs
 
-from controller.core.blocks import BLOCK_S, Block, LoadSeen, Part, part_between, spout_tasks
+from controller.core.blocks import (
+    BLOCK_S,
+    Block,
+    LoadSeen,
+    Part,
+    part_between,
+    same_jvms,
+    spout_tasks,
+)
 from controller.core.effect import MOST_BLOCKS, Effect, Verdict, judged
 from controller.core.topology import TopologyView
 from migration.model import ExecutorId
@@ -74,6 +82,8 @@ def watch_each(
             last = before.get(view.id)
             more = part_between(last, now, spout_tasks(view.publication)) if last else None
             watch = _calm(watch, more, now.now_s, time_s=time_s)
+            if last and not same_jvms(last, now):
+                watch = _restarted(watch, now.now_s)
         found[view.id] = replace(watch, looked_s=now.now_s, under_way=moves.under_way)
     return found
 
@@ -87,7 +97,7 @@ def _begun(
         run = structs.replace(run, moves=run.moves + new, last_begun_s=now_s, ended_s=None)
     else:
         if run is not None:
-            effects = (*effects[:-1], structs.replace(effects[-1], is_final=True))
+            effects = _final(effects)
         lasts_s = (MOST_BLOCKS + 1) * BLOCK_S
         known = tuple(block for block in watch.blocks if now_s - block.ended_s <= lasts_s)
         run = Run(new, time_s, now_s, known)
@@ -111,6 +121,23 @@ def _calm(watch: Watch, more: Part | None, now_s: float, *, time_s: float) -> Wa
         blocks = (*blocks, block)[-MOST_BLOCKS:]
     watch = replace(watch, part=None, blocks=blocks)
     return watch if run is None else _judged(watch, run)
+
+
+def _restarted(watch: Watch, now_s: float) -> Watch:
+    """Workers came or went by no move: what follows is of other JVMs, or of another placement.
+
+    A worker that has lost its last executor ends soon after the move.
+    """
+    run = watch.run
+    if run is None:
+        return replace(watch, blocks=())
+    if now_s - run.calm_s <= WARM_S:
+        return watch
+    return replace(watch, blocks=(), run=None, effects=_final(watch.effects))
+
+
+def _final(effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
+    return (*effects[:-1], structs.replace(effects[-1], is_final=True))
 
 
 def _judged(watch: Watch, run: Run) -> Watch:

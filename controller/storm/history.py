@@ -202,9 +202,14 @@ def known_moves(stored: Stored | None, journals: Iterable[Path]) -> list[MoveRec
     for move in (*read, *stored_moves(stored)):
         key = move.topology, move.id, move.begun_s
         # The journal of one leader may lack what the next one has measured.
-        if move.after or key not in found or not found[key].after:
+        if key not in found or _known(move) >= _known(found[key]):
             found[key] = move
     return sorted(found.values(), key=lambda move: move.begun_s or move.ended_s or inf)
+
+
+def _known(move: MoveRecord) -> int:
+    """Count what was measured of a move."""
+    return bool(move.after) + bool(move.effect)
 
 
 def _record(topology: str, entry: Entry) -> MoveRecord:

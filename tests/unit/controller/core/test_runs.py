@@ -158,14 +158,36 @@ def test_a_move_that_came_and_went_between_two_looks_counts() -> None:
 
 def test_another_jvm_or_rows_left_out_give_no_block() -> None:
     world = World()
-    world.run(100)
-    count = len(world.watch.blocks)
+    assert len(world.run(100).blocks) == 9
     world.jvm = "2-2"
-    assert world.cycle().part is None
-    assert len(world.run(10).blocks) <= count + 1
+    restarted = world.cycle()
+    assert (restarted.part, restarted.blocks) == (None, ()), "those of before are of another JVM"
+    assert len(world.run(30).blocks) == 3
     looked = LoadSeen(0.0, world.rates, world.timed)
     cut = replace(world.rates, cut=np.ones(2, bool))
     assert part_between(looked, LoadSeen(5.0, cut, world.timed), np.array([1])) is None
+
+
+def test_a_restart_by_no_move_ends_what_is_measured() -> None:
+    world = World()
+    world.run(400)
+    world.move("m1")
+    measured = last(world.run(150))
+    assert not measured.is_final
+    world.jvm, world.other_cores = "2-2", 9.0
+    found = world.cycle()
+    assert last(found) == replace(measured, is_final=True)
+    assert (found.run, found.blocks) == (None, ())
+    assert last(world.run(400)) == last(found)
+
+
+def test_a_worker_that_ends_with_its_last_executor_belongs_to_the_move() -> None:
+    world = World()
+    world.run(400)
+    world.move("m1")
+    world.jvm = "2-2"
+    assert world.run(20).run is not None
+    assert last(world.run(400)).verdict is Verdict.SAME
 
 
 def test_a_leader_that_comes_within_a_run_knows_no_before() -> None:

@@ -162,10 +162,13 @@ def test_journals_of_whoever_led_tell_of_moves_that_zookeeper_has_forgotten(tmp_
     folders = [journal(tmp_path, "a", [first, measured]), journal(tmp_path, "b", [first, second])]
     history.moves = [replace(second, after={"inter_node_frac": 0.2}), third]
     assert known_moves(stored(history.dump()), folders) == [measured, *history.moves]
+    judged = replace(measured, effect="better: no fails")
+    folders = [journal(tmp_path, "d", [measured, judged]), *folders]
+    assert known_moves(None, folders) == [judged, second]
     assert known_moves(None, [tmp_path / "none"]) == []
     # The same id in a ZooKeeper that was rebuilt is another move.
     again = replace(first, begun_s=9000.0)
-    assert known_moves(None, [journal(tmp_path, "c", [again]), folders[0]]) == [measured, again]
+    assert known_moves(None, [journal(tmp_path, "c", [again]), folders[1]]) == [measured, again]
 
 
 def undone(history: History, target: Slot, why: str = "the target was not ready in time") -> float:
