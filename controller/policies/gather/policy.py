@@ -85,6 +85,8 @@ class Gather(Policy[Remembered]):
         cluster, snapshot, limits = case.cluster, case.snapshot, case.limits
         last = (kept.last or TargetMemory()).with_snapshot(cluster, snapshot)
         options, wait = self._options(kept, last)
+        if wait and cluster.node_cores is not None:
+            limits = limits.where_loads_jitter
         ripe: Found | None = None
         question: TargetQuestion | None = None
 

@@ -9,12 +9,10 @@ from numpy.typing import NDArray
 from controller.core.cluster import LEAST, Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.distance import Distance
 from controller.core.fit import Fit
-from controller.core.limits import Limits
+from controller.core.limits import JITTER_TIMES, Limits
 from controller.core.reserve import Reserve
 from migration.settings import setting
 
-# Below twice the gain and the price, ways under noise were many and broke off: decision 0065.
-JITTER_TIMES = 2.0
 # With 10, one of ten keyed starts ended 5.2 % above the best known placement; with 16 none by 4 %.
 STILL_EFFORT = 16
 # Gains below this share of all traffic are rounding noise.
