@@ -66,7 +66,7 @@ class MachineMeters:
         }
         speeds_mbit = [speed for name in names if (speed := self._speed_mbit(name)) > 0]
         if speeds_mbit:
-            found["link_bytes_per_s"] = max(speeds_mbit) * _BYTES_PER_MBIT
+            found["link_bytes_per_s"] = sum(speeds_mbit) * _BYTES_PER_MBIT
         return found
 
     def _speed_mbit(self, name: str) -> int:

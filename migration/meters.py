@@ -49,5 +49,5 @@ OF_NODE = (
     Meter("machine_cores", "Cores that the machine has for them."),
     Meter("net_sent_bytes", "Bytes that the node sends.", "net_sent_bytes_per_s"),
     Meter("net_received_bytes", "Bytes that the node gets.", "net_received_bytes_per_s"),
-    Meter("link_bytes_per_s", "Speed of its fastest network interface, in each direction."),
+    Meter("link_bytes_per_s", "Speed of its network interfaces together, in each direction."),
 )

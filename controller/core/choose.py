@@ -10,9 +10,11 @@ from controller.core.cluster import Spare
 from controller.core.decision import PASSING, Decision, Outcome, Vetoes
 from controller.core.fit import shifted_cores, with_others
 from controller.core.limits import Limits
+from controller.core.picture import Picture
 from controller.core.policy import Case, Decided, M, Policy
 from controller.core.spare import with_emptied
 from controller.core.veto import under
+from migration.model import Slot
 
 
 def choose_each(
@@ -36,6 +38,8 @@ def choose_each(
         memory, standing = memories.get(case.id), _standing(case, budget)
         if standing is not None:
             decided[case.id] = Decided(standing, memory)
+            if case.picture is not None:
+                shifted.update(_shifted(case.picture, standing))
             continue
         assert case.picture is not None and case.vetoes is not None
         cluster, spare = case.picture.cluster, case.picture.cluster.spare
@@ -55,11 +59,16 @@ def choose_each(
             budget = budget.without(count)
             if isinstance(spare, Spare) and _opens(decision, spare):
                 opened[spare.node] = case.view.publication.name
-                cluster = cluster.with_opened(spare)
-            after = decision.applied(cluster, asked.snapshot)
-            shifted.update(shifted_cores(cluster, asked.snapshot, after))
+            shifted.update(_shifted(case.picture, decision))
         decided[case.id] = replace(chosen, decision=decision)
     return [replace(case, decided=decided[case.id]) for case in cases]
+
+
+def _shifted(made: Picture, decision: Decision) -> Counter[str]:
+    ends = [(Slot.parse(move.source), Slot.parse(move.target)) for move in decision.moves]
+    rows = zip(decision.moves, ends, strict=True)
+    nodes = ((move.executor, one.supervisor, other.supervisor) for move, (one, other) in rows)
+    return shifted_cores(made.snapshot, nodes)
 
 
 def in_turn(cases: Sequence[TopologyCase], first: int) -> list[TopologyCase]:

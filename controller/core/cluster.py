@@ -57,6 +57,8 @@ class Cluster:
     # (N,), CPU that the workers of a node share; None where each has its own.
     node_cores: Floats | None = None
     other_cores: Floats | None = None  # (N,), of it, what others than this topology use
+    # (N,), what topologies may use there of which nothing is known now: no room, and no load.
+    unheard_cores: Floats | None = None
     # (2, N), bytes per second that the topology may send from each node, and receive there; NaN
     # where not known, and None where none is.
     link_bytes_s: Floats | None = None

@@ -184,7 +184,9 @@ def _drain(
         return Decision(Outcome.MOVE_IN_FLIGHT, "executors wait for moves under way")
     fit = Fit.of(cluster, snapshot, limits)
     is_open = np.append(_is_open(made, excluded.drained | excluded.hosts), [True] * len(to_open))
-    limit = np.where(is_open, fit.limit, -np.inf)
+    limit = np.where(is_open, fit.may_fill, -np.inf)
+    # What leaves may bring more hops to where it leaves than it takes away: that must empty.
+    leaves = np.where(is_open, fit.may_fill, np.inf)
     left: Counter[str] = Counter()
     # The largest first: a small one still finds room at the end.
     leaving.sort(key=lambda e: (-fit.demand[e], e))
@@ -193,9 +195,9 @@ def _drain(
         # A worker that runs comes before one that has to be started.
         largest, source = fit.largest(limit), cluster.workers[snapshot.place[e]]
         to = int(np.argmax(largest[:running]))
-        if not fit.has_room(e, to, limit):
+        if not (is_open[to] and fit.has_room(e, to, leaves)):
             to = int(np.argmax(largest))
-        if len(steps) == limits.max_moves or not fit.has_room(e, to, limit):
+        if len(steps) == limits.max_moves or not (is_open[to] and fit.has_room(e, to, leaves)):
             continue
         if allowed.is_last(Slot.parse(source), left[source]):
             continue

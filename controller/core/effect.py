@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from controller.core.blocks import BLOCK_S, Block
 
@@ -59,6 +59,10 @@ class Effect(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.verdict}: {self.sentence}"
+
+    def cut_to(self, most: int) -> "Effect":
+        """Name only the last moves."""
+        return structs.replace(self, moves=self.moves[-most:])
 
 
 @dataclass(frozen=True, slots=True)

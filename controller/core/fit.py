@@ -13,7 +13,7 @@ Thresholds are absolute shares of the capacity. Relative to the mean they would 
 """
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -109,9 +109,13 @@ class Fit:
         cores = hop_cores(traffic.source, traffic.target, tps, at, self.cluster.node_of)
         return cores * (self.hop.worker / HOP.worker)
 
-    def beside(self, others: Floats) -> "Fit":
-        """Let others use a part of each node, (N,)."""
-        cluster = replace(self.cluster, other_cores=np.maximum(others, 0.0))
+    def beside(self, others: Floats, unheard: Floats) -> "Fit":
+        """Let others use a part of each node, (N,), and keep one for those not heard of."""
+        cluster = replace(
+            self.cluster,
+            other_cores=np.maximum(others, 0.0),
+            unheard_cores=unheard if unheard.any() else None,
+        )
         return replace(self, cluster=cluster, used=_used(cluster, self.place, self.demand))
 
     def keeping(self, growth: float | None) -> "Fit":
@@ -134,7 +138,7 @@ class Fit:
     def _with(self, place: Ints, demand: Floats, used: Floats) -> "Fit":
         after = replace(self, place=place, demand=demand, used=used)
         # As of the placement that it was made for.
-        for name in ("hop", "limit", "spared", "on_the_way"):
+        for name in ("hop", "limit", "may_fill", "spared", "on_the_way"):
             after.__dict__[name] = getattr(self, name)
         return after
 
@@ -171,6 +175,15 @@ class Fit:
     def limit(self) -> Floats:
         """(W,), what may be used before a worker is high."""
         return self.limits.high_frac * self.capacity
+
+    @cached_property
+    def may_fill(self) -> Floats:
+        """(W,), up to where what comes may fill a CPU: the limit, less what is not heard of."""
+        unheard = self.cluster.unheard_cores
+        if unheard is None:
+            return self.limit
+        left = self.limit - unheard[self.cluster.node_of]
+        return np.maximum(left, np.minimum(self.used, self.limit))
 
     @cached_property
     def growth(self) -> float:
@@ -213,11 +226,12 @@ class Fit:
             return self.limit
         growth = min(self.keeps, self.limits.headroom_min)
         left = np.maximum(self.capacity - self.others, 0.0)
-        return np.minimum(self.limit, np.maximum(self.others + left / max(growth, 1.0), self.used))
+        most = np.maximum(self.others + left / max(growth, 1.0), self.used)
+        return np.minimum(self.may_fill, most)
 
     def filled(self, frac: float) -> Floats:
         """(W,), a share of the limit, or less where more would leave less room for input."""
-        return np.minimum(frac * self.limit, self.spared)
+        return np.minimum(np.minimum(frac * self.limit, self.may_fill), self.spared)
 
     @cached_property
     def room(self) -> Floats:
@@ -302,7 +316,7 @@ class Fit:
         It is less where more would leave less room for input.
         """
         most = np.maximum(frac * self.limit, np.minimum(self.used, self.limit))
-        return np.minimum(most, self.spared)
+        return np.minimum(np.minimum(most, self.may_fill), self.spared)
 
     def steadied(self, before: "Fit", workers: Marks) -> "Fit":
         """Count the load of some workers as before, unless it fell by more than its noise."""
@@ -314,14 +328,21 @@ class Fit:
         """The worker that is full first as load grows; None where nothing is used."""
         return int(np.argmax(self.share)) if self.share.any() else None
 
-    def room_on(self, node: str) -> float:
-        """Compute what fits on a node until it is high, if workers share its CPU; else infinite."""
-        cluster, n = self.cluster, self.cluster.nodes.index(node)
+    def room_by_node(self) -> dict[str, float]:
+        """Compute what fits on each node until it is high; infinite where workers have their own.
+
+        Also on nodes without a worker.
+        """
+        cluster = self.cluster
         if cluster.node_cores is None:
-            return math.inf
-        own = float(self.own[cluster.node_of == n].sum())
-        other = 0.0 if cluster.other_cores is None else float(cluster.other_cores[n])
-        return room_of(own + other, float(cluster.node_cores[n]), self.limits)
+            return dict.fromkeys(cluster.nodes, math.inf)
+        used = np.bincount(cluster.node_of, self.own, len(cluster.nodes)).astype(np.float64)
+        if cluster.other_cores is not None:
+            used = used + cluster.other_cores
+        if cluster.unheard_cores is not None:
+            used = used + cluster.unheard_cores
+        room = self.limits.high_frac * cluster.node_cores - used
+        return dict(zip(cluster.nodes, room.tolist(), strict=True))
 
     def largest(self, limit: Floats | None = None) -> Floats:
         """Compute the most that one more executor may use to fit on each worker, (W,).
@@ -487,12 +508,13 @@ def predicted(cluster: Cluster, snapshot: LoadSnapshot, place: Ints) -> LoadSnap
 def beside_each_other(fits: Mapping[str, Fit], unmeasured: Iterable[Node]) -> dict[str, Fit]:
     """Count, for each topology, what all others use of the nodes whose CPU workers share.
 
-    `unmeasured` has the node of each worker whose load is not known. Such a one counts with an even
-    share of its node: it must not look like room.
+    `unmeasured` has the node of each worker whose load is not known. An even share of its node is
+    no room then. It is no load either: one that restarts must not make others move.
     """
     used: defaultdict[str, float] = defaultdict(float)
+    unheard: defaultdict[str, float] = defaultdict(float)
     for node in unmeasured:
-        used[node.id] += Capacity().of(node, more=0)
+        unheard[node.id] += Capacity().of(node, more=0)
     own = {
         name: fit.by(fit.cluster.node_of, len(fit.cluster.nodes))[0] for name, fit in fits.items()
     }
@@ -502,18 +524,25 @@ def beside_each_other(fits: Mapping[str, Fit], unmeasured: Iterable[Node]) -> di
     return {
         name: fit
         if fit.cluster.node_cores is None
-        else fit.beside(np.array([used[node] for node in fit.cluster.nodes]) - own[name])
+        else fit.beside(
+            np.array([used[node] for node in fit.cluster.nodes]) - own[name],
+            np.array([unheard[node] for node in fit.cluster.nodes]),
+        )
         for name, fit in fits.items()
     }
 
 
-def shifted_cores(cluster: Cluster, before: LoadSnapshot, after: LoadSnapshot) -> dict[str, float]:
-    """Compute how much more executors use of each node after moves; no node where that is 0."""
-    used = [
-        Fit.of(cluster, one).by(cluster.node_of, len(cluster.nodes))[0] for one in (before, after)
-    ]
-    more = zip(cluster.nodes, (used[1] - used[0]).tolist(), strict=True)
-    return {node: cores for node, cores in more if cores}
+def shifted_cores(snapshot: LoadSnapshot, moves: Iterable[tuple[str, str, str]]) -> Counter[str]:
+    """Compute how much more is used of each node after moves: executor, and the nodes of its ends.
+
+    What hops add or save is left out.
+    """
+    need = dict(zip(snapshot.executors, snapshot.cpu_cores.tolist(), strict=True))
+    found: Counter[str] = Counter()
+    for executor, source, target in moves:
+        found[source] -= need[executor]
+        found[target] += need[executor]
+    return found
 
 
 def with_others(cluster: Cluster, more: Mapping[str, float]) -> Cluster:

@@ -13,6 +13,7 @@ import numpy as np
 
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.fit import Fit
+from controller.core.room import Marks
 
 # What a worker keeps without executors, at least: those of WordCount in the lab have 18 to 28 MB.
 BARE_BYTES = 15e6
@@ -73,6 +74,17 @@ class Heap:
         least = max(min(fit.keeps, ENOUGH), fit.limits.headroom_min)
         share = max(1 / least, 1 / self.growth)
         return np.where(np.isnan(most), np.inf, most * share)
+
+    def takes(self, executors: Ints, workers: Ints, place: Ints, most: float) -> Marks:
+        """Mark the executors that fit into a share of the heap of the worker of the same row.
+
+        Or that leave it no fuller than the fullest is now. Where not known, all.
+        """
+        heap = self.cluster.heap_bytes
+        if heap is None:
+            return np.ones(len(executors), np.bool_)
+        left = heap * max(most, 1 / self.growth) - self._live_at(place)
+        return ~(self.held[executors] > left[workers])
 
     def left(self, fit: Fit, place: Ints) -> Floats:
         """Compute what each heap may still take, (W,), in bytes; negative where it is too full."""

@@ -178,7 +178,7 @@ def beside_each_other(
     use what of that is not the topology's own, or what all other topologies are known to use.
     """
     if all(np.isnan(most).all() for most in capacity.values()):
-        return {name: one.cluster for name, one in links.items()}
+        return {name: replace(one.cluster, link_bytes_s=None) for name, one in links.items()}
     names = {node: None for one in links.values() for node in one.cluster.nodes}
     row = {node: n for n, node in enumerate(names)}
     at = {name: [row[node] for node in one.cluster.nodes] for name, one in links.items()}
@@ -187,9 +187,9 @@ def beside_each_other(
         of_all[:, at[name]] += one.crossing
     found = {}
     for name, one in links.items():
-        found[name] = one.cluster
+        left: Floats | None = None
         if not np.isnan(capacity[name]).all():
             others = np.fmax(of_all[:, at[name]], carried[name]) - one.crossing
             left = np.maximum(capacity[name] - np.maximum(others, 0.0), 1.0)
-            found[name] = replace(one.cluster, link_bytes_s=left)
+        found[name] = replace(one.cluster, link_bytes_s=left)
     return found

@@ -129,7 +129,7 @@ def _links_beside_each_other(
         unknown = np.full(len(made.cluster.nodes), np.nan)
         shown = [made.of_nodes.get(column, unknown) for column in LINK_COLUMNS]
         fixed = capacity.link_bytes_s
-        most[name] = shown[0] if fixed is None else np.full(len(unknown), fixed)
+        most[name] = shown[0] if fixed is None else np.fmin(shown[0], fixed)
         carried[name] = np.stack(shown[1:])
         links[name] = Links(fits[name].cluster, made.snapshot)
     return links_beside_each_other(links, most, carried)

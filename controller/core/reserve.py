@@ -38,7 +38,7 @@ class Reserve:
         if growth is not None:
             fit = fit.keeping(growth)
         elif cluster.node_cores is not None and links.growth < fit.growth:
-            fit = fit.keeping(links.growth)
+            fit = fit.keeping(max(links.growth, min(fit.growth, 1.0)))
         return cls(fit, links, Heap(cluster, snapshot))
 
     @property

@@ -53,10 +53,10 @@ def _spare(
     if observation.opened:
         return f"{min(observation.opened)} is being opened"
     slots = [slot for slot in case.slots if slot.node not in closed]
-    room = {slot: made.fit.room_on(slot.node) for slot in slots}
     spare: Spare | str = "none is on a host that may take a worker more"
     if slots:
-        spare = max(slots, key=lambda slot: room[slot])
+        room = made.fit.room_by_node()
+        spare = max(slots, key=lambda slot: room[slot.node])
     return _unsettled(made, resting) or spare
 
 

@@ -16,6 +16,8 @@ from controller.report import TopologyReport
 from migration import wire
 
 T = TypeVar("T")
+# Of a run that has many, the last ones.
+SHOWN_MOVES = 8
 
 
 class MoveRow(Struct, frozen=True, rename={"source": "from", "target": "to", "asc_tps": "asc"}):
@@ -84,7 +86,7 @@ def cycle_record(report: TopologyReport) -> CycleRecord:
         None if report.plan is None else json.loads(wire.encode(report.plan)),
         report.mode.value,
         report.proposal,
-        effect=UNSET if report.felt.effect is None else report.felt.effect,
+        effect=UNSET if report.felt.effect is None else report.felt.effect.cut_to(SHOWN_MOVES),
     )
     return found if report.picture is None else _measured(found, report.picture)
 

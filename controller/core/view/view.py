@@ -172,10 +172,11 @@ class View:
 
     def below_high(self, moves: Moves) -> Moves:
         """Keep what goes to an open worker with room for it until that is high."""
-        limit, heap = _if_open(self.fit, self.fit.limit), self.reserve.heap
-        fits = self.fit.fits(moves.executors, moves.workers, limit)
-        left = heap.left(self.reserve.fit, self.snapshot.place)[moves.workers]
-        return moves.only(fits & (heap.held[moves.executors] <= left))
+        limit, ends = _if_open(self.fit, self.fit.may_fill), (moves.executors, moves.workers)
+        heap, place = self.reserve.heap, self.snapshot.place
+        return moves.only(
+            self.fit.fits(*ends, limit) & heap.takes(*ends, place, self.limits.high_frac)
+        )
 
 
 def _doubt(snapshot: LoadSnapshot, limits: Limits, pairs: Pairs) -> Floats:

@@ -77,7 +77,8 @@ def target(
     hot = [int(worker) for worker in view.fit.surely_high]
     if any(relieving(view, worker).executors.size for worker in hot):
         relief = disjoint(choose_greedy, view)
-        if relief.moves:  # none where each would fill a link too much
+        # Else each would fill a link too much, and the move is one for traffic.
+        if relief.moves and relief.moves[0].source in {cluster.workers[worker] for worker in hot}:
             return relief, replace(memory, target=None)
     goal = memory.target
     decision = _follow(view, options, goal, adopts=False) if goal else None

@@ -5,10 +5,11 @@ from typing import Any
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from migration import WireError
 from migration.model import (
+    LATENCY_BUCKETS,
     Entry,
     ExecutorId,
     LocalPlan,
@@ -20,6 +21,7 @@ from migration.model import (
     Plan,
     Publication,
     Slot,
+    WorkerLoad,
     names_a_node,
     traffic_of,
 )
@@ -44,6 +46,15 @@ st.register_type_strategy(
 )
 st.register_type_strategy(Node, st.builds(Node, host=st.sampled_from(["h1", "::1", "h-2.ü.de"])))
 st.register_type_strategy(Slot, st.builds(Slot, TEXT.filter(names_a_node), st.integers(1, 65535)))
+st.register_type_strategy(
+    WorkerLoad,
+    st.builds(
+        WorkerLoad,
+        latency=st.dictionaries(st.integers(0, LATENCY_BUCKETS - 1), INTS, max_size=3).map(
+            lambda rows: tuple(sorted(rows.items())) or UNSET
+        ),
+    ),
+)
 st.register_type_strategy(
     Plan,
     st.builds(

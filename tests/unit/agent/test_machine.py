@@ -129,7 +129,7 @@ def device(name: str, speed: str | None = None, *, state: str = "up") -> dict[st
         (interface("lo", "10") | interface("eth0", "1000"), 92100, 80430, 125_000_000),
         # What passes a bridge has gone through a device.
         (device("eth0", "1000") | interface("br0", "10000"), 100, 30, 125_000_000),
-        (device("eth0", "1000") | device("eth1", "2500"), 2100, 430, 312_500_000),
+        (device("eth0", "1000") | device("eth1", "2500"), 2100, 430, 437_500_000),
         (device("eth0", "1000") | device("eth1", "2500", state="down"), 2100, 430, 125_000_000),
         (device("eth0", "-1") | device("eth1", "x"), 2100, 430, None),
         (device("eth0"), 100, 30, None),

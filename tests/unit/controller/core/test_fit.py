@@ -285,7 +285,7 @@ def test_workers_of_a_node_share_its_cores() -> None:
     assert found.excess == pytest.approx(0.1)
     assert found.how_high(1) == "a at 0.85 of its CPU is above 0.8"
     assert found.what_is_missing() == "a above 0.8 of the CPU by 0.1 cores in all"
-    assert [found.room_on(node) for node in "ab"] == pytest.approx([-0.1, 1.3])
+    assert found.room_by_node() == pytest.approx({"a": -0.1, "b": 1.3})
     # Within a node a move takes nothing; away from it, it takes what the executor uses.
     assert found.relief(np.array([0, 0]), np.array([1, 2]), 0).tolist() == pytest.approx([0, 0.1])
     assert found.has_room(0, 1)

@@ -162,7 +162,7 @@ def test_others_leave_the_rest_of_a_link() -> None:
     most = {"t": np.array([1000.0, np.nan]), "u": np.full(2, np.nan)}
     measured = {"t": np.array([[500.0, 0], [0, 0]]), "u": unknown}
     found = beside_each_other({"t": one, "u": other}, most, measured)
-    assert found["u"] is other.cluster
+    assert found["u"].link_bytes_s is None
     left = found["t"].link_bytes_s
     assert left is not None
     # Of 500 bytes that were sent 100 are its own. Of what was received the other has 200.
@@ -170,3 +170,8 @@ def test_others_leave_the_rest_of_a_link() -> None:
     assert np.isnan(left[:, 1]).all()
     crowded = beside_each_other({"t": one}, {"t": np.full(2, 1.0)}, {"t": unknown + 1e6})
     assert crowded["t"].link_bytes_s is not None
+    # What was known once is not kept.
+    nothing = beside_each_other(
+        {"t": Links(crowded["t"], one.snapshot)}, {"t": np.full(2, np.nan)}, {"t": unknown}
+    )
+    assert nothing["t"].link_bytes_s is None

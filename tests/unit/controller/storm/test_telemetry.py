@@ -140,7 +140,7 @@ def test_each_series_begins_at_0_and_ends_with_its_topology(
 
 def test_what_components_are_sent_is_counted_through_moves() -> None:
     """Storm's own counts fall by what the old copies had counted."""
-    auto = build({"mode": "auto", "cooldown.executor.secs": 12})
+    auto = build({"mode": "auto", "cooldown.executor.secs": 12, "asc.threshold": 0})
     world, window, memory = WindowWorld(publication(8)), windows(8), Memory()
     telemetry, sent, moves = Telemetry(auto), np.zeros(8), 0
     for tick in range(30):
