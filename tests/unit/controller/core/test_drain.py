@@ -1,18 +1,25 @@
 """What a drain refuses before it begins, and how far it is."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
 
 from controller.cli.status_document import drain_progress
 from controller.cli.status_view import drain_lines
 from controller.core.cluster import Spare
-from controller.core.drain import cannot_drain, on_hosts
-from controller.core.fit import Capacity
+from controller.core.drain import _drain, cannot_drain, on_hosts
+from controller.core.excluded import Excluded
+from controller.core.fit import Capacity, Fit
 from controller.core.limits import Limits
 from controller.core.slots import slots_to_open
 from controller.core.topology import TopologyView
 from migration.model import Base, Entry, ExecutorId, Node, Phase, PinnedExecutor, Plan, Slot
 from tests.messages import node_acks, publication, worker_ack
+from tests.snapshots import cluster, snapshot
 
 A, B = Slot("a", 1), Slot("b", 1)
 PLACES = {1: A, 2: A, 3: B}
@@ -85,3 +92,18 @@ def test_progress_names_what_stays() -> None:
         "host host-a is drained: 2 of 5 executors left",
         "  1-1 of wc-1 stays: stateful",
     ]
+
+
+def test_a_host_is_drained_of_executors_that_talk_much_with_each_other() -> None:
+    """Whichever goes first, its hops cost the host more than its own CPU."""
+    places = replace(cluster((1, 1)), node_cores=np.array([2.0, 2.0]))
+    talk = [(0, 1, 150_000.0), (1, 2, 150_000.0)]
+    load = snapshot(["c"] * 3, [0] * 3, [0.12, 0.2, 0.12], talk)
+    fit = Fit.of(places, load, Limits())
+    open_to = np.array([False, True])
+    assert fit.hops.tolist() == [0.0] * 3
+    assert not any(fit.has_room(e, 1, np.where(open_to, fit.limit, -np.inf)) for e in range(3))
+    allowed = SimpleNamespace(is_last=lambda slot, left: False, vetoes=SimpleNamespace(workers={}))
+    made = SimpleNamespace(cluster=places, snapshot=load, view=SimpleNamespace(allowed=allowed))
+    steps = _drain(cast(Any, made), [0, 1, 2], Excluded(drained=frozenset({"n0"})), Limits(), ())
+    assert [move.executor for move in steps.moves] == ["1-1"]

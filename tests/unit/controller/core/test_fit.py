@@ -11,7 +11,7 @@ import pytest
 
 from controller.core import room
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
-from controller.core.fit import Capacity, Fit, why_not_all
+from controller.core.fit import Capacity, Fit, beside_each_other, why_not_all
 from controller.core.limits import Limits
 from controller.core.resources import RESOURCES
 from migration.model import Node
@@ -326,3 +326,19 @@ def test_a_placement_leaves_as_much_room_for_input_as_now() -> None:
     full = shared([0, 1, 2], [0.9, 0.8, 0.3])
     assert full.filled(1.0).tolist() == pytest.approx([1.6, 1.6, 1.6])
     assert full.on_the_way.tolist() == pytest.approx([1.6, 1.6, 1.6])
+
+
+def test_a_topology_that_is_not_heard_of_is_no_room_and_no_load() -> None:
+    fit = shared([0, 1, 2], [0.9, 0.5, 0.3], others=0.0)
+    node = Node("b", "hb", 200.0, (1, 2), 2)
+    found = beside_each_other({"t": fit}, [node])["t"]
+    # Half of the second node is kept: of 1.6 cores below the limit 0.6 are left.
+    assert found.used.tolist() == pytest.approx([1.4, 1.4, 0.3])
+    assert found.levels == ["normal", "normal", "low"]
+    assert found.may_fill.tolist() == pytest.approx([1.6, 1.6, 0.6])
+    assert found.room_by_node() == pytest.approx({"a": 0.2, "b": 0.3})
+    assert found.has_room(0, 2, fit.may_fill)
+    assert not found.has_room(0, 2, found.may_fill)
+    # What a node is filled to already is not too full by it.
+    full = beside_each_other({"t": shared([2, 2, 2], [0.9, 0.5, 0.1])}, [node, node])["t"]
+    assert full.may_fill[2] == pytest.approx(1.5)
