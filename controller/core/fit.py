@@ -480,6 +480,13 @@ class Fit:
             f"and {self.resource.limit} is {self.limits.high_frac:.0%}"
         )
 
+    def others_of(self, place_of: Ints, count: int) -> Floats:
+        """Give what others use of each node that places are, (count,); 0 where they are workers."""
+        other = self.cluster.other_cores
+        if other is None or place_of is not self.cluster.node_of:
+            return np.zeros(count)
+        return other
+
     def by(self, place_of: Ints, count: int) -> tuple[Floats, Floats]:
         """Add up load and capacity of places that workers are in, such as nodes: (count,) each."""
         used = np.bincount(place_of, self.own, count).astype(np.float64)

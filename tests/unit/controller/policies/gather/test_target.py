@@ -11,10 +11,11 @@ from controller.core.decision import Outcome
 from controller.core.distance import inter_node_tps
 from controller.core.fit import Fit
 from controller.core.limits import Limits
+from controller.core.view.view import View
 from controller.policies.gather import search
 from controller.policies.gather.anneal import anneal
 from controller.policies.gather.evaluate import find
-from controller.policies.gather.goal import digest
+from controller.policies.gather.goal import Target, digest
 from controller.policies.gather.problem import Problem, TargetOptions
 from controller.policies.gather.route import Route, next_steps, route
 from controller.policies.gather.target import TargetMemory, target
@@ -23,6 +24,7 @@ from controller.snapshot import parse
 from deploy.sim.remembering import gather
 from tests.bench.decide.worlds import TIGHT, Kind
 from tests.bench.decide.worlds import world as fresh_world
+from tests.snapshots import cluster as cluster_of
 from tests.snapshots import snapshot as snapshot_of
 
 GOLDEN = Path(__file__).parents[4] / "golden" / "decide"
@@ -383,3 +385,42 @@ def test_what_is_known_and_out_of_reach_is_said() -> None:
     ) in decision.reason
     room = replace(cluster, capacity_cores=np.array([1.0, 1.3]))
     assert walk((room, stuck[1]), NODES_ONLY)[-1][1].place.tolist() == [1] * 36 + [0, 0, 1]
+
+
+def test_the_way_goes_on_where_a_relief_would_fill_a_link_too_much() -> None:
+    places = replace(
+        cluster_of((1, 1, 1)),
+        node_cores=np.ones(3),
+        link_bytes_s=np.full((2, 3), 60.0),
+    )
+    start = snapshot_of(
+        ["c"] * 5, [0, 1, 2, 2, 0], [0.1, 0.1, 0.5, 0.45, 0.1], [(0, 1, 50.0), (2, 3, 900.0)]
+    )
+    sizes = np.ones(len(start.traffic.tps))
+    start = replace(start, traffic=replace(start.traffic, size_bytes=sizes))
+    goal = Target(("0-0",), ("n1:6700",), 50.0, input_tps=start.traffic.total_tps)
+    view = View.of(places, start, Limits())
+    assert view.fit.surely_high.tolist() == [2]
+    assert view.overfills_a_link(2, 0)
+    decision, memory = target(
+        places,
+        start,
+        Limits(),
+        TargetOptions(detours=True),
+        memory=TargetMemory(target=goal),
+        propose=lambda: None,
+    )
+    assert memory.target == goal
+    assert [(move.executor, move.target) for move in decision.moves] == [("0-0", "n1:6700")]
+    # Where links carry more, the relief comes first.
+    wide = replace(places, link_bytes_s=np.full((2, 3), 6000.0))
+    decision, memory = target(
+        wide,
+        start,
+        Limits(),
+        TargetOptions(detours=True),
+        memory=TargetMemory(target=goal),
+        propose=lambda: None,
+    )
+    assert memory.target is None
+    assert decision.moves[0].source == "n2:6700"
