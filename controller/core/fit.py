@@ -480,12 +480,21 @@ class Fit:
             f"and {self.resource.limit} is {self.limits.high_frac:.0%}"
         )
 
-    def others_of(self, place_of: Ints, count: int) -> Floats:
-        """Give what others use of each node that places are, (count,); 0 where they are workers."""
+    def seen_by(self, place_of: Ints, count: int) -> tuple[Floats, Floats]:
+        """Compute what is used of each place, and by what factor load may grow: (count,) each.
+
+        Of nodes with what others use there. NaN where there is no capacity, or no load.
+        """
+        used, capacity = self.by(place_of, count)
         other = self.cluster.other_cores
-        if other is None or place_of is not self.cluster.node_of:
-            return np.zeros(count)
-        return other
+        others = np.zeros(count)
+        if other is not None and place_of is self.cluster.node_of:
+            others = other
+        unknown = np.full(count, np.nan)
+        return (
+            np.divide(used + others, capacity, out=unknown.copy(), where=capacity > 0),
+            np.divide(capacity - others, used, out=unknown, where=used > 0),
+        )
 
     def by(self, place_of: Ints, count: int) -> tuple[Floats, Floats]:
         """Add up load and capacity of places that workers are in, such as nodes: (count,) each."""

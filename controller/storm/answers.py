@@ -93,11 +93,10 @@ def plan_of(
             n: {"place": name} for n, name in enumerate(names) if cores[n]
         }
         for when, end, fit in zip(("now", "then"), ends, fits, strict=True):
-            (used, _), tps = fit.by(of, len(names)), crossing_tps(end, of[end.place])
-            others = fit.others_of(of, len(names))
+            (frac, growth), tps = fit.seen_by(of, len(names)), crossing_tps(end, of[end.place])
             for n, row in rows.items():
-                row[f"cpu_frac_{when}"] = (used[n] + others[n]) / cores[n]
-                row[f"headroom_{when}"] = (cores[n] - others[n]) / used[n] if used[n] else None
+                row[f"cpu_frac_{when}"] = float(frac[n])
+                row[f"headroom_{when}"] = None if np.isnan(growth[n]) else float(growth[n])
                 row[f"tps_{when}"] = tps[n] if n < len(tps) else 0.0
         found += rows.values()
     before, after = (float(inter_node_tps(cluster, end) / total_tps) for end in ends)
