@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 from controller.cli.main import app
 from controller.cli.operate import operator
 from controller.config import Config, Mode
+from controller.core.fit import Capacity
 from controller.errors import ControllerError
 from controller.output import quiet, unix_s
 from controller.storm.commands import COMMANDS, Command, decode, encode
@@ -241,7 +242,9 @@ def puppets(storm: str) -> Iterator[Puppets]:
 def leading(storm: str, name: str, **settings: Any) -> Iterator[Session]:
     """Run a controller until the end of the block."""
     stop = threading.Event()
-    config = Config(**{"mode": Mode.AUTO, "cycle_s": 0.5, **settings})
+    # With CPU of its own for each worker many moves are worth it, and small ones.
+    alone = Capacity(fixed_cores=1.0)
+    config = Config(**{"mode": Mode.AUTO, "cycle_s": 0.5, "capacity": alone, **settings})
     with Session(storm) as session:
         assert session.connect()
         live = LiveController(session, config, name=name)
