@@ -39,7 +39,8 @@ def test_a_live_run_is_decided_again_byte_for_byte(
     zookeeper: str, tmp_path: Path, policy: str
 ) -> None:
     storm, journal = new_root(zookeeper), str(tmp_path / "journal")
-    config = build({"mode": "auto", "policy": policy, "cycle.secs": 0.5, "journal.dir": journal})
+    given = {"mode": "auto", "policy": policy, "cycle.secs": 0.5, "journal.dir": journal}
+    config = build({**given, "worker.cpu.capacity": 1})  # so that more than one move is worth it
     stop = threading.Event()
     with Session(storm) as session, Session(storm) as other:
         assert session.connect()
