@@ -63,6 +63,9 @@ from tests.messages import (
 
 pytestmark = pytest.mark.zookeeper
 
+# With CPU of its own for each worker more moves are worth it than where workers share it.
+ALONE = Capacity(fixed_cores=1.0)
+
 NSTORM = Path(sys.executable).with_name("nstorm")
 WC = "wc-1"
 A1, A2, B1, B2 = Slot("a", 6700), Slot("a", 6701), Slot("b", 6700), Slot("b", 6701)
@@ -242,9 +245,7 @@ def puppets(storm: str) -> Iterator[Puppets]:
 def leading(storm: str, name: str, **settings: Any) -> Iterator[Session]:
     """Run a controller until the end of the block."""
     stop = threading.Event()
-    # With CPU of its own for each worker many moves are worth it, and small ones.
-    alone = Capacity(fixed_cores=1.0)
-    config = Config(**{"mode": Mode.AUTO, "cycle_s": 0.5, "capacity": alone, **settings})
+    config = Config(**{"mode": Mode.AUTO, "cycle_s": 0.5, **settings})
     with Session(storm) as session:
         assert session.connect()
         live = LiveController(session, config, name=name)
@@ -278,7 +279,7 @@ def last_cycle(session: Session) -> CycleStatus:
 
 
 def test_it_makes_the_best_moves_by_itself(storm: str, puppets: Puppets, conf: Path) -> None:
-    with leading(storm, "one", cooldown_s=600.0) as session:
+    with leading(storm, "one", cooldown_s=600.0, capacity=ALONE) as session:
 
         def ended() -> Any:
             found = read(session).ended_moves
@@ -487,7 +488,7 @@ def test_modes_proposals_plans_and_history(storm: str, puppets: Puppets, conf: P
     def look(*words: str) -> Any:
         return json.loads(typed(conf, *words, "-o", "json"))
 
-    with leading(storm, "one", mode=Mode.ADVISE, cooldown_s=600.0):
+    with leading(storm, "one", mode=Mode.ADVISE, cooldown_s=600.0, capacity=ALONE):
         wait_for(lambda: cycle().outcome == "WOULD_MOVE")
         (plan,) = look("plan", "wc")
         moves = [tuple(move) for step in plan["steps"] for move in step["moves"]]

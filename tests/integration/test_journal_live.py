@@ -22,6 +22,7 @@ from kvstore.zookeeper import Session
 from migration.model import Plan
 from tests.bench.replay.score import through
 from tests.integration.test_controller_live import (
+    ALONE,
     Puppets,
     leading,
     new_root,
@@ -95,8 +96,8 @@ def test_any_controllers_journal_tells_who_moved_what_once_zookeeper_has_forgott
 
     with (
         played(storm) as puppets,
-        leading(storm, "one", **journal(tmp_path / "leader")),
-        leading(storm, "two", **journal(standby)),
+        leading(storm, "one", capacity=ALONE, **journal(tmp_path / "leader")),
+        leading(storm, "two", capacity=ALONE, **journal(standby)),
     ):
         wait_for(lambda: [move for move in known_moves(None, [standby]) if move.after])
         wait_for(lambda: not (puppets.plan() or Plan("", 0, 0, "")).entries)
