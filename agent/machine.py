@@ -8,11 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from migration.meters import BYTES_PER_MBIT
 from migration.model import Meters
 
 _NS_PER_S = 1_000_000_000
 _NS_PER_US = 1_000
-_BYTES_PER_MBIT = 125_000
 # Of a line of /proc/stat: what runs is counted first to third, and as sixth and seventh. Fourth and
 # fifth are idle times, the eighth is what other machines took, and guests are counted as user too.
 _RUNNING = (1, 2, 3, 6, 7)
@@ -66,7 +66,7 @@ class MachineMeters:
         }
         speeds_mbit = [speed for name in names if (speed := self._speed_mbit(name)) > 0]
         if speeds_mbit:
-            found["link_bytes_per_s"] = sum(speeds_mbit) * _BYTES_PER_MBIT
+            found["link_bytes_per_s"] = sum(speeds_mbit) * BYTES_PER_MBIT
         return found
 
     def _speed_mbit(self, name: str) -> int:

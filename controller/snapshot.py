@@ -170,8 +170,7 @@ def _cluster(given: _GivenSnapshot) -> Cluster:
     _ids(given.workers, "workers")
     for i, worker in enumerate(given.workers):
         _refuse_unknown("node", worker.node, nodes, f"workers[{i}].node")
-    shares = any(node.cpu_capacity is not UNSET for node in given.nodes)
-    if shares:
+    if any(node.cpu_capacity is not UNSET for node in given.nodes):
         return _sharing(given)
     workers = []
     for i, worker in enumerate(given.workers):

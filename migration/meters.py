@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+BYTES_PER_MBIT = 125_000
+
 
 @dataclass(frozen=True, slots=True)
 class Meter:

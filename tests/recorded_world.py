@@ -19,7 +19,7 @@ from controller.policies.gather.goal import Answer
 from controller.report import Report, TopologyReport
 from deploy.cycle import cycle_with_searches
 from deploy.ingest.world import Window, WindowWorld
-from migration.model import Edge, ExecutorId, Node, NodeLoad, Publication, Slot
+from migration.model import Edge, ExecutorId, Node, NodeLoad, Publication, Slot, WorkerLoad
 from tests import messages
 from tests.messages import replace
 
@@ -81,60 +81,54 @@ def windows(executors: int, seed: int = 1) -> Callable[[int], Window]:
 
 def with_meters(loads: Iterable[NodeLoad]) -> tuple[NodeLoad, ...]:
     """Let nodes of two cores use 1.5 of them, and workers collect a fifth of the time."""
+    metered = with_workers(
+        loads, lambda worker: {"meters": {"heap_live_bytes": 700, "gc_ms": worker.time_ms // 5}}
+    )
     return tuple(
         structs.replace(
-            load,
-            meters={"machine_cpu_ns": load.time_ms * 1_500_000, "machine_cores": 2},
-            workers=tuple(
-                structs.replace(
-                    worker, meters={"heap_live_bytes": 700, "gc_ms": worker.time_ms // 5}
-                )
-                for worker in load.workers
-            ),
+            load, meters={"machine_cpu_ns": load.time_ms * 1_500_000, "machine_cores": 2}
         )
-        for load in loads
+        for load in metered
     )
 
 
 def with_sizes(loads: Iterable[NodeLoad]) -> tuple[NodeLoad, ...]:
     """Let tuples of the spout have 100 bytes, and those of the bolts 40."""
-    return tuple(
-        structs.replace(
-            load,
-            workers=tuple(
-                structs.replace(
-                    worker,
-                    sizes=(
-                        ("spout", "bolt", worker.time_ms, 100 * worker.time_ms),
-                        ("bolt", "bolt", worker.time_ms, 40 * worker.time_ms),
-                        ("bolt", "spout", worker.time_ms, 40 * worker.time_ms),
-                    ),
-                )
-                for worker in load.workers
-            ),
-        )
-        for load in loads
+    return with_workers(
+        loads,
+        lambda worker: {
+            "sizes": (
+                ("spout", "bolt", worker.time_ms, 100 * worker.time_ms),
+                ("bolt", "bolt", worker.time_ms, 40 * worker.time_ms),
+                ("bolt", "spout", worker.time_ms, 40 * worker.time_ms),
+            )
+        },
     )
 
 
 def with_spouts(loads: Iterable[NodeLoad]) -> tuple[NodeLoad, ...]:
     """Let 500 tuples/s be acked in 40 to 48 ms, and 2 tuples/s fail, all in one worker."""
+
+    def counted(worker: WorkerLoad) -> dict[str, Any]:
+        if worker.slot != SLOTS[0]:
+            return {}
+        acked, failed = worker.time_ms // 2, worker.time_ms // 500
+        return {
+            "meters": {"acked_tuples": acked, "failed_tuples": failed},
+            "latency": ((22, worker.time_ms // 40),),
+        }
+
+    return with_workers(loads, counted)
+
+
+def with_workers(
+    loads: Iterable[NodeLoad], more: Callable[[WorkerLoad], dict[str, Any]]
+) -> tuple[NodeLoad, ...]:
+    """Let the reports of workers have more."""
     return tuple(
         structs.replace(
             load,
-            workers=tuple(
-                structs.replace(
-                    worker,
-                    meters={
-                        "acked_tuples": load.time_ms // 2,
-                        "failed_tuples": load.time_ms // 500,
-                    },
-                    latency=((22, load.time_ms // 40),),
-                )
-                if worker.slot == SLOTS[0]
-                else worker
-                for worker in load.workers
-            ),
+            workers=tuple(structs.replace(worker, **more(worker)) for worker in load.workers),
         )
         for load in loads
     )

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from controller.core.cluster import Floats, Ints
 from controller.core.latency import Timed, added, quantile_ms
-from controller.core.meters import MS_PER_S
+from controller.core.meters import MS_PER_S, known_sum
 from controller.core.metrics import Rates, sent_between
 from controller.core.tasks import ends_of, worker_of
 from migration.meters import ACKED, FAILED, Meter
@@ -131,5 +131,5 @@ def _more(was: Rates, now: Rates, meter: Meter) -> Floats:
 
 
 def _rate(per_ms: Floats) -> float | None:
-    known = per_ms[~np.isnan(per_ms)]
-    return float(known.sum()) * MS_PER_S if len(known) else None
+    known = known_sum(per_ms)
+    return None if known is None else known * MS_PER_S

@@ -1,6 +1,6 @@
 """Lets a policy decide among what is allowed."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -32,14 +32,14 @@ def choose_each(
     A topology sees what those before it take along: a node's room is everybody's.
     """
     decided: dict[str, Decided[Any]] = {}
-    shifted: Counter[str] = Counter()  # cores, by node
+    shifted: defaultdict[str, float] = defaultdict(float)  # cores, by node
     opened: dict[str, str] = {}  # nodes, and the topology that opens a slot there
     for case in in_turn(cases, first):
         memory, standing = memories.get(case.id), _standing(case, budget)
         if standing is not None:
             decided[case.id] = Decided(standing, memory)
             if case.picture is not None:
-                shifted.update(_shifted(case.picture, standing))
+                _shift(shifted, case.picture, standing)
             continue
         assert case.picture is not None and case.vetoes is not None
         cluster, spare = case.picture.cluster, case.picture.cluster.spare
@@ -59,16 +59,16 @@ def choose_each(
             budget = budget.without(count)
             if isinstance(spare, Spare) and _opens(decision, spare):
                 opened[spare.node] = case.view.publication.name
-            shifted.update(_shifted(case.picture, decision))
+            _shift(shifted, case.picture, decision)
         decided[case.id] = replace(chosen, decision=decision)
     return [replace(case, decided=decided[case.id]) for case in cases]
 
 
-def _shifted(made: Picture, decision: Decision) -> Counter[str]:
-    ends = [(Slot.parse(move.source), Slot.parse(move.target)) for move in decision.moves]
-    rows = zip(decision.moves, ends, strict=True)
-    nodes = ((move.executor, one.supervisor, other.supervisor) for move, (one, other) in rows)
-    return shifted_cores(made.snapshot, nodes)
+def _shift(shifted: defaultdict[str, float], made: Picture, decision: Decision) -> None:
+    ends = ((m.executor, Slot.parse(m.source), Slot.parse(m.target)) for m in decision.moves)
+    nodes = ((executor, one.supervisor, other.supervisor) for executor, one, other in ends)
+    for node, cores in shifted_cores(made.snapshot, nodes):
+        shifted[node] += cores
 
 
 def in_turn(cases: Sequence[TopologyCase], first: int) -> list[TopologyCase]:

@@ -100,10 +100,17 @@ class Cluster:
         return self.workers if self.node_cores is None else self.nodes
 
     def shared_out(self) -> "Cluster":
-        """Give each worker a share of its node's CPU for itself."""
+        """Give each worker a share of its node's CPU for itself, and look at nothing but CPU."""
         if self.node_cores is None:
             return self
-        return replace(self, node_cores=None, other_cores=None)
+        return Cluster(
+            nodes=self.nodes,
+            workers=self.workers,
+            node_of=self.node_of,
+            capacity_cores=self.capacity_cores,
+            closed=self.closed,
+            spare=self.spare,
+        )
 
     def emptied(self, worker: int) -> Spare:
         """Take a worker without executors for a free slot."""
@@ -202,7 +209,7 @@ class LoadSnapshot:
         """Place one executor elsewhere, all else as it is."""
         place = self.place.copy()
         place[executor] = worker
-        return self._changed(place=place)
+        return self.placed(place)
 
     def at(
         self,

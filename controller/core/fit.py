@@ -13,8 +13,8 @@ Thresholds are absolute shares of the capacity. Relative to the mean they would 
 """
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -27,11 +27,11 @@ from controller.core.hops import FREE, HOP, hop_cores, hop_scale
 from controller.core.limits import Limits
 from controller.core.pairs import Pairs
 from controller.core.resources import CPU, Resource
-from controller.core.room import Marks, hold, near_each, sums
+from controller.core.room import Marks, change_each, hold, near_each, sums
+from migration.meters import BYTES_PER_MBIT
 from migration.model import Node
 from migration.settings import setting
 
-BYTES_PER_MBIT = 125_000
 # Sums of loads in another order differ in the last digits; that must decide nothing.
 TOLERANCE_CORES = 1e-9
 # A gain, and a worker that is high, counts from this number of standard deviations on.
@@ -118,7 +118,7 @@ class Fit:
         )
         return replace(self, cluster=cluster, used=_used(cluster, self.place, self.demand))
 
-    def keeping(self, growth: float | None) -> "Fit":
+    def keeping(self, growth: float) -> "Fit":
         """Let a placement leave as much room as load needs to grow by a factor."""
         return replace(self, kept=growth)
 
@@ -214,6 +214,10 @@ class Fit:
         growth = self.keeps
         if self.cluster.node_cores is None or not 0 < growth < math.inf:
             return np.full(len(self.used), np.inf)
+        return self._leaving(growth)
+
+    def _leaving(self, growth: float) -> Floats:
+        """Compute up to where CPU may be used if load can then grow by a factor, (W,)."""
         return self.others + np.maximum(self.capacity - self.others, 0.0) / growth
 
     @cached_property
@@ -225,8 +229,7 @@ class Fit:
         if self.cluster.node_cores is None:
             return self.limit
         growth = min(self.keeps, self.limits.headroom_min)
-        left = np.maximum(self.capacity - self.others, 0.0)
-        most = np.maximum(self.others + left / max(growth, 1.0), self.used)
+        most = np.maximum(self._leaving(max(growth, 1.0)), self.used)
         return np.minimum(self.may_fill, most)
 
     def filled(self, frac: float) -> Floats:
@@ -380,9 +383,7 @@ class Fit:
         here, there = self._near(executors, workers)
         need, homes, unit_of = self.demand[executors], self.place[executors], self.cluster.unit_of
         stays = (unit_of[homes] == unit_of[workers]) & (homes != workers)
-        within = 2 * (here - there)
-        came = np.where(stays, within, need + here - 2 * there)
-        return came, np.where(stays, within, here - need)
+        return change_each(stays, need, here, there)
 
     @cached_property
     def fits_if_empty(self) -> Marks:
@@ -538,9 +539,7 @@ def beside_each_other(fits: Mapping[str, Fit], unmeasured: Iterable[Node]) -> di
         for node_id, cores in zip(fit.cluster.nodes, own[name].tolist(), strict=True):
             used[node_id] += cores
     return {
-        name: fit
-        if fit.cluster.node_cores is None
-        else fit.beside(
+        name: fit.beside(
             np.array([used[node] for node in fit.cluster.nodes]) - own[name],
             np.array([unheard[node] for node in fit.cluster.nodes]),
         )
@@ -548,17 +547,17 @@ def beside_each_other(fits: Mapping[str, Fit], unmeasured: Iterable[Node]) -> di
     }
 
 
-def shifted_cores(snapshot: LoadSnapshot, moves: Iterable[tuple[str, str, str]]) -> Counter[str]:
-    """Compute how much more is used of each node after moves: executor, and the nodes of its ends.
+def shifted_cores(
+    snapshot: LoadSnapshot, moves: Iterable[tuple[str, str, str]]
+) -> Iterator[tuple[str, float]]:
+    """List by how much more is used of nodes after moves: executor, and the nodes of its ends.
 
     What hops add or save is left out.
     """
-    need = dict(zip(snapshot.executors, snapshot.cpu_cores.tolist(), strict=True))
-    found: Counter[str] = Counter()
     for executor, source, target in moves:
-        found[source] -= need[executor]
-        found[target] += need[executor]
-    return found
+        need = float(snapshot.cpu_cores[snapshot.executors.index(executor)])
+        yield source, -need
+        yield target, need
 
 
 def with_others(cluster: Cluster, more: Mapping[str, float]) -> Cluster:

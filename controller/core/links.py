@@ -74,6 +74,8 @@ class Links:
         Infinite where no capacity or no size is known, or nothing crosses. As equation 3 of 004,
         but a node's link has all that goes to and comes from other nodes.
         """
+        if self.cluster.link_bytes_s is None:
+            return math.inf
         most = float(self.shares.max(initial=0.0))
         return 1 / most if most > 0 else math.inf
 

@@ -115,6 +115,12 @@ def known_rows(columns: Columns, names: Sequence[str]) -> dict[str, dict[str, fl
     return found
 
 
+def known_sum(values: Floats) -> float | None:
+    """Add up what is known; None if nothing is."""
+    known = values[~np.isnan(values)]
+    return float(known.sum()) if len(known) else None
+
+
 def _taken(columns: Columns, rows: Ints) -> dict[str, Floats]:
     return {name: np.append(values, np.nan)[rows] for name, values in columns.items()}
 

@@ -97,7 +97,12 @@ def picture_each(
 def _beside_each_other(
     measured: Mapping[str, Picture], views: Iterable[TopologyView], capacity: Capacity
 ) -> dict[str, Picture]:
-    """Note in pictures what other topologies use of each node, and of its link."""
+    """Note in pictures what other topologies use of each node, and of its link.
+
+    Nothing where each worker has CPU of its own.
+    """
+    if not capacity.is_shared:
+        return dict(measured)
     unmeasured = [
         view.publication.node_of[slot.supervisor]
         for view in views
@@ -107,14 +112,10 @@ def _beside_each_other(
     ]
     found = {}
     fits = beside_each_other({name: made.fit for name, made in measured.items()}, unmeasured)
-    clusters = {name: fit.cluster for name, fit in fits.items()}
-    if capacity.is_shared:
-        clusters = _links_beside_each_other(measured, fits, capacity)
+    clusters = _links_beside_each_other(measured, fits, capacity)
     for name, made in measured.items():
-        cluster = clusters[name]
-        if capacity.is_shared:
-            live, most = map(made.of_workers.get, HEAP_COLUMNS)
-            cluster = replace(cluster, live_bytes=live, heap_bytes=most)
+        live, most = map(made.of_workers.get, HEAP_COLUMNS)
+        cluster = replace(clusters[name], live_bytes=live, heap_bytes=most)
         layout = replace(made.layout, cluster=cluster)
         fit = replace(fits[name], cluster=cluster)
         found[name] = replace(made, layout=layout, fit=fit)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from controller.core.cluster import Cluster, Ints, LoadSnapshot
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.fit import Fit
 from controller.core.heap import Heap
 from controller.core.limits import Limits
@@ -45,6 +45,11 @@ class Reserve:
     def links_bind(self) -> bool:
         """Whether a link is full before the CPU."""
         return self.fit.cluster.node_cores is not None and self.links.growth < self.fit.growth
+
+    @property
+    def size(self) -> Floats | None:
+        """(P,), what a tuple of each pair counts where a link binds; None: all the same."""
+        return self.links.size if self.links_bind else None
 
     def refuses(self, place: Ints) -> bool:
         """Check whether a placement fills a link more than today's, or a heap too much."""

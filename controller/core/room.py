@@ -22,6 +22,36 @@ def sums(place: Ints, demand: Floats, places: int) -> Floats:
     return used
 
 
+@compiled
+def change(stays: bool, need: float, here: float, there: float) -> tuple[float, float]:
+    """Compute how much more a move uses where it comes to, and where it leaves.
+
+    `here` is what hops save where the executor is, and `there` where it comes to. Its peers there
+    save as much as it does. Of a move that `stays` in its node both are the same.
+    """
+    if stays:
+        return 2 * (here - there), 2 * (here - there)
+    return need + here - 2 * there, here - need
+
+
+@compiled
+def holds(  # noqa: PLR0917
+    largest: Floats, unit_of: Ints, home: int, worker: int, need: float, here: float, there: float
+) -> bool:
+    """Check whether a worker has room for an executor of another one, its hops counted.
+
+    `largest` is as `Fit.largest` computes it; a need of NaN fits nowhere. `here` and `there` are as
+    in `change`. A node that is too full must not get fuller by a move away from it, nor by one
+    within it.
+    """
+    stays = unit_of[home] == unit_of[worker] and home != worker
+    came, went = change(stays, need, here, there)
+    if stays:
+        return bool(came <= max(largest[worker], 0.0) and largest[worker] > -np.inf)
+    return bool(came <= largest[worker] and went <= max(largest[home], 0.0))
+
+
+@compiled
 def hold(  # noqa: PLR0917
     largest: Floats,
     unit_of: Ints,
@@ -32,28 +62,20 @@ def hold(  # noqa: PLR0917
     there: Floats,
 ) -> Marks:
     """Mark the moves that fit, (K,), each as `holds` does."""
-    stays = (unit_of[homes] == unit_of[workers]) & (homes != workers)
-    may_grow = np.maximum(largest, 0.0)
-    within = (2 * (here - there) <= may_grow[workers]) & (largest[workers] > -np.inf)
-    beyond = (need + here - 2 * there <= largest[workers]) & (here - need <= may_grow[homes])
-    return np.where(stays, within, beyond)
+    fits = np.zeros(len(homes), np.bool_)
+    for i in range(len(homes)):
+        move = homes[i], workers[i], need[i], here[i], there[i]
+        fits[i] = holds(largest, unit_of, *move)
+    return fits
 
 
 @compiled
-def holds(  # noqa: PLR0917
-    largest: Floats, unit_of: Ints, home: int, worker: int, need: float, here: float, there: float
-) -> bool:
-    """Check whether a worker has room for an executor of another one, its hops counted.
-
-    `largest` is as `Fit.largest` computes it; a need of NaN fits nowhere. `here` is what hops save
-    where the executor is, and `there` on the worker. Its peers there save as much as it does. A
-    node that is too full must not get fuller by a move away from it, nor by one within it.
-    """
-    if unit_of[home] == unit_of[worker] and home != worker:
-        return bool(2 * (here - there) <= max(largest[worker], 0.0) and largest[worker] > -np.inf)
-    return bool(
-        need + here - 2 * there <= largest[worker] and here - need <= max(largest[home], 0.0)
-    )
+def change_each(stays: Marks, need: Floats, here: Floats, there: Floats) -> tuple[Floats, Floats]:
+    """Compute what each of some moves changes, (K,) each, as `change` does."""
+    came, went = np.empty(len(stays)), np.empty(len(stays))
+    for i in range(len(stays)):
+        came[i], went[i] = change(stays[i], need[i], here[i], there[i])
+    return came, went
 
 
 @compiled

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
-from controller.core.cluster import Floats
 from controller.core.latency import Timed, quantile_ms
+from controller.core.meters import known_sum
 from controller.core.metrics import Rates
 from controller.core.picture import STALE_LOAD_S
 from migration.meters import ACKED, FAILED
@@ -37,18 +36,11 @@ def spout_figures(rates: Rates, timed: Mapping[Slot, Timed], now_s: float) -> Sp
     recent = np.zeros(LATENCY_BUCKETS)
     for slot in slots & timed.keys():
         recent += timed[slot].recent
-    shown = rates.meters.shown
+    shown, unknown = rates.meters.shown, np.full(len(fresh), np.nan)
+    acked, failed = (known_sum(shown.get(m.column, unknown)[fresh]) for m in (ACKED, FAILED))
     return SpoutFigures(
-        known_sum(shown.get(ACKED.column), fresh),
-        known_sum(shown.get(FAILED.column), fresh),
+        acked,
+        failed,
         quantile_ms(recent, 0.5),
         quantile_ms(recent, 0.99),
     )
-
-
-def known_sum(values: Floats | None, which: NDArray[np.bool_]) -> float | None:
-    """Add up what is known of some workers; None if nothing is."""
-    if values is None:
-        return None
-    known = values[which & ~np.isnan(values)]
-    return float(known.sum()) if len(known) else None

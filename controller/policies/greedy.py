@@ -1,6 +1,8 @@
 """The policy `gather` without a target: the best single move, and it never overfills a worker."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -24,6 +26,8 @@ RELIEF_SLACK = 0.999
 # A move that brings one stream together may send more of another between nodes, or fill a heap too
 # much. This number of moves is looked at, the best first, for one that does not.
 LOOKED_AT = 8
+# What may be found in place of a move.
+Instead = TypeVar("Instead", Decision, None)
 _NONE = Moves(*np.zeros((2, 0), dtype=np.int64), *np.zeros((2, 0)))
 
 
@@ -89,26 +93,40 @@ def choose_greedy(view: View) -> Choice | Decision:
 def _relief(view: View, hottest: int, warnings: tuple[str, ...]) -> Choice | None:
     """Choose the best move off a hot worker that fills no link too much; some are looked at."""
     why = view.fit.how_high(hottest)
-    for _ in range(LOOKED_AT):
+
+    def best(view: View) -> Choice | None:
         moves = relieving(view, hottest)
         if not moves.executors.size:
-            break
-        found = best_of(view, moves, why, warnings, emptier_first=True)
-        if not view.overfills_a_link(found.executor, found.worker):
-            return found
-        view = view.holding(found.executor)
-    return None
+            return None
+        return best_of(view, moves, why, warnings, emptier_first=True)
+
+    return _first_allowed(view, best, View.overfills_a_link)
 
 
 def _for_traffic(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
     """Choose the best move that fills no link more, and no heap too much; some are looked at."""
-    for _ in range(LOOKED_AT):
-        found = _gathering(view, warnings)
-        if isinstance(found, Decision) or not view.is_refused(found.executor, found.worker):
-            return found
-        view = view.holding(found.executor)
+    found = _first_allowed(view, lambda view: _gathering(view, warnings), View.is_refused)
+    if found is not None:
+        return found
     reason = f"each of the best {LOOKED_AT} moves fills a link more, or a heap too much"
     return Decision(Outcome.NOTHING_TO_GAIN, reason, (), warnings)
+
+
+def _first_allowed(
+    view: View,
+    best: Callable[[View], Choice | Instead],
+    is_refused: Callable[[View, int, int], bool],
+) -> Choice | Instead | None:
+    """Choose the best move that is not refused, with one executor fewer each time.
+
+    Gives what is found in place of a move, or None after `LOOKED_AT` moves.
+    """
+    for _ in range(LOOKED_AT):
+        found = best(view)
+        if not isinstance(found, Choice) or not is_refused(view, found.executor, found.worker):
+            return found
+        view = view.holding(found.executor)
+    return None
 
 
 def _gathering(view: View, warnings: tuple[str, ...]) -> Choice | Decision:

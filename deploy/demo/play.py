@@ -253,7 +253,6 @@ def _play(
     totals = run.ledger.drain()
     # The other workers end once they are empty, and start again when executors go back to them.
     kept = {str(slot) for slot in storms.values()} & {str(slot) for slot in new.values()}
-    network = lab.layout.options.network
     return Recording(
         storm_version=STORM_VERSION,
         windows=tuple(run.ledger.windows(first_s)),
@@ -267,7 +266,7 @@ def _play(
         broken_off=broken_off,
         taken=tuple(run.taken),
         load_averages=tuple(run.load_averages),
-        link_bps=None if network is None else network.link_bps,
+        link_bps=lab.layout.options.link_bps,
         own_cores=own_cores,
         totals=totals,
         restarted_pids=sum(lab.worker_pids().get(slot) != pids[slot] for slot in kept),

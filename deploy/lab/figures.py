@@ -162,8 +162,7 @@ class Meter:
 
     def __init__(self, lab: Lab, session: Session, topology: str) -> None:
         self._lab = lab
-        network = lab.layout.options.network
-        self._link_bps = None if network is None else network.link_bps
+        self._link_bps = lab.layout.options.link_bps
         self._tuples = Tuples(session, topology, self._link_bps)
         self._ledger = lab.ledger(topology)
 

@@ -124,6 +124,11 @@ class LabOptions:
     cannot_show: tuple[str, ...] = ()
     kafka_port: int = 0
 
+    @property
+    def link_bps(self) -> int | None:
+        """Rate of each node's link; None where nothing bounds it."""
+        return None if self.network is None else self.network.link_bps
+
 
 @dataclass(frozen=True, slots=True)
 class LabLayout:
@@ -257,10 +262,10 @@ class LabLayout:
 
     def _link_conf(self) -> dict[str, Any]:
         """Name what the links carry: their interfaces have the speed of memory."""
-        network = self.options.network
-        if self.hooks_jar is None or network is None or network.link_bps is None:
+        link_bps = self.options.link_bps
+        if self.hooks_jar is None or link_bps is None:
             return {}
-        return {"nstorm.link.capacity.mbit": network.link_bps / BITS_PER_MBIT}
+        return {"nstorm.link.capacity.mbit": link_bps / BITS_PER_MBIT}
 
     def _worker_conf(self) -> dict[str, Any]:
         """Trim what runs in and about the workers, or leave it as Storm has it."""

@@ -12,7 +12,7 @@ from controller.core.cluster import Floats, Ints
 from controller.core.compiled import compiled
 from controller.core.distance import TrafficWeights, weigh
 from controller.core.pairs import Rows
-from controller.core.room import Marks, holds, near
+from controller.core.room import Marks, change, holds, near
 
 # Executors, workers, ASC and scores, one move a row; as in `Moves`.
 Table: TypeAlias = tuple[Ints, Ints, Floats, Floats]
@@ -152,9 +152,8 @@ def _near(world: KernelWorld, e: int, w: int) -> tuple[float, float]:
 def _brings(world: KernelWorld, e: int, w: int) -> float:
     """Compute how much more is used where an executor comes to."""
     here, there = _near(world, e, w)
-    if world.unit_of[world.place[e]] == world.unit_of[w]:
-        return float(2 * (here - there))
-    return float(world.demand[e] + here - 2 * there)
+    stays = world.unit_of[world.place[e]] == world.unit_of[w]
+    return change(stays, world.demand[e], here, there)[0]
 
 
 @compiled

@@ -134,15 +134,12 @@ class View:
 
     def overfills_a_link(self, executor: int, worker: int) -> bool:
         """Check whether a move uses more than `load.high` of a link, and more than now."""
-        after = self.snapshot.place.copy()
-        after[executor] = worker
+        after = self.snapshot.moved(executor, worker).place
         return self.reserve.links.overfilled_at(after, self.limits.high_frac)
 
     def is_refused(self, executor: int, worker: int) -> bool:
         """Check whether a move fills a link more than now, or a heap too much."""
-        after = self.snapshot.place.copy()
-        after[executor] = worker
-        return self.reserve.refuses(after)
+        return self.reserve.refuses(self.snapshot.moved(executor, worker).place)
 
     def holding(self, executor: int) -> "View":
         """Let an executor stay."""

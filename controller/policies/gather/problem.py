@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,7 +90,7 @@ class Graph:
         return distance.cost_tps(place[self.owner], place[self.peers], self.counted_tps) / 2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Problem:
     """Everything a search for a placement looks at; placements are the worker of each executor."""
 
@@ -104,12 +105,6 @@ class Problem:
     today_tps: float  # what today's placement costs
     effort: int  # as in `TargetOptions`
     reserve: Reserve
-    size: Floats | None  # (P,), what a tuple of each pair counts; None: all the same
-    # What brings the executors of each row of the graph together, (K,), and whether a search lets
-    # them stay on their nodes. The first is what counts. Where no link may be filled more, what is
-    # found by that may be refused. So others follow, as `Links.otherwise`, and what counts with all
-    # staying on their nodes.
-    pulls: tuple[tuple[Floats, bool], ...]
 
     @classmethod
     def of(
@@ -129,16 +124,10 @@ class Problem:
         count, total = len(snapshot.executors), snapshot.traffic.total_tps
         growth = None if input_tps is None else input_tps / max(total, LEAST)
         reserve = Reserve.of(cluster, snapshot, limits, growth)
-        fit, links, in_bytes = reserve.fit, reserve.links, reserve.links_bind
-        size = links.size if in_bytes else None
-        graph = Graph.of(snapshot.traffic, count, size)
+        fit = reserve.fit
+        graph = Graph.of(snapshot.traffic, count, reserve.size)
         distance = Distance.of(cluster, limits)
         today = graph.cost_tps(distance, snapshot.place)
-        pulls = [(graph.counted_tps, False)]
-        if cluster.node_cores is not None:
-            others = links.otherwise(in_bytes=in_bytes)
-            pulls += [(Graph.of(one, count).tps, False) for one in others]
-            pulls.append((graph.counted_tps, True))
         return cls(
             graph=graph,
             fit=fit,
@@ -151,9 +140,22 @@ class Problem:
             today_tps=today,
             effort=options.effort,
             reserve=reserve,
-            size=size,
-            pulls=tuple(pulls),
         )
+
+    @cached_property
+    def pulls(self) -> tuple[tuple[Floats, bool], ...]:
+        """What brings the executors of each row of the graph together, (K,), for a search.
+
+        And whether it lets them stay on their nodes. The first is what counts. Where no link may be
+        filled more, what is found by that may be refused. So others follow, as `Links.otherwise`,
+        and what counts with all staying on their nodes.
+        """
+        counted, reserve = self.graph.counted_tps, self.reserve
+        if self.fit.cluster.node_cores is None:
+            return ((counted, False),)
+        others = reserve.links.otherwise(in_bytes=reserve.links_bind)
+        each = (Graph.of(one, len(self.start)).tps for one in others)
+        return ((counted, False), *((tps, False) for tps in each), (counted, True))
 
     @property
     def start(self) -> Ints:

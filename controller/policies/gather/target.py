@@ -146,7 +146,8 @@ def _doubt_tps(view: View, problem: Problem, end: Ints) -> float:
         problem.distance.apart(place[traffic.source], place[traffic.target])
         for place in (problem.start, end)
     )
-    closer = then - now if problem.size is None else (then - now) * problem.size
+    size = problem.reserve.size
+    closer = then - now if size is None else (then - now) * size
     return SURE * float(np.sqrt((traffic.var * closer**2).sum()))
 
 

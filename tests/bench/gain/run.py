@@ -72,8 +72,7 @@ class _Bench:
         self._own_cores = own_cores
         self._ledger = lab.ledger(TOPOLOGY)
         self._meter = Meter(lab, session, TOPOLOGY)
-        network = lab.layout.options.network
-        self._tuples = Tuples(session, TOPOLOGY, None if network is None else network.link_bps)
+        self._tuples = Tuples(session, TOPOLOGY, lab.layout.options.link_bps)
         self._operator = operator
         self._tell = tell
         self.storms = operator.placement().slot_of

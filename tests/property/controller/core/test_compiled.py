@@ -104,6 +104,6 @@ def test_every_loop_of_a_decision_is_the_same(
 def test_every_loop_is_asked() -> None:
     called = {name for name, known in vars(kernels).items() if isinstance(known, Loop)}
     inside = {"_is_taken", "_scratch", "_sum_by_place", "_clear", "_best_of", "_near", "_brings"}
-    inside |= {"holds", "near", "weigh"}
+    inside |= {"change", "holds", "near", "weigh"}
     outside = {"roomiest", "may_move", "score", "gather", "bounds", "doubts"}
     assert called == inside | outside | {"best", "open_pairs", "score_of"}

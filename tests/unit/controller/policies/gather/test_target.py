@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from controller.core.cluster import Cluster, Ints, LoadSnapshot, Traffic
-from controller.core.decision import Outcome
+from controller.core.decision import Decision, Outcome
 from controller.core.distance import inter_node_tps
 from controller.core.fit import Fit
 from controller.core.limits import Limits
@@ -402,25 +402,21 @@ def test_the_way_goes_on_where_a_relief_would_fill_a_link_too_much() -> None:
     view = View.of(places, start, Limits())
     assert view.fit.surely_high.tolist() == [2]
     assert view.overfills_a_link(2, 0)
-    decision, memory = target(
-        places,
-        start,
-        Limits(),
-        TargetOptions(detours=True),
-        memory=TargetMemory(target=goal),
-        propose=lambda: None,
-    )
+
+    def decided(bytes_s: float) -> tuple[Decision, TargetMemory]:
+        return target(
+            replace(places, link_bytes_s=np.full((2, 3), bytes_s)),
+            start,
+            Limits(),
+            TargetOptions(detours=True),
+            memory=TargetMemory(target=goal),
+            propose=lambda: None,
+        )
+
+    decision, memory = decided(60.0)
     assert memory.target == goal
     assert [(move.executor, move.target) for move in decision.moves] == [("0-0", "n1:6700")]
     # Where links carry more, the relief comes first.
-    wide = replace(places, link_bytes_s=np.full((2, 3), 6000.0))
-    decision, memory = target(
-        wide,
-        start,
-        Limits(),
-        TargetOptions(detours=True),
-        memory=TargetMemory(target=goal),
-        propose=lambda: None,
-    )
+    decision, memory = decided(6000.0)
     assert memory.target is None
     assert decision.moves[0].source == "n2:6700"

@@ -117,61 +117,46 @@ class ReportTest {
         meters.put("heap_max_bytes", 805_306_368L);
         meters.put("gc_ms", 0L);
         meters.put("transfer_queue_tuples", 17L);
-        assertGolden(
-                "worker_load_meters.json",
-                new WorkerLoad(
-                                TOPOLOGY,
-                                SOURCE,
-                                "4711-1700000000000",
-                                1700000012345L,
-                                9_876_543_210L,
-                                List.of(),
-                                List.of(),
-                                List.of(),
-                                meters,
-                                List.of(),
-                                List.of())
-                        .toJson());
+        assertGolden("worker_load_meters.json", idle(meters, List.of(), List.of()));
     }
 
     @Test
     void workerLoadWithSizes() throws Exception {
         assertGolden(
                 "worker_load_sizes.json",
-                new WorkerLoad(
-                                TOPOLOGY,
-                                SOURCE,
-                                "4711-1700000000000",
-                                1700000012345L,
-                                9_876_543_210L,
-                                List.of(),
-                                List.of(),
-                                List.of(),
-                                Map.of(),
-                                List.of(
-                                        new TupleSize("split", "count", 4711, 123_456),
-                                        new TupleSize("split", "__acker", 4711, Long.MAX_VALUE)),
-                                List.of())
-                        .toJson());
+                idle(
+                        Map.of(),
+                        List.of(
+                                new TupleSize("split", "count", 4711, 123_456),
+                                new TupleSize("split", "__acker", 4711, Long.MAX_VALUE)),
+                        List.of()));
     }
 
     @Test
     void workerLoadWithLatency() throws Exception {
         assertGolden(
                 "worker_load_latency.json",
-                new WorkerLoad(
-                                TOPOLOGY,
-                                SOURCE,
-                                "4711-1700000000000",
-                                1700000012345L,
-                                9_876_543_210L,
-                                List.of(),
-                                List.of(),
-                                List.of(),
-                                Map.of("acked_tuples", 9_100L),
-                                List.of(),
-                                List.of(new long[] {0, 12}, new long[] {22, 444}, new long[] {73, 1}))
-                        .toJson());
+                idle(
+                        Map.of("acked_tuples", 9_100L),
+                        List.of(),
+                        List.of(new long[] {0, 12}, new long[] {22, 444}, new long[] {73, 1})));
+    }
+
+    /** The report of a worker without executors. */
+    private static byte[] idle(Map<String, Long> meters, List<TupleSize> sizes, List<long[]> latency) {
+        return new WorkerLoad(
+                        TOPOLOGY,
+                        SOURCE,
+                        "4711-1700000000000",
+                        1700000012345L,
+                        9_876_543_210L,
+                        List.of(),
+                        List.of(),
+                        List.of(),
+                        meters,
+                        sizes,
+                        latency)
+                .toJson();
     }
 
     @Test
