@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import structlog
@@ -76,7 +77,10 @@ def prepare() -> None:
 
     Takes some seconds once for each installation, and again after an update.
     """
-    cluster = Cluster.build("ab", [("a:1", "a", 1.0), ("b:1", "b", 1.0), ("b:2", "b", 1.0)])
+    cluster = replace(
+        Cluster.build("ab", [("a:1", "a", 1.0), ("b:1", "b", 1.0), ("b:2", "b", 1.0)]),
+        node_cores=np.array([1.0, 2.0]),  # as a run that has no key for it sees them
+    )
     traffic = Traffic(np.array([0, 1]), np.array([2, 2]), np.array([1.0, 2.0]), np.zeros(2))
     snapshot = LoadSnapshot(
         topology="",
