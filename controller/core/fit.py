@@ -124,16 +124,9 @@ class Fit:
 
     def moved(self, executor: int, worker: int) -> "Fit":
         """Put one executor elsewhere."""
-        if self.traffic is not None:
-            place = self.place.copy()
-            place[executor] = worker
-            return self.placed(place)
-        place, used, need = self.place.copy(), self.used.copy(), self.demand[executor]
-        unit_of = self.cluster.unit_of
-        used[unit_of == unit_of[place[executor]]] -= need
-        used[unit_of == unit_of[worker]] += need
+        place = self.place.copy()
         place[executor] = worker
-        return self._with(place, self.demand, used)
+        return self.placed(place)
 
     def _with(self, place: Ints, demand: Floats, used: Floats) -> "Fit":
         after = replace(self, place=place, demand=demand, used=used)

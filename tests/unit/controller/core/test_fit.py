@@ -126,6 +126,11 @@ def test_a_move_gives_the_same_as_to_place_all() -> None:
     assert fuller == "a:1 would use 120% of its CPU, and load.high is 80%"
 
 
+def test_sums_after_a_move_do_not_depend_on_the_way() -> None:
+    moved = fit([0, 1, 0, 0], [0.4, 0.05, 1.1, 1.1]).moved(1, 0)
+    assert moved.used.tolist() == fit([0, 0, 0, 0], [0.4, 0.05, 1.1, 1.1]).used.tolist()
+
+
 def test_a_worker_is_surely_high_beyond_its_noise() -> None:
     assert fit([0, 1], [0.9, 0.3], [0.02**2, 0.0]).surely_high.tolist() == [0]
     assert fit([0, 1], [0.9, 0.3], [0.04**2, 0.0]).surely_high.tolist() == []
