@@ -4,15 +4,20 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import structlog
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from controller.console import Console
 from controller.core.times import moment
 from controller.errors import CommandError
+
+if TYPE_CHECKING:
+    from controller.console import Console  # not every command prints with rich
+
+# Longer than the first line of any docstring.
+_LINE = 100
 
 
 class Output(StrEnum):
@@ -50,7 +55,7 @@ def counted(count: int, what: str) -> str:
     return f"{count} {what}{'s' * (count != 1)}"
 
 
-def print_list(console: Console, head: str, lines: Iterable[str]) -> None:
+def print_list(console: "Console", head: str, lines: Iterable[str]) -> None:
     console.print(head, highlight=False)
     for line in lines:
         console.print(f"- {line}", highlight=False)
@@ -77,32 +82,29 @@ class SectionedCommand(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         rows = [(p, p.get_help_record(ctx)) for p in self.get_params(ctx)]
-        _write(formatter, [(p, f"{p.param_type_name}s", row) for p, row in rows if row])
+        _write(formatter, [(_section(p, f"{p.param_type_name}s"), row) for p, row in rows if row])
 
 
 class SectionedGroup(TyperGroup):
     """Lists its commands by the sections that they name as ``rich_help_panel``."""
 
+    def listed(self) -> Iterable[tuple[str, str, str]]:
+        """Give the section, name and first line of each command."""
+        for name, command in self.commands.items():
+            yield _section(command, "commands"), name, command.get_short_help_str(_LINE)
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        shown = [(name, c) for name, c in self.commands.items() if not c.hidden]
-        rows = []
-        for name, command in shown:
-            # Each section is a list of its own, as wide as its longest name needs.
-            names = [n for n, c in shown if _section(c) == _section(command)]
-            room = formatter.width - 6 - max(map(len, names))
-            rows.append((command, "commands", (name, command.get_short_help_str(room))))
-        _write(formatter, rows)
+        _write(formatter, [(section, (name, line)) for section, name, line in self.listed()])
 
 
-def _section(owner: Any) -> str | None:
-    return getattr(owner, "rich_help_panel", None)
+def _section(owner: Any, usual: str) -> str:
+    return getattr(owner, "rich_help_panel", None) or usual.capitalize()
 
 
-def _write(formatter: Any, rows: list[tuple[Any, str, tuple[str, str]]]) -> None:
+def _write(formatter: Any, rows: Iterable[tuple[str, tuple[str, str]]]) -> None:
     """Write definition lists, in the order in which their sections first come up."""
     sections: dict[str, list[tuple[str, str]]] = {}
-    for owner, usual, row in rows:
-        title = _section(owner) or usual.capitalize()
+    for title, row in rows:
         sections.setdefault(title, []).append(row)
     for title, found in sections.items():
         with formatter.section(title):

@@ -46,6 +46,11 @@ def main() -> None:
     try:
         if verb in VERBS:
             sys.exit(VERBS[verb](sys.argv[2:]))
+        # structlog would load rich for tracebacks, which no command prints.
+        sys.modules["rich"] = None  # type: ignore[assignment]
+        import structlog  # noqa: F401, PLC0415
+
+        del sys.modules["rich"]
         # Late: the packages may be missing.
         from controller.cli.main import main as run  # noqa: PLC0415
 

@@ -1,42 +1,132 @@
-"""Puts the commands together, and turns errors into one line and an exit code."""
+"""Puts the commands together; only the module of the command that was typed is loaded."""
 
-from collections.abc import Callable
+import ast
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from controller.cli import VERBS
-from controller.cli.check import check_topology
-from controller.cli.control import approve, freeze, mode, pause, reject, resume
-from controller.cli.decide import decide
-from controller.cli.doctor import doctor
-from controller.cli.operate import drain, move, status, undrain
-from controller.cli.roll import roll
 from controller.cli.running import new_app, run
-from controller.cli.top import top
-from controller.cli.why import cancel, explain, history, plan, show, undo
-from controller.output import SectionedCommand, example
-from controller.replay.command import replay
-from controller.tune.command import tune
+from controller.output import SectionedCommand, SectionedGroup, example
 
 DAEMONS = "Daemons and the jar"
 ASK = "Look and ask"
 RULE = "Control what moves"
 FILES = "Work on files, without a cluster"
 
-app = new_app(completes=True)
+
+class _Verb(NamedTuple):
+    """Where the function of a verb is, its section of the help, and its examples."""
+
+    module: str
+    section: str
+    examples: tuple[str, ...] = ()
 
 
-def _add(command: Callable[..., None], section: str, *lines: str) -> None:
-    app.command(cls=SectionedCommand, rich_help_panel=section, epilog=example(*lines))(command)
+def _verb(module: str, section: str, *examples: str) -> _Verb:
+    return _Verb(f"controller.{module}", section, examples)
 
 
-def _pass_on(name: str) -> None:
-    """List a verb that has a help of its own and reads its arguments itself."""
+# In the order of the help.
+_TABLE: Mapping[str, _Verb] = {
+    **{name: _verb("cli", DAEMONS) for name in VERBS},
+    "status": _verb(
+        "cli.operate",
+        ASK,
+        "nstorm status --conf storm.yaml",
+        "nstorm status --conf storm.yaml -o json",
+    ),
+    "top": _verb("cli.top", ASK, "nstorm top --conf storm.yaml --topology wc"),
+    "doctor": _verb("cli.doctor", ASK, "nstorm doctor --conf storm.yaml"),
+    "move": _verb("cli.operate", ASK, "nstorm move wc 7-7 node-2:6701 --conf storm.yaml --wait"),
+    "plan": _verb("cli.why", ASK, "nstorm plan wc --conf storm.yaml"),
+    "explain": _verb(
+        "cli.why",
+        ASK,
+        "nstorm explain 7-7 --conf storm.yaml",
+        "nstorm explain 7-7 2026-11-25T03:12 --conf storm.yaml",
+    ),
+    "history": _verb("cli.why", ASK, "nstorm history wc --conf storm.yaml"),
+    "show": _verb("cli.why", ASK, "nstorm show m17 --conf storm.yaml"),
+    "cancel": _verb("cli.why", ASK, "nstorm cancel m17 --conf storm.yaml"),
+    "undo": _verb("cli.why", ASK, "nstorm undo 2 --conf storm.yaml"),
+    "mode": _verb(
+        "cli.control",
+        RULE,
+        "nstorm mode approve --conf storm.yaml",
+        "nstorm mode wc auto --conf storm.yaml",
+    ),
+    "approve": _verb("cli.control", RULE, "nstorm approve p-1a2b3c --conf storm.yaml"),
+    "reject": _verb("cli.control", RULE, "nstorm reject p-1a2b3c --conf storm.yaml"),
+    "pause": _verb(
+        "cli.control", RULE, 'nstorm pause --for 30m --reason "release" --conf storm.yaml'
+    ),
+    "freeze": _verb(
+        "cli.control", RULE, "nstorm freeze --until 2026-12-27T06:00+01:00 --conf storm.yaml"
+    ),
+    "resume": _verb("cli.control", RULE, "nstorm resume --conf storm.yaml"),
+    "drain": _verb("cli.operate", RULE, "nstorm drain node-3 --conf storm.yaml --within 60s"),
+    "roll": _verb(
+        "cli.roll",
+        RULE,
+        """nstorm roll --run 'ssh "$NSTORM_HOST" sudo reboot-and-wait' --conf storm.yaml""",
+    ),
+    "undrain": _verb("cli.operate", RULE, "nstorm undrain node-3 --conf storm.yaml"),
+    "check-topology": _verb(
+        "cli.check",
+        FILES,
+        "nstorm check-topology my-topology.jar production",
+        "nstorm check-topology my-topology.jar --class com.example.Main --prepare -o json",
+    ),
+    "decide": _verb(
+        "cli.decide",
+        FILES,
+        "nstorm decide snapshot.json --policy gather --steps 20 --set load.high=0.9",
+    ),
+    "replay": _verb(
+        "replay.command",
+        FILES,
+        "nstorm replay /var/storm/nstorm-journal --from 2025-03-01T08:00",
+        "nstorm replay /var/storm/nstorm-journal --set load.high=0.7",
+    ),
+    "tune": _verb(
+        "tune.command", FILES, "nstorm tune build/demo/journal", "nstorm tune journal --topology wc"
+    ),
+}
+
+
+class _Commands(Mapping[str, Any]):
+    """The commands by name, each made when it is asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        verb, one = _TABLE[name], new_app()
+        if name in VERBS:
+            _pass_on(one, name)
+        else:
+            function = getattr(import_module(verb.module), name.replace("-", "_"))
+            how: Any = {"cls": SectionedCommand, "epilog": example(*verb.examples)}
+            one.command(name, rich_help_panel=verb.section, **how)(function)
+        command = typer.main.get_command(one)
+        command.name = name
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_TABLE)
+
+    def __len__(self) -> int:
+        return len(_TABLE)
+
+
+def _pass_on(one: typer.Typer, name: str) -> None:
+    """Add a verb that has a help of its own and reads its arguments itself."""
     as_given = {"allow_extra_args": True, "ignore_unknown_options": True}
 
-    @app.command(
+    @one.command(
         name,
         help=VERBS[name].__doc__,
         rich_help_panel=DAEMONS,
@@ -47,50 +137,31 @@ def _pass_on(name: str) -> None:
         raise typer.Exit(VERBS[name](context.args))
 
 
-# In the order of the help.
-_pass_on("agent")
-_pass_on("controller")
-_pass_on("jar")
-_add(status, ASK, "nstorm status --conf storm.yaml", "nstorm status --conf storm.yaml -o json")
-_add(top, ASK, "nstorm top --conf storm.yaml --topology wc")
-_add(doctor, ASK, "nstorm doctor --conf storm.yaml")
-_add(move, ASK, "nstorm move wc 7-7 node-2:6701 --conf storm.yaml --wait")
-_add(plan, ASK, "nstorm plan wc --conf storm.yaml")
-_add(
-    explain,
-    ASK,
-    "nstorm explain 7-7 --conf storm.yaml",
-    "nstorm explain 7-7 2026-11-25T03:12 --conf storm.yaml",
-)
-_add(history, ASK, "nstorm history wc --conf storm.yaml")
-_add(show, ASK, "nstorm show m17 --conf storm.yaml")
-_add(cancel, ASK, "nstorm cancel m17 --conf storm.yaml")
-_add(undo, ASK, "nstorm undo 2 --conf storm.yaml")
-_add(mode, RULE, "nstorm mode approve --conf storm.yaml", "nstorm mode wc auto --conf storm.yaml")
-_add(approve, RULE, "nstorm approve p-1a2b3c --conf storm.yaml")
-_add(reject, RULE, "nstorm reject p-1a2b3c --conf storm.yaml")
-_add(pause, RULE, 'nstorm pause --for 30m --reason "release" --conf storm.yaml')
-_add(freeze, RULE, "nstorm freeze --until 2026-12-27T06:00+01:00 --conf storm.yaml")
-_add(resume, RULE, "nstorm resume --conf storm.yaml")
-_add(drain, RULE, "nstorm drain node-3 --conf storm.yaml --within 60s")
-_add(
-    roll, RULE, """nstorm roll --run 'ssh "$NSTORM_HOST" sudo reboot-and-wait' --conf storm.yaml"""
-)
-_add(undrain, RULE, "nstorm undrain node-3 --conf storm.yaml")
-_add(
-    check_topology,
-    FILES,
-    "nstorm check-topology my-topology.jar production",
-    "nstorm check-topology my-topology.jar --class com.example.Main --prepare -o json",
-)
-_add(decide, FILES, "nstorm decide snapshot.json --policy gather --steps 20 --set load.high=0.9")
-_add(
-    replay,
-    FILES,
-    "nstorm replay /var/storm/nstorm-journal --from 2025-03-01T08:00",
-    "nstorm replay /var/storm/nstorm-journal --set load.high=0.7",
-)
-_add(tune, FILES, "nstorm tune build/demo/journal", "nstorm tune journal --topology wc")
+class _Group(SectionedGroup):
+    """Lists the commands without loading them."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(**how)
+        self.commands = _Commands()  # type: ignore[assignment]
+
+    def listed(self) -> Iterator[tuple[str, str, str]]:
+        for name, verb in _TABLE.items():
+            yield verb.section, name, _first_line(name, verb)
+
+
+def _first_line(name: str, verb: _Verb) -> str:
+    """Read the first line of a verb's docstring, without loading its module."""
+    if name in VERBS:
+        return (VERBS[name].__doc__ or "").partition("\n")[0]
+    spec = find_spec(verb.module)
+    assert spec is not None and spec.origin is not None
+    for node in ast.parse(Path(spec.origin).read_text()).body:
+        if isinstance(node, ast.FunctionDef) and node.name == name.replace("-", "_"):
+            return (ast.get_docstring(node) or "").partition("\n")[0]
+    raise LookupError(f"{verb.module} has no function for {name}")
+
+
+app = new_app(_Group, completes=True)
 
 
 def _say_version(wanted: bool) -> None:

@@ -22,9 +22,11 @@ Conf = Annotated[
 ]
 
 
-def new_app(*, completes: bool = False) -> typer.Typer:
+def new_app(
+    group: type[SectionedGroup] = SectionedGroup, *, completes: bool = False
+) -> typer.Typer:
     return typer.Typer(
-        cls=SectionedGroup,
+        cls=group,
         no_args_is_help=True,
         add_completion=completes,
         rich_markup_mode=None,

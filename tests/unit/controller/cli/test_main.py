@@ -50,14 +50,33 @@ def test_the_version_is_that_of_the_distribution() -> None:
 
 
 def loaded(code: str, heavy: set[str]) -> str:
-    code = f"import sys; {code}; print(sorted(name for name in {heavy} if sys.modules.get(name)))"
+    told = f"print(sorted(name for name in {heavy} if sys.modules.get(name)))"
+    code = f"import atexit, sys; atexit.register(lambda: {told}); {code}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout
 
 
-def test_what_only_one_command_needs_is_not_loaded_for_all() -> None:
-    heavy = {"deploy", "tests", "matplotlib", "pyspark", "scipy"}
-    assert loaded("import controller.cli.main", heavy) == "[]\n"
+DECIDING = {"numba", "numpy", "controller.core.fit", "controller.policies.registry"}
+SHOWING = {"rich", "kazoo.recipe", "controller.storm.collect"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "does_without"),
+    [
+        (["--version"], DECIDING | SHOWING - {"kazoo.recipe"}),
+        (["--help"], DECIDING | SHOWING - {"kazoo.recipe"}),
+        (["check-topology", "--help"], DECIDING | {"controller.storm.collect"}),
+        (["pause", "--help"], {"numba", "controller.cli.why", "controller.cli.doctor"}),
+        (["status", "--help"], {"numba", "controller.cli.why", "controller.cli.doctor"}),
+        (["decide", "--help"], {"numba", "controller.storm.collect"}),
+        (["tune", "--help"], {"matplotlib", "pyspark", "controller.storm.collect"}),
+    ],
+    ids=" ".join,
+)
+def test_a_verb_loads_only_what_it_needs(arguments: list[str], does_without: set[str]) -> None:
+    code = f"sys.argv[1:] = {arguments}; from controller.cli import main; main()"
+    told = loaded(code, does_without | {"deploy", "scipy", "tests"})
+    assert told.splitlines()[-1] == "[]"
 
 
 def test_a_controller_that_starts_loads_nothing_that_its_first_decision_does_without() -> None:
