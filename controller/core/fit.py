@@ -23,7 +23,7 @@ import numpy as np
 
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.distance import TrafficWeights
-from controller.core.hops import FREE, HOP, hop_cores, hop_scale
+from controller.core.hops import FREE, HOP, HopRates, hop_cores
 from controller.core.limits import Limits
 from controller.core.pairs import Pairs
 from controller.core.resources import CPU, Resource
@@ -88,13 +88,18 @@ class Fit:
         after.__dict__["hops"] = hops
         return after
 
-    @cached_property
+    @property
     def hop(self) -> TrafficWeights:
         """What a tuple to the same node, and to the same worker, saves at each end."""
+        return FREE if self.traffic is None else HOP
+
+    @cached_property
+    def hop_rates(self) -> HopRates:
+        """What is sent, by what it costs on hops."""
         if self.traffic is None:
-            return FREE
-        scale = hop_scale(self.traffic, self.place, self.cluster.node_of, self.demand)
-        return TrafficWeights(HOP.node * scale, HOP.worker * scale)
+            return HopRates.free(len(self.place))
+        cluster = self.cluster
+        return HopRates.of(self.traffic, 1.0, self.place, cluster.node_of, self.demand)
 
     @cached_property
     def hops(self) -> Floats:
@@ -104,10 +109,9 @@ class Fit:
     def _hops_at(self, place: Ints) -> Floats:
         if self.traffic is None:
             return np.zeros(len(place))
-        traffic = self.traffic
-        tps, at = np.ascontiguousarray(traffic.tps), np.ascontiguousarray(place)
-        cores = hop_cores(traffic.source, traffic.target, tps, at, self.cluster.node_of)
-        return cores * (self.hop.worker / HOP.worker)
+        ends, rates = (self.traffic.source, self.traffic.target), self.hop_rates
+        at, node_of = np.ascontiguousarray(place), self.cluster.node_of
+        return hop_cores(*ends, rates.tps, rates.scale, at, node_of)
 
     def beside(self, others: Floats, unheard: Floats) -> "Fit":
         """Let others use a part of each node, (N,), and keep one for those not heard of."""
@@ -131,7 +135,7 @@ class Fit:
     def _with(self, place: Ints, demand: Floats, used: Floats) -> "Fit":
         after = replace(self, place=place, demand=demand, used=used)
         # As of the placement that it was made for.
-        for name in ("hop", "limit", "may_fill", "spared", "on_the_way"):
+        for name in ("hop_rates", "limit", "may_fill", "spared", "on_the_way"):
             after.__dict__[name] = getattr(self, name)
         return after
 
@@ -354,17 +358,15 @@ class Fit:
     def fits(self, executors: Ints, workers: Ints, limit: Floats | None = None) -> Marks:
         """Mark the executors that fit, each on the worker of the same row."""
         largest, homes = self.largest(limit), self.place[executors]
-        here, there = self._near(executors, workers)
-        return hold(
-            largest, self.cluster.unit_of, homes, workers, self.demand[executors], here, there
-        )
+        saved, need = self._saved(executors, workers), self.demand[executors]
+        return hold(largest, self.cluster.unit_of, homes, workers, need, saved)
 
-    def _near(self, executors: Ints, workers: Ints) -> tuple[Floats, Floats]:
-        """Compute what is saved at each end: where executors are, and on the worker of the row."""
+    def _saved(self, executors: Ints, workers: Ints) -> Floats:
+        """Compute what hops save, (3, K), as in `near_each`."""
         if self.traffic is None or not len(executors):
-            return np.zeros(len(executors)), np.zeros(len(executors))
-        pairs = Pairs.of(self.traffic, len(self.place))
-        links = pairs.begin, pairs.peer, pairs.row, np.ascontiguousarray(self.traffic.tps)
+            return np.zeros((3, len(executors)))
+        pairs, rates = Pairs.of(self.traffic, len(self.place)), self.hop_rates
+        links = pairs.begin, pairs.peer, pairs.row, rates.tps, rates.scale
         place, node_of = np.ascontiguousarray(self.place), self.cluster.node_of
         return near_each(*links, place, node_of, self.hop, executors, workers)
 
@@ -373,10 +375,10 @@ class Fit:
 
         Within one node both are the same.
         """
-        here, there = self._near(executors, workers)
+        saved = self._saved(executors, workers)
         need, homes, unit_of = self.demand[executors], self.place[executors], self.cluster.unit_of
         stays = (unit_of[homes] == unit_of[workers]) & (homes != workers)
-        return change_each(stays, need, here, there)
+        return change_each(stays, need, saved)
 
     @cached_property
     def fits_if_empty(self) -> Marks:

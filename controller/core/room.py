@@ -23,29 +23,37 @@ def sums(place: Ints, demand: Floats, places: int) -> Floats:
 
 
 @compiled
-def change(stays: bool, need: float, here: float, there: float) -> tuple[float, float]:
+def change(stays: bool, need: float, own: float, here: float, there: float) -> tuple[float, float]:
     """Compute how much more a move uses where it comes to, and where it leaves.
 
-    `here` is what hops save where the executor is, and `there` where it comes to. Its peers there
-    save as much as it does. Of a move that `stays` in its node both are the same.
+    `here` is what hops save where the executor is, at both their ends, and `there` where it comes
+    to. The executor's own part of `here` is `own`, and the rest its peers'. Of a move that `stays`
+    in its node both are the same.
     """
     if stays:
-        return 2 * (here - there), 2 * (here - there)
-    return need + here - 2 * there, here - need
+        return here - there, here - there
+    return need + own - there, here - own - need
 
 
 @compiled
 def holds(  # noqa: PLR0917
-    largest: Floats, unit_of: Ints, home: int, worker: int, need: float, here: float, there: float
+    largest: Floats,
+    unit_of: Ints,
+    home: int,
+    worker: int,
+    need: float,
+    own: float,
+    here: float,
+    there: float,
 ) -> bool:
     """Check whether a worker has room for an executor of another one, its hops counted.
 
-    `largest` is as `Fit.largest` computes it; a need of NaN fits nowhere. `here` and `there` are as
-    in `change`. A node that is too full must not get fuller by a move away from it, nor by one
-    within it.
+    `largest` is as `Fit.largest` computes it; a need of NaN fits nowhere. `own`, `here` and `there`
+    are as in `change`. A node that is too full must not get fuller by a move away from it, nor by
+    one within it.
     """
     stays = unit_of[home] == unit_of[worker] and home != worker
-    came, went = change(stays, need, here, there)
+    came, went = change(stays, need, own, here, there)
     if stays:
         return bool(came <= max(largest[worker], 0.0) and largest[worker] > -np.inf)
     return bool(came <= largest[worker] and went <= max(largest[home], 0.0))
@@ -53,28 +61,22 @@ def holds(  # noqa: PLR0917
 
 @compiled
 def hold(  # noqa: PLR0917
-    largest: Floats,
-    unit_of: Ints,
-    homes: Ints,
-    workers: Ints,
-    need: Floats,
-    here: Floats,
-    there: Floats,
+    largest: Floats, unit_of: Ints, homes: Ints, workers: Ints, need: Floats, saved: Floats
 ) -> Marks:
-    """Mark the moves that fit, (K,), each as `holds` does."""
+    """Mark the moves that fit, (K,), each as `holds` does; `saved` is as in `near_each`."""
     fits = np.zeros(len(homes), np.bool_)
     for i in range(len(homes)):
-        move = homes[i], workers[i], need[i], here[i], there[i]
-        fits[i] = holds(largest, unit_of, *move)
+        own, here, there = saved[0, i], saved[1, i], saved[2, i]
+        fits[i] = holds(largest, unit_of, homes[i], workers[i], need[i], own, here, there)
     return fits
 
 
 @compiled
-def change_each(stays: Marks, need: Floats, here: Floats, there: Floats) -> tuple[Floats, Floats]:
-    """Compute what each of some moves changes, (K,) each, as `change` does."""
+def change_each(stays: Marks, need: Floats, saved: Floats) -> tuple[Floats, Floats]:
+    """Compute what each of some moves changes, (K,) each; `saved` is as in `near_each`."""
     came, went = np.empty(len(stays)), np.empty(len(stays))
     for i in range(len(stays)):
-        came[i], went[i] = change(stays[i], need[i], here[i], there[i])
+        came[i], went[i] = change(stays[i], need[i], saved[0, i], saved[1, i], saved[2, i])
     return came, went
 
 
@@ -84,18 +86,20 @@ def near_each(  # noqa: PLR0917
     peer: Rows,
     row: Rows,
     tps: Floats,
+    scale: Floats,
     place: Ints,
     node_of: Ints,
     hop: TrafficWeights,
     executors: Ints,
     workers: Ints,
-) -> tuple[Floats, Floats]:
-    """Compute what hops save at each end where executors are, and on the worker of the same row."""
-    here, there = np.zeros(len(executors)), np.zeros(len(executors))
+) -> Floats:
+    """Compute `near` of executors, each with the worker of the same row: (3, K)."""
+    found = np.zeros((3, len(executors)))
     for i in range(len(executors)):
         e, w = executors[i], workers[i]
-        here[i], there[i] = near(begin, peer, row, tps, place, node_of, hop, e, w)
-    return here, there
+        own, here, there = near(begin, peer, row, tps, scale, place, node_of, hop, e, w)
+        found[0, i], found[1, i], found[2, i] = own, here, there
+    return found
 
 
 @compiled
@@ -104,22 +108,27 @@ def near(  # noqa: PLR0917
     peer: Rows,
     row: Rows,
     tps: Floats,
+    scale: Floats,
     place: Ints,
     node_of: Ints,
     hop: TrafficWeights,
     e: int,
     w: int,
-) -> tuple[float, float]:
-    """Compute what hops save at each end where an executor is, and on another worker."""
+) -> tuple[float, float, float]:
+    """Compute what hops save where an executor is, and on another worker, as in `change`."""
     home = place[e]
-    own_node = own_worker = its_node = its_worker = 0.0
+    own_node = own_worker = here_node = here_worker = there_node = there_worker = 0.0
     for k in range(begin[e], begin[e + 1]):
         at, said = place[peer[k]], tps[row[k]]
+        both = said * (scale[e] + scale[peer[k]])
         own_node += said * int(node_of[at] == node_of[home])
         own_worker += said * int(at == home)
-        its_node += said * int(node_of[at] == node_of[w])
-        its_worker += said * int(at == w)
-    return weigh(hop, own_node, own_worker), weigh(hop, its_node, its_worker)
+        here_node += both * int(node_of[at] == node_of[home])
+        here_worker += both * int(at == home)
+        there_node += both * int(node_of[at] == node_of[w])
+        there_worker += both * int(at == w)
+    own = scale[e] * weigh(hop, own_node, own_worker)
+    return own, weigh(hop, here_node, here_worker), weigh(hop, there_node, there_worker)
 
 
 @compiled

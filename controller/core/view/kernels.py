@@ -26,7 +26,8 @@ class KernelWorld(NamedTuple):
     """The input of the loops, in contiguous arrays.
 
     `begin`, `peer` and `row` are as in `Pairs`; `movable`, `room`, `roomiest` and `taken` as in
-    `View`, `demand`, `unit_of` and `hop` as in `Fit`. By row of the traffic: `tps`. By executor:
+    `View`, `demand`, `unit_of` and `hop` as in `Fit`. By row of the traffic: `tps`, and `hop_tps`
+    as in `HopRates`; so is `hop_scale`. By executor:
     its worker in `place`, and in `doubt` by how much measured gains of its moves may be too high.
     The scores of `gather`, `best` and `open_pairs` are lower by `doubt`. By worker: `node_of`.
     """
@@ -35,6 +36,8 @@ class KernelWorld(NamedTuple):
     peer: Rows
     row: Rows
     tps: Floats
+    hop_tps: Floats
+    hop_scale: Floats
     place: Ints
     demand: Floats
     doubt: Floats
@@ -135,25 +138,25 @@ def may_move(world: KernelWorld, e: int, w: int) -> bool:
     home = world.place[e]
     if w == home or _is_taken(world, world.node_of[home], world.node_of[w]):
         return False
-    here, there = _near(world, e, w)
-    return holds(world.room, world.unit_of, home, w, world.demand[e], here, there)
+    own, here, there = _near(world, e, w)
+    return holds(world.room, world.unit_of, home, w, world.demand[e], own, here, there)
 
 
 @compiled
-def _near(world: KernelWorld, e: int, w: int) -> tuple[float, float]:
+def _near(world: KernelWorld, e: int, w: int) -> tuple[float, float, float]:
     """Compute what hops save where an executor is, and on another worker; as `near` does."""
     if world.hop.worker == 0.0:
-        return 0.0, 0.0
-    links = world.begin, world.peer, world.row, world.tps
+        return 0.0, 0.0, 0.0
+    links = world.begin, world.peer, world.row, world.hop_tps, world.hop_scale
     return near(*links, world.place, world.node_of, world.hop, e, w)
 
 
 @compiled
 def _brings(world: KernelWorld, e: int, w: int) -> float:
     """Compute how much more is used where an executor comes to."""
-    here, there = _near(world, e, w)
+    own, here, there = _near(world, e, w)
     stays = world.unit_of[world.place[e]] == world.unit_of[w]
-    return change(stays, world.demand[e], here, there)[0]
+    return change(stays, world.demand[e], own, here, there)[0]
 
 
 @compiled

@@ -85,6 +85,8 @@ class View:
             peer=self.pairs.peer,
             row=self.pairs.row,
             tps=contiguous(self.snapshot.traffic.tps),
+            hop_tps=self.fit.hop_rates.tps,
+            hop_scale=self.fit.hop_rates.scale,
             place=contiguous(self.snapshot.place),
             demand=contiguous(self.fit.demand),
             doubt=self.doubt,

@@ -44,7 +44,7 @@ class _Board(NamedTuple):
     first: Ints
     peers: Ints
     pull: Floats  # (K,), as one of `Problem.pulls`
-    tps: Floats
+    hop_tps: Floats  # (K,), at both ends together, as in `HopRates`
     loudest_pull: Floats
     start: Ints
     far: Floats  # (E,), what an executor uses if all its peers are on other nodes
@@ -116,14 +116,15 @@ def anneal(  # noqa: PLR0917
     loudest = np.zeros(len(place))
     pull = graph.tps if pull is None else pull
     loudest[talks] = np.maximum.reduceat(pull, graph.first[:-1][talks])
+    hop_tps, far = _hops(problem, fit)
     board = _Board(
         graph.first,
         graph.peers,
         pull,
-        graph.tps,
+        hop_tps,
         loudest,
         problem.start,
-        _far(problem, fit),
+        far,
         held,
         is_movable,
         movable,
@@ -155,15 +156,17 @@ def _heap_as_cores(problem: Problem, place: Ints) -> tuple[Floats, Floats]:
     return heap.held * cores, heap.left(problem.reserve.fit, place) * cores
 
 
-def _far(problem: Problem, fit: Fit) -> Floats:
-    graph = problem.graph
+def _hops(problem: Problem, fit: Fit) -> tuple[Floats, Floats]:
+    """Give what rows of the graph send at both ends, and what executors use far from all peers."""
+    graph, node_of, rates = problem.graph, problem.node_of, fit.hop_rates
     if fit.traffic is None:
-        return fit.demand
+        return np.zeros(len(graph.owner)), fit.demand
     ends = fit.place[graph.owner], fit.place[graph.peers]
-    node_of = problem.node_of
     near = (node_of[ends[0]] == node_of[ends[1]], ends[0] == ends[1])
-    saved = graph.tps * weighed(fit.hop, *(marks.astype(np.float64) for marks in near))
-    return fit.demand + np.bincount(graph.owner, saved, len(fit.demand))
+    saved = graph.hop_tps * weighed(fit.hop, *(marks.astype(np.float64) for marks in near))
+    own = rates.scale * np.bincount(graph.owner, saved, len(fit.demand))
+    ends_scale = rates.scale[graph.owner] + rates.scale[graph.peers]
+    return graph.hop_tps * ends_scale, fit.demand + own
 
 
 @compiled
@@ -255,9 +258,9 @@ def _shift(board: _Board, place: Ints, left: _Left, e: int, to: int) -> float:
             w = place[board.peers[k]]
             node, here = board.node_of[w], int(w == at)
             saved = weigh(board.hop, int(node == board.node_of[at]), here)
-            went -= 2 * board.tps[k] * saved
+            went -= board.hop_tps[k] * saved
             saved = weigh(board.hop, int(node == board.node_of[to]), int(w == to))
-            came -= 2 * board.tps[k] * saved
+            came -= board.hop_tps[k] * saved
     more = shift(left.cpu, board.unit_of[at], board.unit_of[to], came, went)
     more += shift(left.heap, at, to, board.held[e], board.held[e])
     place[e] = to

@@ -63,10 +63,17 @@ class Graph:
     peers: Ints  # (K,)
     tps: Floats  # (K,)
     counted_tps: Floats  # (K,), the same, or in bytes where links bind, as times the mean tuple
+    hop_tps: Floats  # (K,), as in `HopRates`
 
     @classmethod
-    def of(cls, traffic: Traffic, count: int, size: Floats | None = None) -> "Graph":
-        """Index traffic; `size` is (P,), what a tuple counts."""
+    def of(
+        cls,
+        traffic: Traffic,
+        count: int,
+        size: Floats | None = None,
+        hop_tps: Floats | None = None,
+    ) -> "Graph":
+        """Index traffic; `size` is (P,), what a tuple counts, `hop_tps` (P,) as in `HopRates`."""
         other = traffic.source != traffic.target
         ends = np.concatenate([traffic.source[other], traffic.target[other]])
         peers = np.concatenate([traffic.target[other], traffic.source[other]])
@@ -79,7 +86,8 @@ class Graph:
 
         tps = summed(traffic.tps)
         counted_tps = tps if size is None else summed(traffic.tps * size)
-        return cls(first, pairs // count, pairs % count, tps, counted_tps)
+        on_hops = tps if hop_tps is None else summed(hop_tps)
+        return cls(first, pairs // count, pairs % count, tps, counted_tps, on_hops)
 
     def row(self, executor: int) -> slice:
         """Give the range of an executor's peers in `peers` and the rates."""
@@ -125,7 +133,8 @@ class Problem:
         growth = None if input_tps is None else input_tps / max(total, LEAST)
         reserve = Reserve.of(cluster, snapshot, limits, growth)
         fit = reserve.fit
-        graph = Graph.of(snapshot.traffic, count, reserve.size)
+        hop_tps = None if fit.traffic is None else fit.hop_rates.tps
+        graph = Graph.of(snapshot.traffic, count, reserve.size, hop_tps)
         distance = Distance.of(cluster, limits)
         today = graph.cost_tps(distance, snapshot.place)
         return cls(

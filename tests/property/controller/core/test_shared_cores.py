@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.core.cluster import Cluster
-from controller.core.fit import Fit
+from controller.core.fit import Fit, predicted
+from controller.core.hops import HOP_COST_S, MOST_FRAC
 from controller.core.limits import Limits
 from controller.policies.gather.anneal import anneal
 from controller.policies.gather.problem import Problem, TargetOptions
@@ -61,6 +62,31 @@ def test_what_a_move_brings_is_what_the_nodes_use_more_after_it(
     assert np.allclose(after.used - fit.used, (more)[cluster.node_of], atol=1e-9)
     back = after.moved(e, home)
     assert np.allclose(back.used, fit.used, atol=1e-9)
+
+
+@settings(max_examples=100)
+@given(shared(), st.data())
+def test_hops_leave_each_executor_a_part_of_what_it_uses(world: World, data: st.DataObject) -> None:
+    cluster, snapshot = world
+    workers = st.integers(0, len(cluster.workers) - 1)
+    place = np.array(data.draw(st.lists(workers, min_size=len(snapshot.place), max_size=99)))
+    fit = Fit.of(cluster, snapshot)
+    after = fit.placed(place[: len(snapshot.place)])
+    far = fit.demand - fit.hops + _far(fit)
+    assert (after.demand >= (1 - MOST_FRAC) * far - 1e-9).all()
+    # Seen again from there, hops count as much.
+    again = Fit.of(cluster, predicted(cluster, snapshot, after.place))
+    assert np.allclose(again.hop_rates.scale, fit.hop_rates.scale)
+    assert np.allclose(again.placed(fit.place).demand, fit.demand, atol=1e-9)
+
+
+def _far(fit: Fit) -> np.ndarray:
+    assert fit.traffic is not None
+    rates = fit.hop_rates
+    ends = fit.traffic.source, fit.traffic.target
+    tps = np.where(ends[0] == ends[1], 0.0, rates.tps)
+    count = len(fit.place)
+    return HOP_COST_S[2] * rates.scale * sum(np.bincount(end, tps, count) for end in ends)
 
 
 @settings(max_examples=100)
