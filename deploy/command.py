@@ -63,6 +63,7 @@ class Java(StrEnum):
     """Versions to try Storm on."""
 
     V17 = "17"
+    V21 = "21"
     V25 = "25"
 
 
@@ -112,6 +113,10 @@ def up(
     java: Annotated[
         Java | None, typer.Option(help="Java of all JVMs; without, the machine's own.")
     ] = None,
+    storm: Annotated[
+        str | None,
+        typer.Option(help="Version of Storm; without, the one compiled against."),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A key of every storm.yaml."),
@@ -144,6 +149,7 @@ def up(
         nimbuses=nimbus,
         trimmed=trim,
         java_version=None if java is None else int(java),
+        storm_version=storm,
         beside=beside,
         kafka=kafka,
     )

@@ -22,7 +22,7 @@ from deploy.demo.windows import WARM_S, DemoSpan, is_warm
 from deploy.lab import LabError
 from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab, sweep
 from deploy.lab.figures import Figures, Meter
-from deploy.lab.home.assemble import REPOSITORY, STORM_VERSION
+from deploy.lab.home.versions import REPOSITORY, storm_version
 from deploy.lab.ledger import SATURATE, Ledger, throughput_tps
 from deploy.lab.network import machine_cores
 from deploy.lab.operator import Operator, beside, kill_meters
@@ -254,7 +254,7 @@ def _play(
     # The other workers end once they are empty, and start again when executors go back to them.
     kept = {str(slot) for slot in storms.values()} & {str(slot) for slot in new.values()}
     return Recording(
-        storm_version=STORM_VERSION,
+        storm_version=storm_version().version,
         windows=tuple(run.ledger.windows(first_s)),
         inter_node=tuple(run.inter_node),
         rate_tps=rate_tps,

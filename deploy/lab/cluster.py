@@ -14,7 +14,8 @@ from typing import Any
 
 from deploy.lab import LabError
 from deploy.lab.daemons import Daemons, clear
-from deploy.lab.home.assemble import REPOSITORY, assemble
+from deploy.lab.home.assemble import assemble
+from deploy.lab.home.versions import REPOSITORY
 from deploy.lab.layout import (
     KAFKA_JAR,
     WORKLOAD_JAR,
@@ -286,6 +287,7 @@ def plan_lab(
     nimbuses: int = 1,
     trimmed: bool | None = None,
     java_version: int | None = None,
+    storm_version: str | None = None,
     beside: str | None = None,
     kafka: bool = False,
 ) -> Lab:
@@ -306,6 +308,8 @@ def plan_lab(
         The rate of a node's link in each direction, such as "20mbit".
     trimmed : bool or None
         As in `LabOptions`; None where it follows from the network: loopback is trimmed.
+    storm_version : str or None
+        A row of migration/jvm/storm-versions.tsv; None for what the jars are compiled against.
     beside : str or None
         The lab whose ZooKeeper also serves this one.
 
@@ -347,7 +351,7 @@ def plan_lab(
     )
     layout = LabLayout(
         run_dir=run_dir,
-        homes=assemble(),
+        homes=assemble(storm_version),
         zookeeper_port=ports[0],
         nimbus_port=ports[1],
         nodes=tuple(

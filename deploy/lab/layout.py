@@ -17,7 +17,8 @@ from typing import Any
 import yaml
 
 from deploy.lab import LabError
-from deploy.lab.home.assemble import REPOSITORY, Homes
+from deploy.lab.home.assemble import Homes
+from deploy.lab.home.versions import REPOSITORY
 from deploy.lab.meters import PERIOD_S
 from deploy.lab.network import Network, machine_cores
 from migration.storm_yaml import STORM_ROOT

@@ -11,7 +11,7 @@ from typing import Any
 
 from deploy.lab import LabError
 from deploy.lab.cluster import HOOKS_JAR
-from deploy.lab.home.assemble import REPOSITORY
+from deploy.lab.home.versions import REPOSITORY
 from deploy.lab.interval import paired_ratio
 from deploy.lab.layout import java
 from tests.bench.frame import in_turn

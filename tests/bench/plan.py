@@ -14,7 +14,7 @@ from msgspec import structs
 
 from deploy.lab import LabError
 from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab
-from deploy.lab.home.assemble import REPOSITORY
+from deploy.lab.home.versions import REPOSITORY
 from deploy.lab.interval import quantile
 from deploy.lab.operator import beside
 from kvstore.reader import StoreReader

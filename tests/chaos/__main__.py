@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from deploy.lab.cluster import sweep
-from deploy.lab.home.assemble import REPOSITORY, STORM_VERSION
+from deploy.lab.home.versions import REPOSITORY, storm_version
 from tests.chaos.kept import Kept
 from tests.chaos.page import page, summary
 from tests.chaos.run import SOAK, Result, run_tries, soak
@@ -114,7 +114,7 @@ def _results(names: Collection[str], seed: int, soak_s: float) -> Generator[Resu
 def _machine() -> str:
     return (
         f"{os.cpu_count()} shared cores, {platform.system()} {platform.machine()}, "
-        f"Storm {STORM_VERSION}"
+        f"Storm {storm_version().version}"
     )
 
 

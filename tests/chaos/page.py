@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from deploy.lab.home.assemble import REPOSITORY
+from deploy.lab.home.versions import REPOSITORY
 from migration.model import Way
 from tests.chaos.judge import NO_MOVE, Seen
 from tests.chaos.kept import newest

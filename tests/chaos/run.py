@@ -12,7 +12,7 @@ from typing import Any
 
 from controller.storm import controls
 from deploy.lab import LabError
-from deploy.lab.home.assemble import REPOSITORY
+from deploy.lab.home.versions import REPOSITORY
 from deploy.lab.ledger import Totals, degraded_s, longest_gap_s
 from kvstore.errors import StoreError
 from migration.model import Counters, Phase

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from deploy.lab.home.assemble import REPOSITORY
+from deploy.lab.home.assemble import homes
 from deploy.lab.layout import WORKLOAD_JAR
 
-STORM = REPOSITORY / "build" / "storm-2.8.3"
+STORM = homes().storm
 SUBMIT = ("--class", "nstorm.workload.Submit", "--storm-home", str(STORM))
 
 

@@ -1,4 +1,4 @@
-"""Storm and the hooks on a later Java than the machine's."""
+"""Other Javas than the machine's, and other Storms than that of all other tests."""
 
 import os
 from pathlib import Path
@@ -7,22 +7,41 @@ import pytest
 
 from deploy.lab import LabError
 from deploy.lab.cluster import HOOKS_JAR, plan_lab, sweep
+from deploy.lab.home.versions import storm_version, storm_versions
 from deploy.lab.layout import java, java_home
 from deploy.lab.operator import beside
 from tests.clusters import CALM
 
 pytestmark = pytest.mark.cluster
 TOPOLOGY = "java-test"
+STORMS = [one.version for one in storm_versions().values() if one.level == "live"]
 
 
-def test_a_move_loses_nothing_on_java_25() -> None:
+@pytest.mark.parametrize("version", [21, 25])
+def test_a_move_loses_nothing_on_a_later_java(version: int) -> None:
     try:
-        program = Path(java(java_home(25))).resolve()
+        program = Path(java(java_home(version))).resolve()
     except LabError as missing:
         pytest.skip(str(missing))
+    move_one(program, java_version=version)
+
+
+@pytest.mark.parametrize("version", [one for one in STORMS if one != storm_version().version])
+def test_a_move_loses_nothing_on_another_storm(version: str) -> None:
+    move_one(Path(java()).resolve(), storm=version)
+
+
+def move_one(program: Path, java_version: int | None = None, storm: str | None = None) -> None:
+    """Move an executor, and look whether all tuples are acked and no worker has restarted."""
     sweep()
-    name = f"java-{os.getpid()}"
-    with plan_lab(name, nodes=1, hooks_jar=HOOKS_JAR, conf=CALM, java_version=25) as lab:
+    with plan_lab(
+        f"java-{os.getpid()}",
+        nodes=1,
+        hooks_jar=HOOKS_JAR,
+        conf=CALM,
+        java_version=java_version,
+        storm_version=storm,
+    ) as lab:
         lab.submit(TOPOLOGY, {"topology.workers": 2}, rate_tps=100)
         lab.wait_ready(TOPOLOGY)
         pids = lab.worker_pids()

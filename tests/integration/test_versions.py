@@ -18,7 +18,7 @@ from controller.core.topology import TopologyView
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import REFUSED
 from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab, sweep
-from deploy.lab.home.assemble import REPOSITORY
+from deploy.lab.home.versions import REPOSITORY
 from deploy.lab.operator import Operator, beside, published
 from kvstore.zookeeper import Session
 from migration import wire

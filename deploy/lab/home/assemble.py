@@ -1,18 +1,25 @@
-"""Assembles a stock Storm home and ZooKeeper from the Maven registry, once."""
+"""Assembles a stock Storm home and ZooKeeper from the Maven registry, once.
+
+`python -m deploy.lab.home.assemble [VERSION]` makes the home of one version of Storm; with `--jars`
+the jars of every version that the symbols and the code are compared with.
+"""
 
 import fcntl
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.lab import LabError
+from deploy.lab.home.versions import REPOSITORY, StormVersion, storm_version, storm_versions
 
-STORM_VERSION = "2.8.3"
 ZOOKEEPER_VERSION = "3.9.3"
-REPOSITORY = Path(__file__).parents[3]
+BUILD_DIR = REPOSITORY / "build"
+STORM = "org.apache.storm"
 _SOURCES = Path(__file__).parent
 
 
@@ -24,26 +31,44 @@ class Homes:
     zookeeper: Path
 
 
-def homes(build_dir: Path = REPOSITORY / "build") -> Homes:
+def homes(version: str | None = None) -> Homes:
     """Name the directories that `assemble` fills."""
-    return Homes(build_dir / f"storm-{STORM_VERSION}", build_dir / f"zookeeper-{ZOOKEEPER_VERSION}")
+    storm = storm_version(version).version
+    return Homes(BUILD_DIR / f"storm-{storm}", BUILD_DIR / f"zookeeper-{ZOOKEEPER_VERSION}")
 
 
-def assemble(build_dir: Path = REPOSITORY / "build") -> Homes:
+def assemble(version: str | None = None) -> Homes:
     """Assemble what is not there yet.
 
     Each directory is made under another name and renamed when complete, so an interrupted run
     leaves nothing that looks finished.
+
+    Raises
+    ------
+    LabError
+        When the table of versions does not have the version, or Maven cannot copy.
     """
-    done = homes(build_dir)
-    build_dir.mkdir(parents=True, exist_ok=True)
-    with (build_dir / "assemble.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    done, row = homes(version), storm_version(version)
+    with _alone():
         if not done.storm.is_dir():
-            _build(done.storm, _fill_storm)
+            _build(done.storm, lambda home: _fill_storm(home, row))
         if not done.zookeeper.is_dir():
             _build(done.zookeeper, lambda home: _copy_jars("zookeeper", home))
     return done
+
+
+def copy_jars_to_compare() -> None:
+    """Copy what `SymbolCheckTest` reads: Storm's jars of every version."""
+    with _alone():
+        _build(BUILD_DIR / "compared", _fill_jars)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    BUILD_DIR.mkdir(parents=True, exist_ok=True)
+    with (BUILD_DIR / "assemble.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _build(home: Path, fill: Callable[[Path], None]) -> None:
@@ -52,13 +77,20 @@ def _build(home: Path, fill: Callable[[Path], None]) -> None:
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     fill(partial)
+    shutil.rmtree(home, ignore_errors=True)
     partial.rename(home)
 
 
-def _fill_storm(home: Path) -> None:
+def _fill_storm(home: Path, row: StormVersion) -> None:
     """Lay out a Storm home: the daemons' jars, the workers' jars, logging, empty folders."""
     for profile in ("lib", "lib-worker"):
-        _copy_jars(profile, home / profile)
+        _copy_jars(profile, home / profile, f"-Dstorm.version={row.parts}")
+        if row.version != row.parts:
+            own = [old.name for old in (home / profile).glob(f"storm-*-{row.parts}.jar")]
+            named = [name.removesuffix(f"-{row.parts}.jar") for name in own]
+            _copy_artifacts((STORM, name, row.version, home / profile) for name in named)
+            for name in own:
+                (home / profile / name).unlink()
     for name in ("extlib", "extlib-daemon", "conf", "log4j2"):
         (home / name).mkdir()
     for name in ("cluster.xml", "worker.xml"):
@@ -66,21 +98,59 @@ def _fill_storm(home: Path) -> None:
     (home / "conf" / "storm.yaml").touch()
 
 
-def _copy_jars(profile: str, target: Path) -> None:
+def _fill_jars(target: Path) -> None:
+    wanted: dict[tuple[str, str, str, Path], None] = {}
+    for row in storm_versions().values():
+        for name in ("storm-client", "storm-server"):
+            wanted[STORM, name, row.version, target / row.version] = None
+        parts = target / "parts" / row.parts
+        wanted[STORM, "storm-shaded-deps", row.parts, parts] = None
+        wanted["io.dropwizard.metrics", "metrics-core", row.metrics, target / row.version] = None
+    _copy_artifacts(wanted)
+
+
+def _copy_jars(profile: str, target: Path, *options: str) -> None:
     """Let Maven copy the jars of one profile of pom.xml."""
     print(f"copying jars from the Maven registry: {profile}", file=sys.stderr, flush=True)
-    command = [
-        *("mvn", "-q", "-B", "-f", str(_SOURCES / "pom.xml"), "-P", profile),
-        *("dependency:copy-dependencies", "-DincludeScope=runtime"),
-        f"-DoutputDirectory={target}",
-    ]
+    goals = ("dependency:copy-dependencies", "-DincludeScope=runtime", "-P", profile)
+    _maven(_SOURCES / "pom.xml", *goals, f"-DoutputDirectory={target}", *options)
+
+
+def _copy_artifacts(artifacts: Iterable[tuple[str, str, str, Path]]) -> None:
+    """Let Maven copy single jars by group, artifact and version, each into its folder.
+
+    Plugin 2.8 takes a jar whose parent POM the registry has not; later ones refuse it.
+    """
+    items = "".join(
+        f"<artifactItem><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
+        f"<version>{version}</version><outputDirectory>{target}</outputDirectory></artifactItem>"
+        for group, artifact, version, target in artifacts
+    )
+    with tempfile.TemporaryDirectory(dir=BUILD_DIR) as folder:
+        pom = Path(folder) / "pom.xml"
+        pom.write_text(
+            "<project><modelVersion>4.0.0</modelVersion><groupId>nstorm</groupId>"
+            "<artifactId>copied-jars</artifactId><version>0</version><packaging>pom</packaging>"
+            "<build><plugins><plugin><artifactId>maven-dependency-plugin</artifactId>"
+            f"<version>2.8</version><configuration><artifactItems>{items}</artifactItems>"
+            "</configuration></plugin></plugins></build></project>"
+        )
+        _maven(pom, "dependency:copy")
+
+
+def _maven(pom: Path, *arguments: str) -> None:
+    command = ["mvn", "-q", "-B", "-f", str(pom), *arguments]
     try:
         subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=sys.stderr)
     except FileNotFoundError as error:
         raise LabError("mvn is not on the PATH: install Maven, or run `make setup`") from error
     except subprocess.CalledProcessError as error:
-        raise LabError(f"Maven could not copy the jars of {profile!r}: see its output") from error
+        asked = " ".join(arguments)
+        raise LabError(f"Maven failed at {asked}: its output has the reason") from error
 
 
 if __name__ == "__main__":
-    assemble()
+    if sys.argv[1:] == ["--jars"]:
+        copy_jars_to_compare()
+    else:
+        assemble(*sys.argv[1:2])

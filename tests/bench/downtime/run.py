@@ -15,7 +15,7 @@ import yaml
 
 from deploy.lab import LabError
 from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab, with_own_cores
-from deploy.lab.home.assemble import REPOSITORY
+from deploy.lab.home.versions import REPOSITORY
 from deploy.lab.ledger import SATURATE, WRITE_DELAY_S
 from deploy.lab.operator import Operator, beside
 from deploy.lab.pairing import place

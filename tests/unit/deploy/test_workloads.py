@@ -14,7 +14,7 @@ import pytest
 
 from deploy.lab import LabError, workloads
 from deploy.lab.cluster import Lab
-from deploy.lab.home.assemble import REPOSITORY
+from deploy.lab.home.versions import REPOSITORY
 from deploy.lab.ledger import SATURATE, Ledger, Totals
 from deploy.lab.workloads import (
     WORKLOADS,

@@ -4,9 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Stream;
@@ -31,20 +28,9 @@ class SymbolCheckTest {
     private static final String SPOUTS = "org.apache.storm.executor.spout.SpoutExecutor";
     private static final String EQUIVALENCE = "org.apache.storm.utils.EquivalenceUtils";
 
-    private static Stream<Arguments> rolesAndVersions() {
-        return Stream.of("2.6.4", "2.7.1", "2.8.0")
+    private static Stream<Arguments> rolesAndVersions() throws IOException {
+        return StormJars.versions().keySet().stream()
                 .flatMap(version -> Stream.of(Role.values()).map(role -> Arguments.of(role, version)));
-    }
-
-    private static ClassFileLocator jars(String version) throws IOException {
-        List<ClassFileLocator> locators = new ArrayList<>(List.of(ClassFileLocator.ForClassLoader.ofPlatformLoader()));
-        try (Stream<Path> jars = Files.list(Path.of("target/storm-" + version))) {
-            for (Path jar : jars.toList()) {
-                locators.add(ClassFileLocator.ForJarFile.of(jar.toFile()));
-            }
-        }
-        assertTrue(locators.size() >= 4, "the jars of " + version + " are there");
-        return new ClassFileLocator.Compound(locators);
     }
 
     private static List<Symbol> missing(Role role, ClassFileLocator locator) throws Exception {
@@ -54,7 +40,7 @@ class SymbolCheckTest {
     @ParameterizedTest
     @MethodSource("rolesAndVersions")
     void everySymbolIsThere(Role role, String version) throws Exception {
-        try (ClassFileLocator locator = jars(version)) {
+        try (ClassFileLocator locator = StormJars.of(version)) {
             assertEquals(List.of(), missing(role, locator));
             assertEquals(List.of(), new SymbolCheck(locator).leftOut(role.hooks()));
         }
