@@ -11,7 +11,7 @@ MVN := mvn -q -B
 FORMAT_JAVA := MAVEN_OPTS=-XX:TieredStopAtLevel=1 $(MVN) spotless
 HOOKS_JAR := migration/jvm/target/nstorm-hooks.jar
 WORKLOAD_JAR := deploy/lab/workload/target/nstorm-workload.jar
-HOOKS_SOURCES := $(shell find migration/jvm -path '*/target' -prune -o -type f -print)
+HOOKS_SOURCES := migration/PROTOCOL.md $(shell find migration/jvm -path '*/target' -prune -o -type f -print)
 WORKLOAD_SOURCES := $(shell find deploy/lab/workload -path '*/target' -prune -o -type f -print)
 STORM_VERSIONS := migration/jvm/storm-versions.tsv
 LIVE := $(shell awk '$$5 == "live" {print $$1}' $(STORM_VERSIONS))
@@ -35,7 +35,7 @@ build/tools.stamp: deploy/setup.sh
 build/venv.stamp: pyproject.toml deploy/pyproject.toml constraints.txt | build/tools.stamp
 	.venv/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
 	.venv/bin/python -m pip install -q -c constraints.txt "pip>=25.1"
-	.venv/bin/python -m pip install -q -c constraints.txt -e .[replay] -e deploy --group dev
+	.venv/bin/python -m pip install -q -c constraints.txt -e .[replay,sasl] -e deploy --group dev
 	touch $@
 
 # One Maven after the other: two would write into its repository at once.

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kvstore.ensemble import Ensemble
 from migration import ConfigError
+from migration.access import ensemble
 from migration.settings import PREFIX, Reader, load_s, metrics_at, setting, values
-from migration.storm_yaml import own_keys, storm_zookeeper
+from migration.storm_yaml import own_keys
 
 
 class AgentError(Exception):
@@ -16,7 +18,7 @@ class AgentError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
-    zookeeper: str  # ``host:port`` with commas, then Storm's root
+    zookeeper: Ensemble | str  # with Storm's root
     store_dir: Path
     # The node's supervisor id; None to take it from the acks of the JVMs.
     supervisor: str | None = None
@@ -35,7 +37,7 @@ def from_storm_yaml(document: Mapping[str, Any]) -> AgentConfig:
     # The JVMs could only pass over a value that cannot be; the agent refuses it for them.
     read = values(own, (Reader.AGENT, Reader.HOOKS))
     return AgentConfig(
-        storm_zookeeper(document),
+        ensemble(document),
         _store_dir(read.get("store.dir"), document.get("storm.local.dir")),
         read.get("supervisor.id"),
         read["agent.sync.secs"],

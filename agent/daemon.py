@@ -14,12 +14,18 @@ from agent.machine import MachineMeters
 from agent.pull import ADOPT_FILE, Puller
 from agent.push import Pusher
 from agent.samples import Samples, SampleStores
-from kvstore.errors import NotConnectedError, SessionLostError, StoreError, ZooKeeperError
+from kvstore.errors import (
+    AccessError,
+    NotConnectedError,
+    SessionLostError,
+    StoreError,
+    ZooKeeperError,
+)
 from kvstore.pulse import Pulse
-from kvstore.service import serve, without_storm
+from kvstore.service import Refusals, serve, without_storm
 from kvstore.surprises import Surprises
 from kvstore.writer import PlanWriter
-from kvstore.zookeeper import Session
+from kvstore.zookeeper import Session, Waiting
 from migration.model import MOVING, LocalPlan
 from migration.wire import CLUSTER, PLAN_KEY
 
@@ -28,6 +34,8 @@ LOOK_EVERY_S = 0.05
 LOOK_DURING_A_MOVE_S = 0.01
 _TEND_EVERY_S = 1.0
 _AFTER_SURPRISE_S = 1.0
+# A person has to mend it, and what is mended is to be seen within a minute.
+_AFTER_REFUSAL_S = 5.0
 
 log = structlog.get_logger()
 
@@ -146,7 +154,7 @@ def run(config: AgentConfig, stop: threading.Event) -> int:
 
     def work(session: Session) -> None:
         with closing(Agent(config, session, writer, wake, shown)) as agent:
-            log.info("agent_started", store=str(config.store_dir), zookeeper=config.zookeeper)
+            log.info("agent_started", store=str(config.store_dir), **session.facts)
             _loop(agent, wake, stop, pulse)
 
     with writer, _exposed(config, shown, pulse):
@@ -166,7 +174,7 @@ def _exposed(config: AgentConfig, shown: Shown, pulse: Pulse) -> AbstractContext
 
 
 def _loop(agent: Agent, wake: threading.Event, stop: threading.Event, pulse: Pulse) -> None:
-    away, surprises = False, Surprises()
+    away, surprises, refusals = False, Surprises(), Refusals()
     while not stop.is_set():
         try:
             agent.turn(time.monotonic())
@@ -182,6 +190,10 @@ def _loop(agent: Agent, wake: threading.Event, stop: threading.Event, pulse: Pul
             away = True
             pulse.beat("ZooKeeper")
             stop.wait(LOOK_EVERY_S)
+        except AccessError as error:
+            refusals.report(error)
+            pulse.beat(str(error))
+            stop.wait(_AFTER_REFUSAL_S)
         except Exception as error:
             # A surprise must not end what the JVMs of the node depend on.
             surprises.report("turn_failed", error)
@@ -198,9 +210,17 @@ def adopt_cluster(config: AgentConfig) -> str:
     attempt.
     """
     stop = threading.Event()
+    refused: str | None = None
+
+    def wait(waiting: Waiting) -> None:
+        nonlocal refused
+        refused = waiting.error if waiting.refused else None
+        stop.set()
+
     with Session(config.zookeeper) as session:
-        if not session.connect(on_wait=lambda waiting: stop.set(), stop=stop):
-            raise AgentError(f"ZooKeeper does not answer at {config.zookeeper}; start it first")
+        if not session.connect(on_wait=wait, stop=stop):
+            missing = refused or "ZooKeeper does not answer; start it first"
+            raise AgentError(f"{missing} ({config.zookeeper})")
         problem = without_storm(session)
         if problem is not None:
             raise AgentError(problem)

@@ -12,7 +12,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from agent.samples import Samples
-from kvstore.errors import SessionLostError, ZooKeeperError
+from kvstore.errors import AccessError, SessionLostError, ZooKeeperError
 from kvstore.zookeeper import Session
 from migration.model import Meters, NodeAcks, NodeLoad, Plan, traffic_of
 from migration.wire import LARGEST_NODE_BYTES, SPEAKS, acks_path, encode, load_path, packed
@@ -113,7 +113,7 @@ class Pusher:
             return False
         try:
             self._session.put(load_path(load.node), data)
-        except SessionLostError:
+        except (AccessError, SessionLostError):
             raise
         except ZooKeeperError as error:
             # Old load only keeps the controller from deciding; late acks hold up moves under way.

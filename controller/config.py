@@ -18,7 +18,9 @@ from controller.core.resources import RESOURCES
 from controller.policies.gather.problem import TargetOptions
 from controller.policies.registry import NAMES, Aniello, Options
 from controller.windows import checked
+from kvstore.ensemble import Ensemble
 from migration import ConfigError
+from migration.access import ensemble
 from migration.settings import (
     DEFAULT,
     PREFIX,
@@ -28,7 +30,7 @@ from migration.settings import (
     setting,
     values,
 )
-from migration.storm_yaml import load, own_keys, storm_zookeeper
+from migration.storm_yaml import load, own_keys
 
 
 class Mode(StrEnum):
@@ -127,8 +129,8 @@ def _limits(read: Mapping[str, Any]) -> Limits:
     return Limits(**fields_read(Limits, read))
 
 
-def from_storm_yaml(document: Mapping[str, Any]) -> tuple[Config, str]:
-    """Take out what concerns the controller, and where Storm keeps its nodes in ZooKeeper.
+def from_storm_yaml(document: Mapping[str, Any]) -> tuple[Config, Ensemble]:
+    """Take out what concerns the controller, and the ZooKeeper where Storm keeps its nodes.
 
     Raises ConfigError as `build`, or if Storm's keys are of the wrong kind.
     """
@@ -136,7 +138,7 @@ def from_storm_yaml(document: Mapping[str, Any]) -> tuple[Config, str]:
     local_dir = document.get("storm.local.dir")
     if isinstance(local_dir, str) and Path(local_dir).is_absolute():
         own.setdefault("journal.dir", str(Path(local_dir) / "nstorm-journal"))
-    return build(own), storm_zookeeper(document)
+    return build(own), ensemble(document)
 
 
 def keys_of(assignments: Sequence[str]) -> dict[str, Any]:

@@ -59,6 +59,13 @@ _REFUSED = {
 }
 
 
+class Secure(StrEnum):
+    """Ways by which ZooKeeper knows its clients."""
+
+    DIGEST = "digest"
+    TLS = "tls"
+
+
 class Java(StrEnum):
     """Versions to try Storm on."""
 
@@ -110,6 +117,9 @@ def up(
     kafka: Annotated[
         bool, typer.Option("--kafka", help="A Kafka broker beside it, for the workload kafka.")
     ] = False,
+    secure: Annotated[
+        Secure | None, typer.Option(help="How ZooKeeper knows its clients; without, not at all.")
+    ] = None,
     java: Annotated[
         Java | None, typer.Option(help="Java of all JVMs; without, the machine's own.")
     ] = None,
@@ -152,6 +162,7 @@ def up(
         storm_version=storm,
         beside=beside,
         kafka=kafka,
+        secure="" if secure is None else secure.value,
     )
     for line in lab.layout.options.cannot_show:
         typer.echo(f"cannot be shown here: {line}", err=True)

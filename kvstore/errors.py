@@ -25,6 +25,10 @@ class SessionLostError(ZooKeeperError):
     """The session is over and its ephemeral nodes are gone: another one has to be opened."""
 
 
+class AccessError(ZooKeeperError):
+    """ZooKeeper does not let this identity in, or not do that."""
+
+
 class NoNodeError(ZooKeeperError):
     """The node is not there."""
 

@@ -9,6 +9,7 @@ import logging
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -17,7 +18,8 @@ import structlog
 from structlog.processors import format_exc_info
 from structlog.typing import EventDict
 
-from kvstore.errors import NotConnectedError, StoreError
+from kvstore.ensemble import Ensemble
+from kvstore.errors import AccessError, NotConnectedError, StoreError
 from kvstore.printable import printable
 from kvstore.pulse import Pulse
 from kvstore.zookeeper import Session, Waiting
@@ -25,6 +27,8 @@ from kvstore.zookeeper import Session, Waiting
 # Made by the first of Storm's daemons that comes up, in each of its roots.
 _STORMS_OWN = "/storms"
 _LOOK_AGAIN_S = 1.0
+# A person has to mend it: each try is not news.
+SAY_REFUSED_S = 60.0
 
 log = structlog.get_logger()
 
@@ -69,6 +73,21 @@ def ended_by_signals() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
+class Refusals:
+    """Logs that ZooKeeper does not let this process do something: each once a minute."""
+
+    def __init__(self) -> None:
+        self._said_s: dict[str, float] = {}
+
+    def report(self, reason: object) -> None:
+        """Log a refusal, unless the same one was logged a short time ago."""
+        now_s = time.monotonic()
+        self._said_s = {why: at for why, at in self._said_s.items() if now_s - at < SAY_REFUSED_S}
+        if str(reason) not in self._said_s:
+            self._said_s[str(reason)] = now_s
+            log.error("zookeeper_refuses", reason=str(reason))
+
+
 def say_waiting(waiting: Waiting) -> None:
     """Print where ZooKeeper was sought and when it is tried again, once a second."""
     log.warning(
@@ -82,8 +101,11 @@ def say_waiting(waiting: Waiting) -> None:
 
 def without_storm(session: Session) -> str | None:
     """Return that there is no Storm under the session's root; None if there is one."""
-    if session.exists(_STORMS_OWN) is not None:
-        return None
+    try:
+        if session.exists(_STORMS_OWN) is not None:
+            return None
+    except AccessError:
+        return None  # of a node that is absent ZooKeeper would report that
     hosts, _, root = session.hosts.partition("/")
     return (
         f"ZooKeeper at {hosts} has no Storm under /{root}: start Nimbus, or check "
@@ -110,7 +132,7 @@ def await_storm(session: Session, stop: threading.Event, pulse: Pulse) -> bool:
 
 
 def serve(
-    zookeeper: str,
+    zookeeper: Ensemble | str,
     work: Callable[[Session], None],
     stop: threading.Event,
     on_state: Callable[[str], None] = lambda state: None,
@@ -123,10 +145,15 @@ def serve(
     beats here.
     """
     pulse = pulse or Pulse({})
+    refusals = Refusals()
 
     def wait(waiting: Waiting) -> None:
-        pulse.beat(f"ZooKeeper at {waiting.hosts}")
-        say_waiting(waiting)
+        if not waiting.refused:
+            pulse.beat(f"ZooKeeper at {waiting.hosts}")
+            say_waiting(waiting)
+            return
+        pulse.beat(f"ZooKeeper at {waiting.hosts}: {waiting.error}")
+        refusals.report(f"{waiting.hosts}: {waiting.error}")
 
     while not stop.is_set():
         pulse.beat("ZooKeeper")

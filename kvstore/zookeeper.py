@@ -23,8 +23,11 @@ from kazoo.handlers.threading import (  # type: ignore[import-untyped]
     SequentialThreadingHandler,
 )
 from kazoo.protocol.serialization import GetData, stat_struct  # type: ignore[import-untyped]
+from kazoo.security import ACL, Id  # type: ignore[import-untyped]
 
+from kvstore.ensemble import OPEN, Ensemble, Grant
 from kvstore.errors import (
+    AccessError,
     ConflictError,
     NodeExistsError,
     NoNodeError,
@@ -38,6 +41,14 @@ ANY_VERSION = -1
 _RECONNECT = {"max_tries": -1, "max_delay": 5.0}
 # Answers of 256 kB at the most are no more than 25 MB together.
 _READ_AT_ONCE = 100
+_MAY = {letter: 1 << bit for bit, letter in enumerate("rwcda")}
+_REFUSALS = (
+    kazoo_errors.NoAuthError,
+    kazoo_errors.AuthFailedError,
+    kazoo_errors.InvalidACLError,
+    kazoo_errors.SASLException,
+    kazoo_errors.SessionClosedRequireSaslError,
+)
 _MULTI_HEADER, _INT = Struct("!i?i"), Struct("!i")
 
 
@@ -121,6 +132,7 @@ class Waiting:
     attempt: int
     retry_in_s: float
     error: str
+    refused: bool = False  # that it does answer, and does not let us in
 
 
 class Session:
@@ -132,7 +144,7 @@ class Session:
 
     def __init__(
         self,
-        hosts: str,  # ``host:port``, several with commas, then the root of all nodes, if any
+        ensemble: Ensemble | str,  # the hosts alone stand for an open one
         *,
         # After this long without a connection the ensemble ends the session.
         session_timeout_s: float = 10.0,
@@ -140,24 +152,54 @@ class Session:
         # Called with CONNECTED, SUSPENDED or LOST from kazoo's own thread; it must not block.
         on_state: Callable[[str], None] = lambda state: None,
     ) -> None:
-        self.hosts = hosts
+        self._ensemble = Ensemble(ensemble) if isinstance(ensemble, str) else ensemble
+        self.hosts = self._ensemble.hosts
         self.deadline_s = deadline_s
         self.interruptions = 0
         self.lost = False
         self._on_state = on_state
         self._session_timeout_s = session_timeout_s
         self._away_since_s = 0.0
+        self._denied: str | None = None  # why a log-in was
         self._client = self._new_client()
 
     def _new_client(self) -> Any:
+        ensemble, tls = self._ensemble, self._ensemble.tls
+        secured: dict[str, Any] = {}
+        if tls is not None:
+            secured = {
+                "use_ssl": True,
+                "ca": str(tls.ca),
+                "certfile": tls.certificate and str(tls.certificate),
+                "keyfile": tls.key and str(tls.key),
+                "check_hostname": tls.checks_host,
+            }
         client = KazooClient(
             hosts=self.hosts,
             timeout=self._session_timeout_s,
             handler=PollHandler(),
             connection_retry=_RECONNECT,
+            auth_data=list(ensemble.auth),
+            sasl_options=None if ensemble.sasl is None else dict(ensemble.sasl),
+            **secured,
         )
         client.add_listener(lambda state: self._listen(client, state))
+        if ensemble.sasl is not None:
+            self._hear_denials(client)
         return client
+
+    def _hear_denials(self, client: Any) -> None:
+        """Note why ZooKeeper denies a log-in: of most reasons kazoo's thread would die."""
+        log_in = client._connection._authenticate_with_sasl
+
+        def heard(host: str, timeout: float) -> None:
+            try:
+                log_in(host, timeout)
+            except _REFUSALS as error:
+                self._denied = " ".join(str(error.__cause__ or error).split())
+                raise kazoo_errors.AuthFailedError(self._denied) from error
+
+        client._connection._authenticate_with_sasl = heard
 
     def _listen(self, client: Any, state: str) -> None:
         if client is not self._client:
@@ -189,18 +231,47 @@ class Session:
             attempt += 1
             # kazoo's own start() looks for the root, without a deadline, and warns people of it.
             self._client.start_async().wait(self.deadline_s)
-            if self._client.connected:
+            refusal = self._refusal()
+            if refusal is None and self._client.connected:
                 return True
             self._renew()
             for left_s in _countdown(retry_s):
-                on_wait(Waiting(self.hosts, attempt, left_s, "no answer"))
+                why = refusal or "no answer"
+                on_wait(Waiting(self.hosts, attempt, left_s, why, refusal is not None))
                 if stop.wait(min(1.0, left_s)):
                     break
         return False
 
+    def _refusal(self) -> str | None:
+        """Return why ZooKeeper does not let us in; None if it does, or does not answer.
+
+        kazoo takes itself for connected before ZooKeeper has looked at credentials.
+        """
+        try:
+            if self._client.connected:
+                self._wait(self._client.exists_async("/"))
+        except kazoo_errors.NoAuthError:
+            return None  # it knows us: what we may is another question
+        except _REFUSALS:
+            return self._refused()
+        except (KazooTimeoutError, kazoo_errors.KazooException):
+            pass  # the connection has dropped: perhaps because of the credentials
+        return None if self._denied is None else self._refused()
+
+    def _refused(self) -> str:
+        who, why = self._ensemble.who, f" ({self._denied})" if self._denied else ""
+        return (
+            f"ZooKeeper refuses the credentials of {who}{why}: correct them in the storm.yaml, or "
+            "what it names"
+            if who
+            else "ZooKeeper demands credentials: name them in the storm.yaml, as docs/security.md "
+            "shows"
+        )
+
     def _renew(self) -> None:
         """Take a fresh client: one that failed to start stays half stopped."""
         failed, self._client = self._client, self._new_client()
+        self.lost, self._denied = False, None
         failed.stop()
         failed.close()
 
@@ -261,7 +332,9 @@ class Session:
 
         def make() -> str:
             with self._call("create", path):
-                made = self._client.create_async(path, data, ephemeral=ephemeral, sequence=sequence)
+                made = self._client.create_async(
+                    path, data, self._acl(path), ephemeral=ephemeral, sequence=sequence
+                )
                 return str(self._wait(made))
 
         try:
@@ -303,6 +376,15 @@ class Session:
                 return False
         return True
 
+    def clear(self, path: str) -> None:
+        """Delete a node, or empty it where we may write it and not delete it."""
+        if self.exists(path) is None:
+            return
+        try:
+            self.delete(path)
+        except AccessError:
+            self.set(path, b"")
+
     def put_checked(
         self, path: str, data: bytes, expected: int | None, fence: tuple[str, int]
     ) -> int:
@@ -318,7 +400,7 @@ class Session:
             transaction = self._client.transaction()
             transaction.check(*fence)
             if expected is None:
-                transaction.create(path, data)
+                transaction.create(path, data, self._acl(path))
             else:
                 transaction.set_data(path, data, expected)
             result = self._commit(transaction)[-1]
@@ -340,6 +422,33 @@ class Session:
         for result in sorted(failed, key=lambda found: isinstance(found, vague)):
             raise result
         return results
+
+    def _acl(self, path: str) -> list[Any]:
+        return [_kazoo_acl(grant) for grant in self._ensemble.acl(path)]
+
+    @property
+    def identity(self) -> str:
+        """As whom ZooKeeper knows us, for people; that nobody is known where it is open."""
+        return self._ensemble.who or OPEN
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Where this session is, and as whom, for a log."""
+        return {"zookeeper": self.hosts, "identity": self.identity}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether ZooKeeper cannot know who this is."""
+        return self._ensemble.is_open
+
+    def grants(self, path: str) -> tuple[Grant, ...]:
+        """Return who may do what with a node; nobody anything if it is not there."""
+        with self._call("look at who may use", path):
+            try:
+                acl, _ = self._wait(self._client.get_acls_async(path))
+            except kazoo_errors.NoNodeError:
+                return ()
+        return tuple(Grant(a.id.scheme, a.id.id, _letters(a.perms)) for a in acl)
 
     def _wait(self, result: Any) -> Any:
         return result.get(timeout=self.deadline_s)
@@ -368,6 +477,13 @@ class Session:
             kazoo_errors.ConnectionClosedError,
         ) as error:
             raise NotConnectedError(f"{failed}: no answer in {self.deadline_s:g} s") from error
+        except _REFUSALS as error:
+            who = self._ensemble.who
+            raise AccessError(
+                f"ZooKeeper at {self.hosts} does not let "
+                f"{who or 'a client without credentials'} {doing} {path}: "
+                "docs/security.md has who needs to, and which keys name them"
+            ) from error
         except kazoo_errors.KazooException as error:
             raise ZooKeeperError(f"{failed}: {error!r}") from error
 
@@ -395,6 +511,14 @@ class Session:
 
 def _watch(on_change: Callable[[], None] | None) -> Callable[[object], None] | None:
     return None if on_change is None else lambda event: on_change()
+
+
+def _kazoo_acl(grant: Grant) -> Any:
+    return ACL(sum(_MAY[letter] for letter in grant.may), Id(grant.scheme, grant.id))
+
+
+def _letters(bits: int) -> str:
+    return "".join(letter for letter in "crwda" if bits & _MAY[letter])
 
 
 def _stored(data: bytes, stat: Any) -> Stored:

@@ -37,6 +37,7 @@ class Reader(StrEnum):
     CONTROLLER = "The controller"
     AGENT = "The agent"
     HOOKS = "The hooks"
+    ACCESS = "Agent, controller, commands and the hooks in Nimbus"
     DECIDE = "`nstorm decide` alone"
 
 
@@ -285,6 +286,35 @@ SETTINGS: tuple[Setting, ...] = (
         "takes 0.1 s of CPU and 40 MB of heap, and the first large state travels twice. The key "
         "may also stand in the topology's own configuration.",
         Reader.HOOKS),
+    Setting("secure", Kind.CHOICE, None,
+        "With `required`, no process of nstorm works with a ZooKeeper that does not know who it "
+        "is.",
+        Reader.ACCESS, choices=("required",), unset="a ZooKeeper without credentials is also used"),
+    Setting("zookeeper.jaas", Kind.TEXT, None,
+        "The JAAS file whose section `Client` has the credentials of agent, controller and "
+        "commands at ZooKeeper. The hooks in Nimbus use Nimbus' own.",
+        Reader.ACCESS, unset="that of `java.security.auth.login.config`, as a key or in the "
+        "options of supervisor or Nimbus"),
+    Setting("zookeeper.tls.ca", Kind.TEXT, None,
+        "The PEM file with the authorities that vouch for ZooKeeper. Needed where "
+        "`storm.zookeeper.ssl.enable` is true.",
+        Reader.ACCESS, unset="no TLS"),
+    Setting("zookeeper.tls.certificate", Kind.TEXT, None,
+        "The PEM file with the certificate of this process, where ZooKeeper asks for one.",
+        Reader.ACCESS, unset="none"),
+    Setting("zookeeper.tls.key", Kind.TEXT, None,
+        "The PEM file with the key of that certificate, without a password.",
+        Reader.ACCESS, unset="none"),
+    Setting("acl.controller", Kind.NAMES, (),
+        "Who may do at ZooKeeper what a controller does, such as `sasl:nstorm-controller`. Any of "
+        "these four keys needs `storm.zookeeper.superACL`, which names Nimbus.",
+        Reader.ACCESS, unset="the identity of Nimbus"),
+    Setting("acl.agent", Kind.NAMES, (), "The same for agents.", Reader.ACCESS,
+        unset="the identity of Nimbus"),
+    Setting("acl.operator", Kind.NAMES, (), "The same for those whose commands change something.",
+        Reader.ACCESS, unset="the identity of Nimbus"),
+    Setting("acl.reader", Kind.NAMES, (), "The same for those whose commands only look.",
+        Reader.ACCESS, unset="the identity of Nimbus"),
     Setting("vetoes", Kind.SWITCH, False,
         "Whether a decision on a file keeps the rules of a live run. An executor that has moved "
         "is then in cool-down, and a worker without executors is a free slot.",
@@ -353,6 +383,12 @@ def metrics_at(given: Mapping[str, Any], port_key: str) -> tuple[str, int] | Non
         return None
     host = rows["metrics.host"].read(given.get("metrics.host", DEFAULT["metrics.host"]))
     return host, int(rows[port_key].read(given[port_key]))
+
+
+def prefixed_values(document: Mapping[str, Any], reader: Reader) -> dict[str, Any]:
+    """Take the keys of one reader out of a storm.yaml, as `values` does."""
+    given = {k.removeprefix(PREFIX): v for k, v in document.items() if k.startswith(PREFIX)}
+    return values(given, (reader,))
 
 
 def refuse_unknown(given: Mapping[str, Any]) -> None:

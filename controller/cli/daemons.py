@@ -17,6 +17,7 @@ from controller.config import Config, Mode, from_storm_yaml
 from controller.errors import ControllerError
 from controller.policies.registry import policy
 from controller.storm.live import LiveController
+from kvstore.ensemble import Ensemble
 from kvstore.errors import StoreError
 from kvstore.printable import printable
 from kvstore.pulse import Pulse
@@ -62,13 +63,13 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(
-    config: Config, zookeeper: str, metrics: tuple[str, int] | None, stop: threading.Event
+    config: Config, zookeeper: Ensemble, metrics: tuple[str, int] | None, stop: threading.Event
 ) -> None:
     pulse, telemetry, decided = Pulse(), None, threading.Event()
     name = f"{socket.gethostname()}:{os.getpid()}"
 
     def work(session: Session) -> None:
-        log.info("controller_started", name=name, mode=config.mode.value, zookeeper=zookeeper)
+        log.info("controller_started", name=name, mode=config.mode.value, **session.facts)
         LiveController(
             session, config, name=name, pulse=pulse, telemetry=telemetry, decided=decided
         ).run(stop)

@@ -29,12 +29,13 @@ from controller.policies.registry import NAMES
 from controller.storm.answer_records import PlanAnswer
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command
-from kvstore.errors import StoreError
+from kvstore.ensemble import OPEN
+from kvstore.errors import AccessError, StoreError
 from kvstore.reader import StoreReader
 from kvstore.zookeeper import Session
 from migration import ConfigError, storm_yaml
 from migration.settings import unknown, wrong
-from migration.wire import PLAN_KEY, SPEAKS
+from migration.wire import PLAN_KEY, ROOT, SPEAKS
 
 SLOW_ZOOKEEPER_S = 0.1
 _CLOCKS_APART_S = 1.0
@@ -54,9 +55,11 @@ def doctor(conf: Conf, output: OutputOption = Output.TABLE) -> None:
     """
     document = storm_yaml.read(conf)
     found = [(f"{conf}: {what}", do) for what, do in of_storm_yaml(document)]
+    identity = ""
     if not found:
         with connected(conf) as session:
-            found += of_zookeeper(_latency_s(session))
+            found += [*of_zookeeper(_latency_s(session)), *of_access(session)]
+            identity = session.identity
             status = look(session, LiveCluster.of_session(session))
             plans: tuple[PlanAnswer, ...] = ()
             if status.controllers:
@@ -73,6 +76,8 @@ def doctor(conf: Conf, output: OutputOption = Output.TABLE) -> None:
         print(json.dumps([{"what": what, "do": do} for what, do in found], indent=1))
     else:
         print("\n".join(f"- {what}\n  {do}" for what, do in found) or "nothing found")
+        if identity == OPEN:
+            print(f"note: the identity at ZooKeeper is {OPEN}")
     raise typer.Exit(1 if found else 0)
 
 
@@ -103,6 +108,25 @@ def of_zookeeper(latency_s: float) -> Found:
     if latency_s > SLOW_ZOOKEEPER_S:
         what = f"ZooKeeper takes {1000 * latency_s:.0f} ms for an answer"
         yield what, "Each phase of a move waits for some. Look at the ensemble's disks and load."
+
+
+def of_access(session: Session) -> Found:
+    """Find nodes that are open to the world though ZooKeeper knows its clients."""
+    if session.is_open:
+        return
+    is_open, left = [], [ROOT]
+    while left:
+        path = left.pop()
+        try:
+            left += [f"{path}/{child}" for child in session.children(path) or ()]
+            if any(grant.scheme == "world" for grant in session.grants(path)):
+                is_open.append(path)
+        except AccessError:
+            continue  # closed to us, so to the world
+    if is_open:
+        others = f" and {len(is_open) - 3} others" if len(is_open) > 3 else ""
+        what = f"everybody may use {', '.join(sorted(is_open)[:3])}{others} in ZooKeeper"
+        yield what, "Give Nimbus the credentials, and restart it: its hooks mend this."
 
 
 def of_status(status: StatusDocument) -> Found:

@@ -55,15 +55,23 @@ def connected(conf: Path) -> Iterator[Session]:
     _, zookeeper = storm_yaml.read_as(conf, from_storm_yaml)
     until_s, given_up = time.monotonic() + NO_ANSWER_S, threading.Event()
 
+    refused: str | None = None
+
     def wait(waiting: Waiting) -> None:
-        if time.monotonic() >= until_s:
+        nonlocal refused
+        if waiting.refused:
+            refused = waiting.error
+            given_up.set()
+        elif time.monotonic() >= until_s:
             given_up.set()
         else:
             say_waiting(waiting)
 
     with Session(zookeeper) as session:
         if not session.connect(on_wait=wait, stop=given_up):
-            servers = zookeeper.partition("/")[0].replace(",", ", ")
+            servers = zookeeper.hosts.partition("/")[0].replace(",", ", ")
+            if refused is not None:
+                raise CommandError(f"{refused} ({servers}; {conf})")
             raise CommandError(
                 f"ZooKeeper has not answered within {NO_ANSWER_S:.0f} s at {servers}. Check that "
                 f"it runs, that storm.zookeeper.servers and storm.zookeeper.port in {conf} name "

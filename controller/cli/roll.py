@@ -82,7 +82,7 @@ def roll(
         heeded(session, "nstorm roll")
         rolling = _Rolling(session, config, run, Console(stderr=output is Output.JSON))
         if forget:
-            session.delete(ROLL)
+            session.clear(ROLL)
         rolling.begin(None if hosts is None else hosts.split(","), max_unavailable)
         failed = rolling.work(max_unavailable)
     if output is Output.JSON or not failed:
@@ -119,7 +119,7 @@ class _Rolling:
         if unknown := set(hosts) - set(there):
             raise CommandError(f"no host {min(unknown)!r}: there are {', '.join(there)}")
         stored = self._session.read(ROLL)
-        if stored is not None:
+        if stored is not None and stored.data:
             self._go_on(stored, hosts if named else None)
             return
         self._roll = msgspec.structs.replace(self._roll, hosts=hosts)
@@ -177,7 +177,7 @@ class _Rolling:
             if failed := self._command(batch):
                 return failed
             self._took_s.append((time.monotonic() - began_s) / len(batch))
-        self._session.delete(ROLL)
+        self._session.clear(ROLL)
         return ()
 
     def _command(self, batch: Sequence[str]) -> tuple[str, ...]:

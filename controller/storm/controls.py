@@ -17,7 +17,7 @@ PAUSED = f"{wire.ROOT}/paused"  # a pause of everything, of version 1
 
 def read(stored: Stored | None) -> Controls:
     """Read the node; while it holds garbage nothing may move."""
-    if stored is None:
+    if stored is None or not stored.data:  # as Nimbus makes it
         return Controls()
     try:
         # As text: msgspec does not look at the bytes of a key that it does not know.
@@ -69,6 +69,6 @@ def resume(session: Session, name: str | None = None) -> Controls:
             return replace(before, pauses={}, freeze=None)
         return replace(before, pauses={n: p for n, p in before.pauses.items() if n != name})
 
-    if name is None:
+    if name is None and session.exists(PAUSED) is not None:
         session.delete(PAUSED)
     return change(session, edit)

@@ -28,8 +28,9 @@ from controller.storm.look import Look
 from controller.storm.mirror import Mirror
 from controller.storm.notes import Notes
 from controller.storm.publisher import Publisher
-from kvstore.errors import StoreError
+from kvstore.errors import AccessError, StoreError
 from kvstore.pulse import Pulse
+from kvstore.service import Refusals
 from kvstore.surprises import Surprises
 from kvstore.zookeeper import Session
 from migration import wire
@@ -50,6 +51,8 @@ NEW_LEADER_S = 0.5
 _NOT_YET = frozenset({Outcome.STALE_METRICS, Outcome.STAND_BACK})
 # How often the queue of candidates and the operators' commands are looked at.
 IDLE_S = 0.5
+# A person has to mend it, and what is mended is to be seen within a minute.
+_AFTER_REFUSAL_S = 5.0
 
 
 class LiveController:
@@ -126,6 +129,7 @@ class LiveController:
         cycle_at_s, led_s = time.monotonic(), -math.inf
         away = moving = False
         looked_s, looked_epoch = -math.inf, None
+        refusals = Refusals()
         while not stop.is_set():
             now_s = time.monotonic()
             try:
@@ -151,6 +155,10 @@ class LiveController:
                         self._decided.set()
                 away = False
                 self._pulse.beat()
+            except AccessError as error:
+                refusals.report(error)
+                self._pulse.beat(str(error))
+                stop.wait(_AFTER_REFUSAL_S)
             except StoreError as error:
                 if self._session.lost:
                     raise

@@ -290,6 +290,7 @@ def plan_lab(
     storm_version: str | None = None,
     beside: str | None = None,
     kafka: bool = False,
+    secure: str = "",
 ) -> Lab:
     """Lay out a cluster on free ports; nothing runs yet.
 
@@ -312,6 +313,8 @@ def plan_lab(
         A row of migration/jvm/storm-versions.tsv; None for what the jars are compiled against.
     beside : str or None
         The lab whose ZooKeeper also serves this one.
+    secure : str
+        As in `LabOptions`.
 
     Raises
     ------
@@ -347,7 +350,12 @@ def plan_lab(
         hosts = network.node_hosts
     kafka_port = ports[2] if kafka else 0
     options = LabOptions(
-        trimmed, home, network, kafka_port=kafka_port, cannot_show=tuple(cannot_show)
+        trimmed,
+        home,
+        network,
+        kafka_port=kafka_port,
+        cannot_show=tuple(cannot_show),
+        secure=secure,
     )
     layout = LabLayout(
         run_dir=run_dir,
@@ -367,9 +375,9 @@ def plan_lab(
 
 
 @contextmanager
-def only_zookeeper(name: str) -> Iterator[Lab]:
+def only_zookeeper(name: str, secure: str = "") -> Iterator[Lab]:
     """Run a ZooKeeper without a Storm until the end of the block."""
-    lab = plan_lab(f"{name}-{os.getpid()}", nodes=0)
+    lab = plan_lab(f"{name}-{os.getpid()}", nodes=0, secure=secure)
     try:
         lab.prepare(owned=True)
         lab.start_zookeeper()
@@ -382,6 +390,8 @@ def only_zookeeper(name: str) -> Iterator[Lab]:
 def _served_by(other: str, layout: LabLayout) -> LabLayout:
     """Let a lab use the ZooKeeper of another."""
     first = attach(other)
+    if layout.options.secure or first.layout.options.secure:
+        raise LabError(f"--beside {other}: not with --secure, which is of one lab")
     if first.daemon("zookeeper") is None:
         raise LabError(f"--beside {other}: no ZooKeeper of its own runs there")
     host = first.layout.zookeeper_host

@@ -21,6 +21,9 @@ from deploy.lab.layout import LabLayout, LabNode, save
 from deploy.lab.meters import read_meters
 from deploy.lab.network import remove, token
 from deploy.lab.processes import Child, Processes, start_ticks
+from kvstore.ensemble import Ensemble
+from migration import storm_yaml
+from migration.access import ensemble
 
 # Two cores shared with a build or another lab need minutes for what takes half of one alone.
 UP_LIMIT_S = 240.0
@@ -80,6 +83,11 @@ class Daemons:
     def storm_zookeeper(self) -> str:
         """ZooKeeper's address with Storm's root there."""
         return f"{self.zookeeper}{self.layout.options.zookeeper_root}"
+
+    @property
+    def ensemble(self) -> Ensemble:
+        """ZooKeeper as the first Nimbus' configuration has it, with the credentials there."""
+        return ensemble(storm_yaml.read(self.layout.nimbus_dir / "conf" / "storm.yaml"))
 
     @property
     def nodes(self) -> tuple[LabNode, ...]:

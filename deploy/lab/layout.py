@@ -21,6 +21,7 @@ from deploy.lab.home.assemble import Homes
 from deploy.lab.home.versions import REPOSITORY
 from deploy.lab.meters import PERIOD_S
 from deploy.lab.network import Network, machine_cores
+from deploy.lab.secured import STORM, login_options, storm_keys, write_secured
 from migration.storm_yaml import STORM_ROOT
 
 BITS_PER_MBIT = 1_000_000
@@ -112,6 +113,9 @@ class LabOptions:
         Where another lab's ZooKeeper is that serves this one; None for one of its own.
     cannot_show : tuple of str
         What was asked for and cannot be had on this machine.
+    secure : str
+        How ZooKeeper knows its clients: "digest", by SASL; "tls", by certificates; "" for a
+        ZooKeeper without credentials.
     kafka_port : int
         Where a Kafka broker of its own listens, and on the next port that broker's controller; 0
         for none.
@@ -124,6 +128,7 @@ class LabOptions:
     zookeeper_root: str = STORM_ROOT
     cannot_show: tuple[str, ...] = ()
     kafka_port: int = 0
+    secure: str = ""
 
     @property
     def link_bps(self) -> int | None:
@@ -209,6 +214,11 @@ class LabLayout:
             "admin.enableServer": "false",
             "4lw.commands.whitelist": "srvr, mntr",
         }
+        if self.options.secure:
+            del zoo_cfg["clientPort"], zoo_cfg["clientPortAddress"]
+            zoo_cfg |= write_secured(
+                self.run_dir, self.options.secure, self.zookeeper_port, self._head_host
+            )
         self.tmp_dir.mkdir()
         _write_properties(zookeeper_dir / "zoo.cfg", zoo_cfg)
         if self.options.kafka_port:
@@ -258,6 +268,7 @@ class LabLayout:
             "storm.daemon.metrics.reporter.interval.secs": PERIOD_S,
             "storm.daemon.metrics.reporter.csv.log.dir": str(root / "meters"),
             **self._link_conf(),
+            **(storm_keys(self.run_dir, self.options.secure) if self.options.secure else {}),
             **self.conf,
         }
 
@@ -272,10 +283,10 @@ class LabLayout:
         """Trim what runs in and about the workers, or leave it as Storm has it."""
         if not self.options.trimmed:
             own = storm_defaults(self.homes)["worker.childopts"]
-            return {"worker.childopts": f"{own} {self._agent_option()}".strip()}
-        worker_opts = f"-Xmx{self.worker_heap_mb}m -XX:+UseSerialGC {self._agent_option()}"
+            return {"worker.childopts": " ".join([own, *self._loaded()])}
+        worker_opts = [f"-Xmx{self.worker_heap_mb}m", "-XX:+UseSerialGC", *self._loaded()]
         return {
-            "worker.childopts": worker_opts.strip(),
+            "worker.childopts": " ".join(worker_opts),
             "topology.worker.logwriter.childopts": f"-Xmx32m {' '.join(_DAEMON_FLAGS)}",
             # An idle executor sleeps 1 ms at once. With ten turns of parkNanos(1) before each sleep
             # (Storm: 1000), 18 idle threads took 0.7 cores instead of 0.13, measured alone.
@@ -297,13 +308,20 @@ class LabLayout:
             **self._storm_conf(node.root, node.host),
         }
 
-    def _agent_option(self) -> str:
-        return "" if self.hooks_jar is None else f"-javaagent:{self.hooks_jar}"
+    def _loaded(self) -> list[str]:
+        """Give the options by which a JVM of Storm has the hooks, and credentials."""
+        agent = [] if self.hooks_jar is None else [f"-javaagent:{self.hooks_jar}"]
+        return [*agent, *self._login()]
+
+    def _login(self, user: str = STORM) -> list[str]:
+        is_digest = self.options.secure == "digest"
+        return [*login_options(self.run_dir, user)] if is_digest else []
 
     def zookeeper_command(self) -> list[str]:
         """Give the command that runs ZooKeeper."""
         return [
             *self._java(96),
+            *self._login("server"),
             # The data die with the lab: a killed process loses nothing without fsync.
             "-Dzookeeper.forceSync=no",
             *("-cp", f"{self.homes.zookeeper}/*"),
@@ -357,10 +375,9 @@ class LabLayout:
     def _daemon(self, heap_mb: int, root: Path, name: str, main: str) -> list[str]:
         home = self.homes.storm
         classpath = [home / part / "*" for part in ("lib", "extlib", "extlib-daemon")]
-        agent = self._agent_option()
         return [
             *self._java(heap_mb),
-            *([agent] if agent else []),
+            *self._loaded(),
             f"-Ddaemon.name={name}",
             f"-Dstorm.home={home}",
             f"-Dstorm.log.dir={root / 'logs'}",

@@ -188,7 +188,7 @@ def beside(lab: Lab, topology: str, mode: str = "observe") -> Iterator[Operator]
     lab.start_controller(mode)
     try:
         # On a busy machine ZooKeeper has left a question open for more than the usual 5 s.
-        with Session(lab.storm_zookeeper, deadline_s=60) as session:
+        with Session(lab.ensemble, deadline_s=60) as session:
             session.connect()
             operator = Operator(session, topology)
             lab.wait_until("all workers answer their agents", operator.ready)

@@ -15,7 +15,7 @@ PACKAGES = (*PRODUCT, "deploy", "tests/bench", "tests/papers")
 # Longest prefix wins. What a module may import of ours, apart from its own package.
 ALLOWED: dict[str, frozenset[str]] = {
     "kvstore": frozenset(),
-    "migration": frozenset({"kvstore.printable"}),
+    "migration": frozenset({"kvstore.ensemble", "kvstore.printable"}),
     "agent": frozenset({"kvstore", "migration"}),
     "controller": frozenset(),
     "controller.core": frozenset(
@@ -42,7 +42,13 @@ ALLOWED: dict[str, frozenset[str]] = {
     ),
     "controller.windows": frozenset({"migration"}),
     "controller.config": frozenset(
-        {"controller.policies", "controller.core", "controller.windows", "migration"}
+        {
+            "controller.policies",
+            "controller.core",
+            "controller.windows",
+            "kvstore.ensemble",
+            "migration",
+        }
     ),
     "controller.compiling": frozenset({"controller.core", "controller.policies"}),
     "controller.policies": frozenset(

@@ -8,6 +8,7 @@ import pytest
 
 from agent import command, daemon
 from agent.config import AgentConfig, AgentError
+from kvstore.ensemble import Ensemble
 from migration import jar
 
 HEAVY = {"numpy", "numba", "scipy", "networkx", "typer", "pyarrow", "matplotlib"}
@@ -27,7 +28,8 @@ def test_it_runs_the_agent_with_the_settings_of_the_file(
     ran = []
     monkeypatch.setattr(daemon, "run", lambda config, stop: ran.append(config) or 7)  # type: ignore[func-returns-value]
     assert command.main(["--conf", conf]) == 7
-    assert ran == [AgentConfig("localhost:2181/storm", Path("/var/storm/nstorm"), load_s=1.0)]
+    zookeeper = Ensemble("localhost:2181/storm")
+    assert ran == [AgentConfig(zookeeper, Path("/var/storm/nstorm"), load_s=1.0)]
 
 
 @pytest.mark.parametrize("order", [("adopt-cluster", "--conf"), ("--conf", "adopt-cluster")])

@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 
 from agent.config import AgentConfig, from_storm_yaml
+from kvstore.ensemble import Ensemble
 from migration import ConfigError
 from migration.storm_yaml import read
 
 
 def test_defaults() -> None:
     assert from_storm_yaml({"storm.local.dir": "/var/storm"}) == AgentConfig(
-        "localhost:2181/storm", Path("/var/storm/nstorm"), None, 3.0, 4.0
+        Ensemble("localhost:2181/storm"), Path("/var/storm/nstorm"), None, 3.0, 4.0
     )
 
 
@@ -28,7 +29,7 @@ def test_an_address_of_ipv6_has_brackets_or_gets_them() -> None:
     servers = ["::1", "[fe80::1]", "zk1", "10.0.0.1"]
     conf = {"storm.local.dir": "/var/storm", "storm.zookeeper.servers": servers}
     named = "[::1]:2181,[fe80::1]:2181,zk1:2181,10.0.0.1:2181/storm"
-    assert from_storm_yaml(conf).zookeeper == named
+    assert from_storm_yaml(conf).zookeeper == Ensemble(named)
 
 
 def test_every_key(tmp_path: Path) -> None:
@@ -50,7 +51,7 @@ def test_every_key(tmp_path: Path) -> None:
         "topology.workers: 4\n"
     )
     assert from_storm_yaml(read(path)) == AgentConfig(
-        "zk1:2182,zk2:2182/other", Path("/fast/nstorm"), "s1", 1.0, 0.5
+        Ensemble("zk1:2182,zk2:2182/other"), Path("/fast/nstorm"), "s1", 1.0, 0.5
     )
 
 

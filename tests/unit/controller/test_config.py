@@ -24,7 +24,7 @@ def test_defaults() -> None:
     assert (config.limits.weight_node, config.limits.weight_worker) == (0.8, 0.2)
     assert (config.max_moves, config.cooldown_s, config.ewma) == (1, 105.0, 0.3)
     assert config.lazy_kill_ms == 2000
-    assert zookeeper == "localhost:2181/storm"
+    assert zookeeper.hosts == "localhost:2181/storm"
 
 
 def test_keys_are_read_beside_storms_own(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_keys_are_read_beside_storms_own(tmp_path: Path) -> None:
     assert (config.mode, config.cycle_s, config.limits.gain_tps) == (Mode.AUTO, 2.0, 12.0)
     assert config.capacity.fixed_cores == 0.5
     assert config.excluded.components == {"split"}
-    assert zookeeper == "zk1:2199,zk2:2199/other"
+    assert zookeeper.hosts == "zk1:2199,zk2:2199/other"
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from controller.core.topology import TopologyView
 from controller.storm.answer_records import PlanAnswer, PlanStep
 from controller.storm.status import LeaderStatus
 from kvstore.writer import PlanWriter
+from kvstore.zookeeper import Session
 from migration.model import Candidacy, Counters, Node, Plan, Slot
 from migration.wire import SPEAKS
 from tests.messages import node_acks, publication, replace, worker_ack
@@ -243,12 +244,12 @@ def test_the_exit_code_tells_whether_something_was_found(
     status = status_of(silent_s=silent_s)
 
     @contextmanager
-    def connected(conf: Path) -> Iterator[None]:
-        yield
+    def connected(conf: Path) -> Iterator[Session]:
+        yield Session("nowhere:1")
 
     class View:
         @staticmethod
-        def of_session(session: None) -> None:
+        def of_session(session: Session) -> None:
             return None
 
     monkeypatch.setattr(doctor, "connected", connected)
@@ -262,3 +263,4 @@ def test_the_exit_code_tells_whether_something_was_found(
     assert done.exit_code == (said != "nothing found")
     assert said in done.output
     assert ("nothing found" in done.output) == (said == "nothing found")
+    assert "note: the identity at ZooKeeper is none: whoever reaches ZooKeeper" in done.output

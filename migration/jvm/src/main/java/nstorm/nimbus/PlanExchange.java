@@ -130,6 +130,9 @@ final class PlanExchange implements KnownPlans, Runnable {
             znodes = new Znodes(conf);
             publisher = new Publisher(state, znodes, this, elector);
         }
+        if (plans == null) {
+            secure();
+        }
         readPlans();
         demanded.removeIf(plan -> !plans.containsKey(plan.topology()));
         plans.values().forEach(this::demandRound);
@@ -139,6 +142,20 @@ final class PlanExchange implements KnownPlans, Runnable {
             publisher.publish(active, known, scheduler);
         }
         removeGone(active);
+    }
+
+    /** Of a Nimbus that has just come to lead: nodes may be older than the credentials, or than the principals. */
+    private void secure() throws Exception {
+        if (!znodes.isSecured()) {
+            if ("required".equals(conf.get("nstorm.secure"))) {
+                throw new IllegalStateException("nstorm.secure is required, and Nimbus has no credentials");
+            }
+            return;
+        }
+        List<String> mended = znodes.secure();
+        if (!mended.isEmpty()) {
+            LOG.warn("nstorm: mended who may use {}", mended);
+        }
     }
 
     /** Looks at each plan's node, and reads those that were written since. */

@@ -10,13 +10,18 @@ import org.apache.storm.shade.org.apache.curator.framework.CuratorFramework;
 import org.apache.storm.shade.org.apache.curator.framework.api.transaction.CuratorOp;
 import org.apache.storm.shade.org.apache.zookeeper.KeeperException;
 import org.apache.storm.shade.org.apache.zookeeper.Watcher;
+import org.apache.storm.shade.org.apache.zookeeper.data.ACL;
 import org.apache.storm.shade.org.apache.zookeeper.data.Stat;
 import org.apache.storm.zookeeper.ClientZookeeper;
 
 /** The few operations on ZooKeeper, by Storm's own client; every path is below Storm's root there. */
 final class Znodes implements AutoCloseable {
 
+    private static final String ROOT = "/nstorm";
+
     private final CuratorFramework zookeeper;
+    /** Null where ZooKeeper is open. */
+    private final Access access;
 
     @SuppressWarnings("unchecked")
     Znodes(Map<String, Object> conf) {
@@ -28,6 +33,42 @@ final class Znodes implements AutoCloseable {
                 (state, type, path) -> {},
                 conf,
                 DaemonType.NIMBUS);
+        access = Access.of(conf);
+    }
+
+    /** False where ZooKeeper cannot know who its clients are. */
+    boolean isSecured() {
+        return access != null;
+    }
+
+    /**
+     * Makes the folders of nstorm, and gives each of its nodes the rights that it should have.
+     *
+     * @return those that had others
+     */
+    List<String> secure() throws Exception {
+        for (String path : access.made()) {
+            create(path, new byte[0]);
+        }
+        List<String> mended = new ArrayList<>();
+        secure(ROOT, mended);
+        return mended;
+    }
+
+    private void secure(String path, List<String> mended) throws Exception {
+        try {
+            if (access.isWrong(path, rights(path))) {
+                zookeeper.setACL().withACL(access.of(path)).forPath(path);
+                mended.add(path);
+            }
+            for (String child : zookeeper.getChildren().forPath(path)) {
+                secure(path + "/" + child, mended);
+            }
+        } catch (KeeperException.NoNodeException e) {
+            // It has gone in the meantime.
+        } catch (KeeperException.NoAuthException e) {
+            throw new IllegalStateException("Nimbus may not mend the rights to " + path + ": delete it", e);
+        }
     }
 
     /** A Storm cluster is its root: another one on the same ensemble has another root. */
@@ -107,7 +148,7 @@ final class Znodes implements AutoCloseable {
         }
         all.add(
                 version < 0
-                        ? zookeeper.transactionOp().create().forPath(path, content)
+                        ? made(path, content)
                         : zookeeper
                                 .transactionOp()
                                 .setData()
@@ -136,10 +177,25 @@ final class Znodes implements AutoCloseable {
         zookeeper.close();
     }
 
+    List<ACL> rights(String path) throws Exception {
+        return zookeeper.getACL().forPath(path);
+    }
+
+    private CuratorOp made(String path, byte[] content) throws Exception {
+        var op = zookeeper.transactionOp().create();
+        return access == null
+                ? op.forPath(path, content)
+                : op.withACL(access.of(path)).forPath(path, content);
+    }
+
     /** False if another client was faster. */
     private boolean create(String path, byte[] content) throws Exception {
         try {
-            zookeeper.create().creatingParentsIfNeeded().forPath(path, content);
+            if (access == null) {
+                zookeeper.create().creatingParentsIfNeeded().forPath(path, content);
+            } else {
+                zookeeper.create().withACL(access.of(path)).forPath(path, content);
+            }
             return true;
         } catch (KeeperException.NodeExistsException e) {
             return false;

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.google.gson.JsonObject;
@@ -21,6 +22,8 @@ import nstorm.wire.Plan;
 import org.apache.storm.cluster.DaemonType;
 import org.apache.storm.generated.NodeInfo;
 import org.apache.storm.shade.org.apache.curator.framework.CuratorFramework;
+import org.apache.storm.shade.org.apache.zookeeper.KeeperException.NoAuthException;
+import org.apache.storm.shade.org.apache.zookeeper.server.auth.DigestAuthenticationProvider;
 import org.apache.storm.testing.InProcessZookeeper;
 import org.apache.storm.utils.Utils;
 import org.apache.storm.zookeeper.ClientZookeeper;
@@ -86,6 +89,39 @@ class PlanExchangeIT {
                 () -> storm.json("/nstorm/nimbus").get("time_ms").getAsLong() > first);
         assertEquals(0, storm.znodes.version(PUBLISHED), "what has not changed is not written");
         assertEquals(0, storm.znodes.version("/nstorm/nodes"));
+    }
+
+    /** A tree that is older than the credentials: whoever lacks them is shut out, and each role has its part. */
+    @Test
+    void aNimbusThatComesToLeadClosesWhatWasOpen() throws Exception {
+        eventually("published", () -> storm.published("t").has("topology"));
+        storm.close();
+        Map<String, Object> keys = Map.of(
+                "storm.zookeeper.auth.scheme", "digest",
+                "storm.zookeeper.auth.payload", "storm:secret",
+                "storm.zookeeper.superACL", "digest:" + digest("storm:secret"),
+                "nstorm.acl.agent", List.of("digest:" + digest("agent:other")));
+        storm = new StormInZookeeper(zookeeper.getPort(), "/storm", keys).with(3, "t");
+        eventually("read", () -> !storm.exchange.manages("t"));
+        Access access = Access.of(storm.conf);
+        for (String path : List.of("/nstorm", "/nstorm/acks", PUBLISHED, "/nstorm/controls", "/nstorm/epoch")) {
+            assertFalse(access.isWrong(path, storm.znodes.rights(path)), path);
+        }
+        assertEquals(2, access.of("/nstorm/acks").size(), "Nimbus and agents");
+        assertEquals(List.of(), storm.znodes.secure(), "nothing is left");
+        try (Znodes stranger = new Znodes(StormInZookeeper.conf(zookeeper.getPort(), "/storm"))) {
+            assertThrows(NoAuthException.class, () -> stranger.write("/nstorm/epoch", new byte[0]));
+        }
+    }
+
+    private static String digest(String userAndPassword) throws Exception {
+        return DigestAuthenticationProvider.generateDigest(userAndPassword);
+    }
+
+    @Test
+    void aNimbusWithoutCredentialsHasNoRights() {
+        assertNull(Access.of(Map.of()));
+        assertNull(Access.of(Map.of("storm.zookeeper.ssl.enable", true)));
     }
 
     @Test

@@ -47,14 +47,26 @@ final class StormInZookeeper implements AutoCloseable {
     final IStormClusterState state;
     final Znodes znodes;
     final PlanExchange exchange;
-    private final Map<String, Object> conf = new HashMap<>(Utils.readDefaultConfig());
+    final Map<String, Object> conf;
     private final Map<String, TopologyDetails> submitted = new HashMap<>();
     private final Thread thread;
 
-    StormInZookeeper(long zookeeperPort, String root) throws Exception {
+    /** The configuration of a client without credentials. */
+    static Map<String, Object> conf(long zookeeperPort, String root) {
+        Map<String, Object> conf = new HashMap<>(Utils.readDefaultConfig());
         conf.put("storm.zookeeper.servers", List.of("127.0.0.1"));
         conf.put("storm.zookeeper.port", (int) zookeeperPort);
         conf.put("storm.zookeeper.root", root);
+        return conf;
+    }
+
+    StormInZookeeper(long zookeeperPort, String root) throws Exception {
+        this(zookeeperPort, root, Map.of());
+    }
+
+    StormInZookeeper(long zookeeperPort, String root, Map<String, Object> keys) throws Exception {
+        conf = conf(zookeeperPort, root);
+        conf.putAll(keys);
         conf.put("topology.name", "wc");
         conf.put("topology.nstorm.mode", "approve");
         state = ClusterUtils.mkStormClusterState(conf, new ClusterStateContext(DaemonType.NIMBUS, conf));

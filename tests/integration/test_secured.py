@@ -1,0 +1,209 @@
+"""A ZooKeeper that demands credentials: who gets in, and who may do what with which node."""
+
+import gc
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+import structlog
+
+from agent import daemon
+from agent.config import AgentConfig
+from deploy.lab.cluster import Lab, only_zookeeper
+from deploy.lab.secured import STORM, jaas_file
+from kvstore.ensemble import Ensemble, Grant
+from kvstore.errors import AccessError, NodeExistsError
+from kvstore.zookeeper import Session, Waiting, _kazoo_acl
+from migration import wire
+from migration.access import ROLES, TABLE, ensemble
+
+pytestmark = pytest.mark.zookeeper
+PRINCIPALS = {f"nstorm.acl.{role}": [f"sasl:{role}"] for role in ROLES[1:]}
+
+
+@pytest.fixture(scope="module")
+def secured() -> Iterator[Lab]:
+    """A ZooKeeper alone, by SASL; the root of Storm is there."""
+    with only_zookeeper("secured", "digest") as lab:
+        with Session(replace(of(lab, STORM), hosts=lab.zookeeper)) as session:
+            session.connect()
+            session.create("/storm/storms")
+        yield lab
+
+
+def of(lab: Lab, user: str) -> Ensemble:
+    """Give ZooKeeper as the storm.yaml of a user with this name names it."""
+    return ensemble(
+        {
+            "storm.zookeeper.servers": [lab.layout.zookeeper_host],
+            "storm.zookeeper.port": lab.layout.zookeeper_port,
+            "storm.zookeeper.superACL": f"sasl:{STORM}",
+            "nstorm.zookeeper.jaas": str(jaas_file(lab.layout.run_dir, user)),
+            **PRINCIPALS,
+        }
+    )
+
+
+def may(call: Callable[[], object]) -> bool:
+    try:
+        call()
+    except AccessError:
+        return False
+    return True
+
+
+def test_each_role_may_what_the_table_says(secured: Lab) -> None:
+    users = ("controller", "agent", "operator", "reader", "stranger")
+    paths = {row: re.sub(r"<.*>", "x", row) for row in TABLE}
+    with ExitStack() as opened:
+        nimbus, *others = [
+            opened.enter_context(Session(of(secured, user))) for user in (STORM, *users)
+        ]
+        assert all(session.connect() for session in (nimbus, *others))
+        for path in sorted(paths.values(), key=len):
+            with suppress(NodeExistsError):
+                nimbus.create(path)
+            for user in users:
+                nimbus.create(f"{path}/of-{user}")
+        found, wanted = {}, {}
+        for user, session in zip(users, others, strict=True):
+            for row, path in paths.items():
+                calls: dict[str, Callable[[], object]] = {
+                    "c": partial(session.create, f"{path}/by-{user}"),
+                    "r": partial(session.read, path),
+                    "w": partial(session.set, path, b"1"),
+                    "d": partial(session.delete, f"{path}/of-{user}"),
+                }
+                found[user, row] = "".join(letter for letter, call in calls.items() if may(call))
+                letters = dict(zip(ROLES, TABLE[row], strict=True)).get(user, "")
+                wanted[user, row] = "".join(letter for letter in "crwd" if letter in letters)
+        assert found == wanted
+        assert len(found) == len(users) * len(TABLE)
+
+
+def refusal(where: Ensemble | str) -> str:
+    """Return why a session does not come about."""
+    stop, said = threading.Event(), []
+
+    def wait(waiting: Waiting) -> None:
+        said.append(waiting)
+        stop.set()
+
+    with Session(where) as session:
+        assert not session.connect(on_wait=wait, stop=stop)
+    (waiting,) = said
+    assert waiting.refused
+    return waiting.error
+
+
+def test_a_wrong_password_is_refused_in_one_sentence(secured: Lab) -> None:
+    right = of(secured, "agent")
+    assert right.sasl is not None
+    wrong = replace(right, sasl={**right.sasl, "password": "wrong"})
+    assert refusal(wrong).startswith("ZooKeeper refuses the credentials of sasl:agent")
+    assert refusal(wrong).endswith(": correct them in the storm.yaml, or what it names")
+
+
+def test_a_client_without_credentials_is_refused_in_one_sentence(secured: Lab) -> None:
+    assert refusal(f"{secured.zookeeper}/storm") == (
+        "ZooKeeper demands credentials: name them in the storm.yaml, as docs/security.md shows"
+    )
+
+
+def test_what_nobody_may_is_one_sentence(secured: Lab) -> None:
+    with Session(of(secured, "stranger")) as session:
+        session.connect()
+        with pytest.raises(AccessError) as refused:
+            session.read("/storms")
+    assert str(refused.value) == (
+        f"ZooKeeper at {secured.zookeeper}/storm does not let sasl:stranger read /storms: "
+        "docs/security.md has who needs to, and which keys name them"
+    )
+
+
+def eventually(what: str, holds: Callable[[], bool], limit_s: float = 60.0) -> None:
+    until_s = time.monotonic() + limit_s
+    while not holds():
+        assert time.monotonic() < until_s, what
+        time.sleep(0.1)
+
+
+def test_an_agent_says_once_that_it_may_no_longer_write_and_goes_on_when_it_may(
+    secured: Lab, tmp_path: Path
+) -> None:
+    config = AgentConfig(of(secured, "agent"), tmp_path, "s1", load_s=1.0)
+    mine = wire.load_path("s1")
+    stop = threading.Event()
+    with Session(of(secured, STORM)) as nimbus, structlog.testing.capture_logs() as logs:
+        nimbus.connect()
+        for path in (wire.ROOT, wire.PLANS, wire.ACKS, wire.LOAD, wire.EPOCH, wire.CLUSTER):
+            with suppress(NodeExistsError):
+                nimbus.create(path, b"c1" if path == wire.CLUSTER else b"")
+        agent = threading.Thread(target=daemon.run, args=(config, stop))
+        agent.start()
+        try:
+            eventually("the agent reports", lambda: nimbus.exists(mine) is not None)
+            grants = nimbus.grants(mine)
+            nimbus._client.set_acls(mine, [_kazoo_acl(grants[0])])
+
+            def refused() -> list[str]:
+                return [row["reason"] for row in logs if row["event"] == "zookeeper_refuses"]
+
+            eventually("it is refused", lambda: bool(refused()))
+            time.sleep(12)  # two more tries
+            (reason,) = refused()
+            assert reason == (
+                f"ZooKeeper at {secured.zookeeper}/storm does not let sasl:agent write {mine}: "
+                "docs/security.md has who needs to, and which keys name them"
+            )
+            assert not [row for row in logs if row["log_level"] == "error" and "exc_info" in row]
+            last = nimbus.read(mine)
+            nimbus._client.set_acls(mine, [_kazoo_acl(grant) for grant in grants])
+            eventually("it writes again", lambda: nimbus.read(mine) != last)
+        finally:
+            stop.set()
+            agent.join()
+
+
+@pytest.fixture(scope="module")
+def by_certificates() -> Iterator[Lab]:
+    """A ZooKeeper alone, by TLS; the root of Storm is there."""
+    with only_zookeeper("certified", "tls") as lab:
+        with Session(replace(lab.ensemble, hosts=lab.zookeeper)) as session:
+            session.connect()
+            session.create("/storm/storms")
+        yield lab
+
+
+def test_who_has_a_certificate_is_known_by_it(by_certificates: Lab) -> None:
+    where = by_certificates.ensemble
+    assert where.tls is not None
+    assert where.who == f"the certificate {where.tls.certificate}"
+    with Session(where) as session:
+        assert session.connect()
+        session.create("/nstorm/plans", b"1")
+        assert session.read("/nstorm/plans") is not None
+        assert session.grants("/nstorm/plans") == (Grant("x509", "CN=storm", "crwda"),)
+
+
+# kazoo leaves a socket open whose handshake has failed.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("lacking", ["certificate", "authority", "tls"])
+def test_without_tls_or_a_certificate_or_its_authority_nobody_gets_in(
+    by_certificates: Lab, lacking: str
+) -> None:
+    where = by_certificates.ensemble
+    assert where.tls is not None
+    own = replace(where.tls, certificate=None, key=None)
+    other = replace(where.tls, ca=where.tls.certificate or where.tls.ca)
+    wrong = {"certificate": own, "authority": other, "tls": None}[lacking]
+    stop = threading.Event()
+    with Session(replace(where, tls=wrong), deadline_s=3.0) as session:
+        assert not session.connect(on_wait=lambda waiting: stop.set(), stop=stop)
+    gc.collect()

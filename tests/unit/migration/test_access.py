@@ -1,0 +1,117 @@
+"""Who nstorm is at ZooKeeper by a storm.yaml, and what the table of access grants."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvstore.ensemble import CREATOR, WORLD, Grant
+from migration import ConfigError, wire
+from migration.access import ROLES, TABLE, acl_for, ensemble, parse, pattern
+
+JAAS = 'Client { x.DigestLoginModule required username="storm" password="secret"; };'
+
+
+def test_without_credentials_all_is_open() -> None:
+    found = ensemble({})
+    assert (found.hosts, found.is_open, found.who) == ("localhost:2181/storm", True, "")
+    assert found.acl("/nstorm/plans") == WORLD
+
+
+def test_storms_own_digest_is_taken() -> None:
+    found = ensemble(
+        {"storm.zookeeper.auth.scheme": "digest", "storm.zookeeper.auth.payload": "storm:secret"}
+    )
+    assert (found.is_open, found.who) == (False, "digest:storm")
+    assert found.auth == (("digest", "storm:secret"),)
+    assert found.acl("/nstorm/plans") == CREATOR
+    assert "secret" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    "key", ["nstorm.zookeeper.jaas", "java.security.auth.login.config", "supervisor.childopts"]
+)
+def test_a_jaas_file_is_found_where_storm_has_it(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "jaas.conf"
+    path.write_text(JAAS)
+    value = f"-Xmx1g -Djava.security.auth.login.config={path}" if "opts" in key else str(path)
+    found = ensemble({key: value})
+    assert found.who == "sasl:storm"
+    assert found.sasl == {"mechanism": "DIGEST-MD5", "username": "storm", "password": "secret"}
+    assert "secret" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"nstorm.secure": "required"}, "nstorm.secure: is required, and no key names credentials"),
+        ({"nstorm.secure": "maybe"}, "nstorm.secure: must be one of required, is 'maybe'"),
+        ({"nstorm.zookeeper.jaas": "/no/jaas"}, "/no/jaas: No such file"),
+        ({"storm.zookeeper.auth.scheme": "digest"}, "storm.zookeeper.auth.payload: must be text"),
+        ({"storm.zookeeper.ssl.enable": True}, "nstorm.zookeeper.tls.ca: must be given"),
+        (
+            {"storm.zookeeper.ssl.enable": True, "nstorm.zookeeper.tls.ca": "/no/ca.pem"},
+            "/no/ca.pem: No such file",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(document: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        ensemble(document)
+    assert said in str(refused.value)
+
+
+SECURED = {
+    "storm.zookeeper.auth.scheme": "digest",
+    "storm.zookeeper.auth.payload": "storm:secret",
+    "storm.zookeeper.superACL": "sasl:storm",
+}
+
+
+def test_roles_have_what_the_table_gives_them() -> None:
+    found = ensemble(
+        {**SECURED, "nstorm.acl.agent": ["sasl:agent"], "nstorm.acl.reader": ["x509:CN=you:me"]}
+    )
+    assert found.acl("/nstorm/acks/s1") == (
+        Grant("sasl", "storm", "crwda"),
+        Grant("sasl", "agent", "rw"),
+        Grant("x509", "CN=you:me", "r"),
+    )
+    assert found.acl("/nstorm/of-nobody") == (Grant("sasl", "storm", "crwda"),)
+
+
+@pytest.mark.parametrize("name", ["agent", "world:anyone", "sasl:", "sasl: "])
+def test_a_principal_has_a_scheme_that_names_somebody(name: str) -> None:
+    with pytest.raises(ConfigError, match="must be such as sasl:NAME"):
+        ensemble({**SECURED, "nstorm.acl.agent": [name]})
+
+
+def test_roles_need_the_name_of_nimbus() -> None:
+    with pytest.raises(ConfigError, match="superACL: must name Nimbus"):
+        ensemble({**SECURED, "storm.zookeeper.superACL": None, "nstorm.acl.agent": ["sasl:agent"]})
+
+
+def test_every_node_of_the_wire_has_a_row() -> None:
+    folders = (wire.TOPOLOGIES, wire.PLANS, wire.ACKS, wire.LOAD, wire.OPENS, wire.LEADER)
+    for path in (wire.ROOT, wire.CLUSTER, wire.EPOCH, wire.NIMBUS, wire.NODES, *folders):
+        assert pattern(path) == path
+    for folder in folders:
+        assert (pattern(f"{folder}/a") or "").startswith(f"{folder}/<")
+    assert pattern("/nstorm/else") is None
+    assert pattern("/storms") is None
+
+
+def test_only_nimbus_administers() -> None:
+    assert {row[0] for row in TABLE.values()} == {"crwda"}
+    assert not any("a" in cell for row in TABLE.values() for cell in row[1:])
+
+
+def test_of_one_identity_in_several_roles_the_rights_add_up() -> None:
+    one = acl_for([["sasl:storm"]] * len(ROLES))
+    assert one("/nstorm/acks/s1") == (Grant("sasl", "storm", "crwda"),)
+
+
+def test_an_odd_row_is_refused() -> None:
+    page = "## Access\n\n| node | a |\n|---|---|\n| `/nstorm` | crx | r | r | r | r |\n"
+    with pytest.raises(ValueError, match="the row of `/nstorm`"):
+        parse(page)
