@@ -20,6 +20,7 @@ from controller.core.latency import Timed, observe_timed_each
 from controller.core.layout import Layout
 from controller.core.meters import NodeRates, observe_nodes
 from controller.core.metrics import Rates, observe_each
+from controller.core.peaks import Peaks, peaks_each
 from controller.core.picture import Picture, picture_each
 from controller.core.plan import plan_each
 from controller.core.policy import Policy
@@ -66,6 +67,7 @@ class Memory:
     # The tuples of spouts that were acked and timed, by topology.
     timed: Mapping[str, Mapping[Slot, Timed]] = field(default_factory=dict)
     watches: Mapping[str, Watch] = field(default_factory=dict)  # by topology
+    peaks: Mapping[str, Peaks] = field(default_factory=dict)  # by name
     # Since when, in monotonic seconds, executors rest, and workers are missed.
     moved_s: Mapping[tuple[str, ExecutorId], float] = field(default_factory=dict)
     unheard_s: Mapping[tuple[str, Slot], float] = field(default_factory=dict)
@@ -123,6 +125,7 @@ def _cycle(
         memory.unheard_s,
         settings.limits,
         nodes=nodes,
+        peaks=memory.peaks,
         capacity=settings.capacity,
         now_s=seen.now_s,
         time_s=seen.time_s,
@@ -176,6 +179,14 @@ def _cycle(
         nodes=nodes,
         timed=timed,
         watches=watches,
+        peaks=peaks_each(
+            memory.peaks,
+            {
+                t: made.peak.input_tps if isinstance(made, Picture) else None
+                for t, made in pictures.items()
+            },
+            seen.time_s,
+        ),
         layouts={t: made.layout for t, made in pictures.items() if isinstance(made, Picture)},
         moved_s={**memory.moved_s, **dict.fromkeys(begun_by(reports), seen.now_s)},
         unheard_s=unheard_s,

@@ -10,6 +10,7 @@ from controller.core.controls import EVERYWHERE, Controls
 from controller.core.drain import left_on
 from controller.core.effect import Effect
 from controller.core.layout import settled_placement
+from controller.core.peaks import Peak
 from controller.core.spouts import SpoutFigures
 from controller.core.topology import TopologyView, hosts_of
 from controller.journal.cycle_record import rows_of
@@ -161,6 +162,7 @@ class TopologyStatus(Struct, frozen=True):
     mode_by: str  # what has set the mode
     spouts: SpoutFigures | UnsetType = UNSET  # what users feel, where something of it is known
     effect: Effect | UnsetType = UNSET  # of the last run of moves
+    peak: Peak | UnsetType = UNSET  # of the input, with which room is counted
 
 
 class StatusDocument(Struct, frozen=True):
@@ -291,6 +293,7 @@ def _topology(view: TopologyView, found: CycleStatus | None, controls: Controls)
         mode_by=controls.mode_of(publication.name, publication.mode, "")[1],
         spouts=cycle.spouts,
         effect=cycle.effect,
+        peak=cycle.peak,
     )
 
 

@@ -98,7 +98,8 @@ def decided(topology: TopologyStatus, hosts: Mapping[str, str]) -> Iterator[str]
     left = topology.headroom
     if left and left.factor is not None:
         binds = f"{left.binds} of {shown(left.where, hosts)}"
-        yield f"head-room: {left.factor:.3g} times the input, then {binds}"
+        peak = "" if topology.peak is UNSET else f"; {topology.peak}"
+        yield f"head-room: {left.factor:.3g} times the input, then {binds}{peak}"
     if left:
         yield f"spouts: {_felt(topology.spouts)}"
     if topology.effect is not UNSET:

@@ -57,6 +57,8 @@ class Cluster:
     # (N,), CPU that the workers of a node share; None where each has its own.
     node_cores: Floats | None = None
     other_cores: Floats | None = None  # (N,), of it, what others than this topology use
+    # (N,), how much more they use at their peaks: no room, and no load.
+    peak_cores: Floats | None = None
     # (N,), what topologies may use there of which nothing is known now: no room, and no load.
     unheard_cores: Floats | None = None
     # (2, N), bytes per second that the topology may send from each node, and receive there; NaN
@@ -195,6 +197,8 @@ class LoadSnapshot:
     pinned: tuple[str | None, ...]  # (E,), why the executor may not move now; None where it may
     traffic: Traffic
     cpu_var: Floats | None = None  # (E,), variance of `cpu_cores`; None: they are known exactly
+    # By what factor the input was higher in the last day, or will be in the next one.
+    peak_times: float = 1.0
     is_movable: NDArray[np.bool_] = field(init=False, repr=False)  # (E,), executors that may move
 
     def __post_init__(self) -> None:
@@ -238,6 +242,10 @@ class LoadSnapshot:
     def of_those(self, is_movable: NDArray[np.bool_]) -> "LoadSnapshot":
         """Let no other executors move, without a reason."""
         return self._changed(is_movable=is_movable)
+
+    def peaking(self, times: float) -> "LoadSnapshot":
+        """Note by what factor the input is higher at its peak."""
+        return self._changed(peak_times=times)
 
     def _changed(self, **changes: Any) -> "LoadSnapshot":
         after = object.__new__(LoadSnapshot)  # `replace` would look through all executors again

@@ -14,9 +14,10 @@ Thresholds are absolute shares of the capacity. Relative to the mean they would 
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
@@ -57,13 +58,16 @@ class Fit:
     used: Floats  # (W,), also by others
     traffic: Traffic | None = None  # None: hops cost nothing
     kept: float | None = None  # by what factor load has to be able to grow; None: as now
+    peak_times: float = 1.0  # as in `LoadSnapshot`
 
     @classmethod
     def of(cls, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits | None = None) -> "Fit":
         """Add up what the executors use."""
         place, demand = snapshot.place, snapshot.cpu_cores
         found = cls.at(cluster, place, demand, limits or Limits(), snapshot.cpu_var)
-        return found if cluster.node_cores is None else replace(found, traffic=snapshot.traffic)
+        if cluster.node_cores is None:
+            return found
+        return replace(found, traffic=snapshot.traffic, peak_times=snapshot.peak_times)
 
     @classmethod
     def at(
@@ -113,11 +117,15 @@ class Fit:
         at, node_of = np.ascontiguousarray(place), self.cluster.node_of
         return hop_cores(*ends, rates.tps, rates.scale, at, node_of)
 
-    def beside(self, others: Floats, unheard: Floats) -> "Fit":
-        """Let others use a part of each node, (N,), and keep one for those not heard of."""
+    def beside(self, others: Floats, unheard: Floats, peak: Floats) -> "Fit":
+        """Let others use a part of each node, (N,), and keep one for those not heard of.
+
+        And one for how much more others use at their peaks.
+        """
         cluster = replace(
             self.cluster,
             other_cores=np.maximum(others, 0.0),
+            peak_cores=np.maximum(peak, 0.0),
             unheard_cores=unheard if unheard.any() else None,
         )
         return replace(self, cluster=cluster, used=_used(cluster, self.place, self.demand))
@@ -186,7 +194,7 @@ class Fit:
     def growth(self) -> float:
         """The factor by which load may grow until a CPU is used whole; infinite without load.
 
-        Equation 3 of 004 for the CPU: what others leave, divided by what is used.
+        Equation 3 of 004 for the CPU: what others leave at their peaks, divided by what is used.
         """
         most = float(self.share.max(initial=0.0))
         return 1 / most if most > 0 else math.inf
@@ -198,34 +206,44 @@ class Fit:
 
     @cached_property
     def share(self) -> Floats:
-        """(W,), what is used of all that others leave."""
-        left = np.maximum(self.capacity - self.others, TOLERANCE_CORES)
-        return (self.used - self.others) / left
+        """(W,), what is used of all that others leave at their peaks."""
+        return (self.used - self.others) / np.maximum(self.left_at_peaks, TOLERANCE_CORES)
+
+    @cached_property
+    def left_at_peaks(self) -> Floats:
+        """(W,), what others than these executors leave at their peaks."""
+        peak, left = self.cluster.peak_cores, self.capacity - self.others
+        return left if peak is None else left - peak[self.cluster.unit_of]
 
     @cached_property
     def spared(self) -> Floats:
         """(W,), up to where a placement may use CPU and leave as much room for input as this one.
 
-        Infinite where workers have CPU of their own: there a worker is no measure of the room.
+        Infinite where workers have CPU of their own: there a worker is no measure of the room. A
+        node that does not bear the peak now may stay as it is, and no other becomes like it.
         """
         growth = self.keeps
         if self.cluster.node_cores is None or not 0 < growth < math.inf:
             return np.full(len(self.used), np.inf)
-        return self._leaving(growth)
+        leaving = self._leaving(growth)
+        if growth >= self.peak_times:
+            return leaving
+        return np.maximum(self._leaving(self.peak_times), np.minimum(self.used, leaving))
 
     def _leaving(self, growth: float) -> Floats:
         """Compute up to where CPU may be used if load can then grow by a factor, (W,)."""
-        return self.others + np.maximum(self.capacity - self.others, 0.0) / growth
+        return self.others + np.maximum(self.left_at_peaks, 0.0) / growth
 
     @cached_property
     def on_the_way(self) -> Floats:
         """(W,), up to where CPU may be used on the way to another placement: the limit, or less.
 
-        Input may then still grow by `headroom.min`, or by as much as now where that is less.
+        Input may then still grow to `headroom.min` times its peak, or by as much as now where that
+        is less.
         """
         if self.cluster.node_cores is None:
             return self.limit
-        growth = min(self.keeps, self.limits.headroom_min)
+        growth = min(self.keeps, self.limits.headroom_min * self.peak_times)
         most = np.maximum(self._leaving(max(growth, 1.0)), self.used)
         return np.minimum(self.may_fill, most)
 
@@ -517,29 +535,65 @@ def predicted(cluster: Cluster, snapshot: LoadSnapshot, place: Ints) -> LoadSnap
     return snapshot.placed(place, Fit.of(cluster, snapshot).placed(place).demand)
 
 
-def beside_each_other(fits: Mapping[str, Fit], unmeasured: Iterable[Node]) -> dict[str, Fit]:
+def beside_each_other(
+    fits: Mapping[str, Fit],
+    unmeasured: Iterable[Node],
+    outside: Mapping[str, float] = MappingProxyType({}),
+) -> dict[str, Fit]:
     """Count, for each topology, what all others use of the nodes whose CPU workers share.
 
+    And how much more they use at their peaks. A heap does not count so: what lives there grows with
+    state, and hardly with the input.
+
     `unmeasured` has the node of each worker whose load is not known. An even share of its node is
-    no room then. It is no load either: one that restarts must not make others move.
+    no room then. It is no load either: one that restarts must not make others move. `outside` has
+    the cores of each node that no worker uses and Storm cannot have. Those may be of a worker whose
+    load is not known.
     """
     used: defaultdict[str, float] = defaultdict(float)
+    peak: defaultdict[str, float] = defaultdict(float)
     unheard: defaultdict[str, float] = defaultdict(float)
     for node in unmeasured:
         unheard[node.id] += Capacity().of(node, more=0)
+    for node_id, cores in outside.items():
+        if node_id in unheard:
+            unheard[node_id] = max(unheard[node_id], cores)
+        else:
+            used[node_id] += cores
     own = {
         name: fit.by(fit.cluster.node_of, len(fit.cluster.nodes))[0] for name, fit in fits.items()
     }
     for name, fit in fits.items():
         for node_id, cores in zip(fit.cluster.nodes, own[name].tolist(), strict=True):
             used[node_id] += cores
+            peak[node_id] += cores * (fit.peak_times - 1)
     return {
         name: fit.beside(
             np.array([used[node] for node in fit.cluster.nodes]) - own[name],
             np.array([unheard[node] for node in fit.cluster.nodes]),
+            np.array([peak[node] for node in fit.cluster.nodes]) - own[name] * (fit.peak_times - 1),
         )
         for name, fit in fits.items()
     }
+
+
+def outside_cores(
+    nodes: Sequence[Node], workers: Iterable[tuple[str, float]], busy: Floats, cores: Floats
+) -> dict[str, float]:
+    """Compute, by node, the CPU that Storm counts for it and that is not left for workers.
+
+    It is what Storm counts, less what workers use and what the machine has idle. So processes
+    outside of Storm count once they use what Storm was given. `workers` has the node and the cores
+    of each. `busy` is what all processes of each machine use of its `cores`, (N,), NaN where that
+    is not known. Those nodes are left out.
+    """
+    used: defaultdict[str, float] = defaultdict(float)
+    for node_id, each in workers:
+        used[node_id] += each
+    idle = np.maximum(cores - busy, 0.0).tolist()
+    left = ((one.id, used[one.id] + n) for one, n in zip(nodes, idle, strict=True))
+    given = {one.id: one.cpu_capacity / 100 for one in nodes}
+    return {name: given[name] - n for name, n in left if n < given[name]}
 
 
 def shifted_cores(

@@ -177,7 +177,7 @@ def beside_each_other(
 
     For each topology, `capacity` is bytes per second in one direction, (N,). `carried` is all that
     each node sends, and receives, as it was measured, (2, N). Both are NaN where not known. Others
-    use what of that is not the topology's own, or what all other topologies are known to use.
+    use what of that is not the topology's own, or what all other topologies use at their peaks.
     """
     if all(np.isnan(most).all() for most in capacity.values()):
         return {name: replace(one.cluster, link_bytes_s=None) for name, one in links.items()}
@@ -186,12 +186,13 @@ def beside_each_other(
     at = {name: [row[node] for node in one.cluster.nodes] for name, one in links.items()}
     of_all = np.zeros((2, len(row)))
     for name, one in links.items():
-        of_all[:, at[name]] += one.crossing
+        of_all[:, at[name]] += one.crossing * one.snapshot.peak_times
     found = {}
     for name, one in links.items():
         left: Floats | None = None
         if not np.isnan(capacity[name]).all():
-            others = np.fmax(of_all[:, at[name]], carried[name]) - one.crossing
+            of_others = of_all[:, at[name]] - one.crossing * one.snapshot.peak_times
+            others = np.fmax(of_others, carried[name] - one.crossing)
             left = np.maximum(capacity[name] - np.maximum(others, 0.0), 1.0)
         found[name] = replace(one.cluster, link_bytes_s=left)
     return found

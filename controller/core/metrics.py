@@ -4,7 +4,7 @@ Each row, of an executor or of a pair of tasks, has one number as its key. So th
 reports are compared as two sorted arrays.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeVar
@@ -73,6 +73,12 @@ class Rates:
     tps: Floats = field(default_factory=_floats)  # (P,); some may be 0
     tps_var: Floats = field(default_factory=_floats)  # (P,), variance of `tps`
     sizes: TupleSizes = field(default_factory=TupleSizes)
+
+    @property
+    def of_nodes(self) -> Iterator[tuple[str, float]]:
+        """List what the JVM of each worker uses, with the id of its node."""
+        nodes = (slot.supervisor for slot in self.slots)
+        return zip(nodes, self.process_cores.tolist(), strict=True)
 
 
 def by_topology(loads: Iterable[NodeLoad]) -> dict[str, list[tuple[WorkerLoad, bool]]]:

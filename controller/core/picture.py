@@ -2,18 +2,20 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
 
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Outcome, Veto
-from controller.core.fit import Capacity, Fit, beside_each_other
+from controller.core.fit import Capacity, Fit, beside_each_other, outside_cores
 from controller.core.layout import Layout, layout_of, opened_by
 from controller.core.limits import Limits
 from controller.core.links import Links
 from controller.core.links import beside_each_other as links_beside_each_other
 from controller.core.meters import Columns, NodeRates
 from controller.core.metrics import Rates
+from controller.core.peaks import Peak, Peaks, peak_of
 from controller.core.topology import TopologyView
 from migration.model import Slot
 
@@ -22,6 +24,8 @@ STALE_LOAD_S = 15.0
 UNHEARD_S = 30.0
 # Of the nodes' meters: what a link can carry in one direction, what was sent, and received.
 LINK_COLUMNS = ("link_bytes_per_s", "net_sent_bytes_per_s", "net_received_bytes_per_s")
+# Of the nodes' meters: what all processes use, and the cores that there are for them.
+CPU_COLUMNS = ("machine_cpu_cores", "machine_cores")
 # Of the workers' meters: what lives in the heap, and up to where it may grow.
 HEAP_COLUMNS = ("heap_live_bytes", "heap_max_bytes")
 # Topologies of these use next to nothing.
@@ -38,6 +42,7 @@ class Picture:
     fit: Fit
     of_workers: Columns = field(default_factory=dict)  # what their meters show, (W,) each
     of_nodes: Columns = field(default_factory=dict)  # (N,) each
+    peak: Peak = field(default_factory=Peak)
 
     @property
     def cluster(self) -> Cluster:
@@ -52,6 +57,7 @@ def picture_each(
     limits: Limits,
     *,
     nodes: NodeRates,
+    peaks: Mapping[str, Peaks],
     capacity: Capacity,
     now_s: float,
     time_s: float,
@@ -60,7 +66,8 @@ def picture_each(
 
     Gives a veto, STAND_BACK or STALE_METRICS, where a part of a topology is not known. Also gives
     `unheard_s` of now: since when (monotonic) workers that have not named their hooks are missed.
-    `layouts` are those of earlier pictures. `now_s` is monotonic, `time_s` Unix seconds.
+    `layouts` are those of earlier pictures, and `peaks` are by name. `now_s` is monotonic, `time_s`
+    Unix seconds.
     """
     pictures: dict[str, Picture | Veto] = {}
     missed_s: dict[tuple[str, Slot], float] = {}
@@ -85,19 +92,36 @@ def picture_each(
         layout = layout_of(view, capacity, layouts.get(view.id), opened)
         layout = layout.fitted(rates[view.id])
         snapshot = layout.snapshot(rates[view.id], time_s=time_s)
+        peak = peak_of(peaks, snapshot)
+        snapshot = snapshot.peaking(peak.times)
         fit = Fit.of(layout.cluster, snapshot, limits)
         named = layout.cluster.nodes
         if named not in by_nodes:
             by_nodes[named] = nodes.of(named, now_s - STALE_LOAD_S)
         meters = layout.meters(rates[view.id]), by_nodes[named]
-        measured[view.id] = Picture(view, layout, snapshot, fit, *meters)
-    return pictures | _beside_each_other(measured, views, capacity), missed_s
+        measured[view.id] = Picture(view, layout, snapshot, fit, *meters, peak)
+    outside = _outside_cores(views, rates, nodes, now_s)
+    return pictures | _beside_each_other(measured, views, capacity, outside), missed_s
+
+
+def _outside_cores(
+    views: Collection[TopologyView], rates: Mapping[str, Rates], nodes: NodeRates, now_s: float
+) -> dict[str, float]:
+    """Compute, by node, the CPU that is not left and that no worker uses."""
+    known = {node.id: node for view in views for node in view.publication.node_of.values()}
+    columns, unknown = nodes.of(tuple(known), now_s - STALE_LOAD_S), np.full(len(known), np.nan)
+    of_workers = chain.from_iterable(one.of_nodes for one in rates.values())
+    busy, cores = (columns.get(name, unknown) for name in CPU_COLUMNS)
+    return outside_cores(list(known.values()), of_workers, busy, cores)
 
 
 def _beside_each_other(
-    measured: Mapping[str, Picture], views: Iterable[TopologyView], capacity: Capacity
+    measured: Mapping[str, Picture],
+    views: Iterable[TopologyView],
+    capacity: Capacity,
+    outside: Mapping[str, float],  # cores, by node
 ) -> dict[str, Picture]:
-    """Note in pictures what other topologies use of each node, and of its link.
+    """Note in pictures what others use of each node, and of its link.
 
     Nothing where each worker has CPU of its own.
     """
@@ -111,7 +135,8 @@ def _beside_each_other(
         if slot.supervisor in view.publication.node_of
     ]
     found = {}
-    fits = beside_each_other({name: made.fit for name, made in measured.items()}, unmeasured)
+    own = {name: made.fit for name, made in measured.items()}
+    fits = beside_each_other(own, unmeasured, outside)
     clusters = _links_beside_each_other(measured, fits, capacity)
     for name, made in measured.items():
         live, most = map(made.of_workers.get, HEAP_COLUMNS)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from msgspec import UNSET, structs
+from msgspec import structs
 
 from controller.config import Config
 from controller.core.cluster import Cluster, LoadSnapshot, Spare
@@ -218,8 +218,15 @@ def explain(report: TopologyReport, what: str, config: Config) -> ExplainAnswer 
         executors = tuple(one for one in executors if one.worker in here)
         if not workers:
             return None
-    warnings = UNSET if what else report.warnings
-    return ExplainAnswer(**_head(report), warnings=warnings, workers=workers, executors=executors)
+    if what:
+        return ExplainAnswer(**_head(report), workers=workers, executors=executors)
+    return ExplainAnswer(
+        **_head(report),
+        peaks=str(made.peak),
+        warnings=report.warnings,
+        workers=workers,
+        executors=executors,
+    )
 
 
 def _vetoes(report: TopologyReport) -> Vetoes:

@@ -14,6 +14,7 @@ from controller.core.fit import room_at
 from controller.core.headroom import headroom
 from controller.core.limits import Limits
 from controller.core.meters import known_rows
+from controller.core.peaks import Peak
 from controller.core.spouts import NOT_KNOWN, SpoutFigures
 from controller.journal.cycle_record import CycleRecord, cycle_record, rows_of
 from controller.report import TopologyReport
@@ -66,6 +67,7 @@ class CycleStatus(CycleRecord, frozen=True):
     # What the meters of each worker show, by column.
     meters: dict[str, dict[str, float]] | UnsetType = UNSET
     spouts: SpoutFigures | UnsetType = UNSET
+    peak: Peak | UnsetType = UNSET
 
 
 class LeaderStatus(Struct, frozen=True):
@@ -144,6 +146,7 @@ def _cycle(
     return replace(
         found,
         headroom=HeadroomRow(room.factor, binds, room.where),
+        peak=report.picture.peak,
         links=UNSET if "links" in left_out else _links(cluster, snapshot),
         executors=UNSET if "executors" in left_out else _executors(snapshot),
         meters=UNSET

@@ -107,6 +107,7 @@ def _cycle_times(
             unheard_s,
             config.limits,
             nodes=NodeRates(),
+            peaks={},
             capacity=Capacity(),
             now_s=seen.now_s,
             time_s=seen.time_s,

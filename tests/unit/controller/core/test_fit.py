@@ -11,7 +11,7 @@ import pytest
 
 from controller.core import room
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
-from controller.core.fit import Capacity, Fit, beside_each_other, why_not_all
+from controller.core.fit import Capacity, Fit, beside_each_other, outside_cores, why_not_all
 from controller.core.limits import Limits
 from controller.core.resources import RESOURCES
 from migration.model import Node
@@ -331,6 +331,72 @@ def test_a_placement_leaves_as_much_room_for_input_as_now() -> None:
     full = shared([0, 1, 2], [0.9, 0.8, 0.3])
     assert full.filled(1.0).tolist() == pytest.approx([1.6, 1.6, 1.6])
     assert full.on_the_way.tolist() == pytest.approx([1.6, 1.6, 1.6])
+
+
+def test_what_bears_no_peak_may_stay_and_nothing_else_becomes_like_it() -> None:
+    calm = shared([0, 1, 2], [0.2, 0.2, 0.3])  # input may grow 5 times
+    found = replace(calm, peak_times=4.0)
+    assert found.filled(0.95).tolist() == pytest.approx([0.4, 0.4, 0.4])
+    # On the way room stays for all that there is now, less than twice the peak.
+    assert found.on_the_way.tolist() == pytest.approx([0.4, 0.4, 0.4])
+    assert calm.on_the_way.tolist() == pytest.approx([1.0, 1.0, 1.0])
+    higher = replace(calm, peak_times=8.0)
+    assert higher.filled(0.95).tolist() == pytest.approx([0.4, 0.4, 0.3])
+    assert replace(calm, peak_times=10.0).filled(0.95).tolist() == pytest.approx([0.4, 0.4, 0.3])
+    uneven = replace(shared([0, 1, 2], [0.2, 0.2, 0.1]), peak_times=8.0)
+    assert uneven.filled(0.95).tolist() == pytest.approx([0.4, 0.4, 0.25])
+
+
+def test_topologies_that_share_nodes_count_each_other_at_their_peaks() -> None:
+    one, other = shared([0, 1, 2], [0.2, 0.2, 0.2]), shared([0, 0, 2], [0.1, 0.1, 0.3])
+    found = beside_each_other({"one": one, "other": replace(other, peak_times=5.0)}, [])
+    # It uses 0.2 and 0.3 cores now, and five times as much at its peak.
+    assert found["one"].used.tolist() == pytest.approx([0.6, 0.6, 0.5])
+    assert found["one"].levels == ["low", "low", "low"]
+    assert found["one"].left_at_peaks.tolist() == pytest.approx([1.0, 1.0, 0.5])
+    assert found["one"].growth == pytest.approx(2.5)
+    assert found["one"].spared.tolist() == pytest.approx([0.6, 0.6, 0.3 + 0.5 / 2.5])
+    # Trouble goes first: what is relieved may use what others need later.
+    assert found["one"].may_fill.tolist() == pytest.approx([1.6, 1.6, 1.6])
+    assert found["other"].left_at_peaks.tolist() == pytest.approx([1.6, 1.6, 1.8])
+
+
+def test_processes_outside_of_storm_take_room_of_their_node_alone() -> None:
+    nodes = [Node("a", "ha", 200.0, (1, 2), 2), Node("b", "hb", 200.0, (1,), 1)]
+    used = [("a", 0.9), ("a", 0.5), ("b", 0.3)]
+    unknown = np.full(2, np.nan)
+    assert outside_cores(nodes, used, unknown, unknown) == {}
+    busy = np.array([1.4 + 0.5, 0.3])
+    found = outside_cores(nodes, used, busy, np.array([2.0, 2.0]))
+    assert found == {"a": pytest.approx(0.5)}
+    fit = beside_each_other({"t": shared([0, 1, 2], [0.9, 0.5, 0.3])}, [], found)["t"]
+    assert fit.used.tolist() == pytest.approx([1.9, 1.9, 0.3])
+    assert fit.levels == ["high", "high", "low"]
+
+
+def test_what_a_machine_has_for_others_is_not_taken_from_storm() -> None:
+    nodes, used = [Node("a", "ha", 200.0, (1,), 1)], [("a", 1.0)]
+    # Of 8 cores Storm has 2, and all but 1.5 are in use, 1 by a worker: it may have half a core.
+    assert outside_cores(nodes, used, np.array([6.0]), np.array([8.0])) == {}
+    assert outside_cores(nodes, used, np.array([7.5]), np.array([8.0])) == {"a": 0.5}
+    # And a machine of 1.5 cores has no 2, whatever Storm counts.
+    assert outside_cores(nodes, used, np.array([1.0]), np.array([1.5])) == {"a": 0.5}
+
+
+def test_nodes_that_share_a_machine_share_what_it_has_left() -> None:
+    nodes = [Node("a", "ha", 100.0, (1,), 1), Node("b", "hb", 100.0, (1,), 1)]
+    busy, cores = np.array([1.1, 1.1]), np.array([2.0, 2.0])
+    assert outside_cores(nodes, [("a", 0.8), ("b", 0.3)], busy, cores) == {}
+    full = outside_cores(nodes, [("a", 0.8), ("b", 0.3)], busy + 0.9, cores)
+    assert full == pytest.approx({"a": 0.2, "b": 0.7})
+
+
+def test_a_worker_that_starts_is_no_load_of_others() -> None:
+    fit = shared([0, 1, 2], [0.9, 0.5, 0.3])
+    node = Node("b", "hb", 200.0, (1, 2), 2)
+    found = beside_each_other({"t": fit}, [node], {"b": 1.3})["t"]
+    assert found.used.tolist() == pytest.approx([1.4, 1.4, 0.3])
+    assert found.may_fill[2] == pytest.approx(0.3)
 
 
 def test_a_topology_that_is_not_heard_of_is_no_room_and_no_load() -> None:

@@ -188,7 +188,7 @@ def test_what_was_not_asked_for_has_no_key() -> None:
     report, _ = decided(World())
     head = ["topology", "cycle", "time", "mode", "outcome", "reason", "what_to_do", "hosts"]
     for what, parts in (
-        ("", ["warnings", "workers", "executors"]),
+        ("", ["peaks", "warnings", "workers", "executors"]),
         ("b:1", ["workers", "executors"]),
         ("2-2", ["executors", "candidates"]),
     ):
