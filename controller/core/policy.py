@@ -76,6 +76,10 @@ class Policy(ABC, Generic[M]):
         """Take in the answer to a question."""
         return memory
 
+    def lasting(self, memory: M) -> M | None:  # most remember nothing for long
+        """Leave of a memory what is still true after the controller was away."""
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Stateless(Policy[None]):

@@ -1,6 +1,8 @@
 """`gather` as a policy: its memory of a topology, and its questions."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision
@@ -9,6 +11,7 @@ from controller.policies.gather.goal import Answer, Target, digest
 from controller.policies.gather.problem import TargetOptions
 from controller.policies.gather.question import TargetQuestion
 from controller.policies.gather.target import TargetMemory, target
+from controller.policies.gather.unpacked import Unpacked
 from controller.policies.greedy import greedy_opening, or_open
 
 # After a search without a result there is none for this long, while all executors are where they
@@ -40,7 +43,7 @@ class Remembered:
     `last` is what the last decision left. `in_vain` is the last search, as `_asked` names it, that
     found nothing, or nothing that was worth it; and its Unix seconds. `found` waits to be judged.
     `beyond` is what the last search knew to be out of reach, and where. `answer` has not been
-    looked at.
+    looked at. `unpacked` is what had to leave where it was gathered.
     """
 
     last: TargetMemory | None = None
@@ -48,6 +51,7 @@ class Remembered:
     found: Found | None = None
     beyond: tuple[int, str] = (0, "")
     answer: Answer | None = None
+    unpacked: Unpacked = field(default_factory=Unpacked)
 
     def searched_in_vain(self, asked: int, time_s: float) -> bool:
         """Return whether this search has recently found nothing."""
@@ -82,7 +86,8 @@ class Gather(Policy[Remembered]):
 
     def decide(self, case: Case, memory: Remembered | None) -> Decided[Remembered]:
         kept = memory or Remembered()
-        cluster, snapshot, limits = case.cluster, case.snapshot, case.limits
+        cluster, limits = case.cluster, case.limits
+        snapshot = kept.unpacked.stay(cluster, case.snapshot, limits)
         last = (kept.last or TargetMemory()).with_snapshot(cluster, snapshot)
         options, wait = self._options(kept, last)
         if wait and cluster.node_cores is not None:
@@ -113,11 +118,20 @@ class Gather(Policy[Remembered]):
         asked, beyond = kept.beyond
         if beyond and not decision.moves and asked == _asked(cluster, snapshot):
             decision = replace(decision, reason=f"{decision.reason}; {beyond}")
+        stay = np.flatnonzero(case.snapshot.is_movable & ~snapshot.is_movable).tolist()
+        if stay and not decision.moves:
+            why = Unpacked.explained([snapshot.executors[e] for e in stay])
+            decision = replace(decision, reason=f"{decision.reason}; {why}")
+        unpacked = kept.unpacked.after(decision, cluster, snapshot, limits)
+        kept = replace(kept, unpacked=unpacked)
         return Decided(decision, kept, question)
 
     def at_once(self, case: Case) -> Decision:
         """Decide as without a target."""
         return greedy_opening(case.cluster, case.snapshot, case.limits)
+
+    def lasting(self, memory: Remembered) -> Remembered:
+        return Remembered(unpacked=memory.unpacked)
 
     def heard(self, memory: Remembered | None, answer: Answer) -> Remembered:
         return replace(memory or Remembered(), answer=answer)

@@ -1,0 +1,64 @@
+"""What was gathered and had to leave again: for a day it is not gathered once more."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.decision import Decision
+from controller.core.fit import Fit
+from controller.core.limits import Limits
+
+STAYS_S = 86_400.0
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    """Executors of a topology that moves for traffic have brought somewhere, or reliefs away.
+
+    `gathered` has the worker that each was brought to. `left_s` has the Unix seconds at which one
+    had to leave such a worker, since it was too full.
+    """
+
+    gathered: Mapping[str, str] = field(default_factory=dict)
+    left_s: Mapping[str, float] = field(default_factory=dict)
+
+    def stay(self, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> LoadSnapshot:
+        """Let what had to leave within the last day stay, but where it is too full again."""
+        if not self.left_s:
+            return snapshot
+        high, time_s = Fit.of(cluster, snapshot, limits).is_high, snapshot.time_s
+        return snapshot.holding(
+            {
+                e: "it was gathered, and a full worker was relieved of it"
+                for e, name in enumerate(snapshot.executors)
+                if name in self.left_s
+                and abs(time_s - self.left_s[name]) < STAYS_S
+                and not high[snapshot.place[e]]
+            }
+        )
+
+    def after(
+        self, decision: Decision, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits
+    ) -> "Unpacked":
+        """Note the moves of a decision: off a worker that is too full, or for traffic."""
+        if not decision.moves:
+            return self
+        time_s, gathered = snapshot.time_s, dict(self.gathered)
+        left_s = {name: s for name, s in self.left_s.items() if abs(time_s - s) < STAYS_S}
+        hot = {cluster.workers[w] for w in Fit.of(cluster, snapshot, limits).surely_high}
+        for move in decision.moves:
+            if move.source not in hot:
+                gathered[move.executor] = move.target
+            elif gathered.pop(move.executor, None) == move.source:
+                left_s[move.executor] = time_s
+        return replace(self, gathered=gathered, left_s=left_s)
+
+    @staticmethod
+    def explained(names: Sequence[str]) -> str:
+        """Name the executors that stay for that reason."""
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        return (
+            f"{', '.join(names[:_SHOWN])}{more} stay for a day: gathered before, they had to leave "
+            "a worker that was too full"
+        )
