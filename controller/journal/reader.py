@@ -20,6 +20,7 @@ from controller.journal.record import (
     JournalError,
     TickRecord,
     from_line,
+    is_whole,
     other_format,
 )
 from controller.journal.writer import PACKED, SUFFIX
@@ -32,6 +33,7 @@ _EPOCH = re.compile(
 )
 
 
+_IS_HEAD = re.compile(rb'\{"crc":"[0-9a-f]{8}","kind":"head"')
 _HEADS = msgspec.json.Decoder(Head)
 _RECORDS = msgspec.json.Decoder(Head | TickRecord)
 
@@ -185,6 +187,21 @@ def _segments(path: Path) -> Iterator[Segment]:
             yield Segment(file, name[1], name[2], int(name[3]))
         elif file == path:
             raise JournalError(f"{path}: not named like a segment of the journal")
+
+
+def heads(folder: Path) -> Iterator[Head]:
+    """Read the last head of each segment, the newest segment first, that this version can read.
+
+    Nothing else is decoded.
+    """
+    for segment in sorted(_segments(folder), key=lambda one: one.begun, reverse=True):
+        last = b""
+        for line in _lines(segment.path):
+            if _IS_HEAD.match(line) and is_whole(line):
+                last = line
+        head = from_line(last, _HEADS)
+        if head is not None and head.format == FORMAT:
+            yield head
 
 
 def _lines(path: Path) -> Iterator[bytes]:

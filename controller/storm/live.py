@@ -28,6 +28,7 @@ from controller.storm.look import Look
 from controller.storm.mirror import Mirror
 from controller.storm.notes import Notes
 from controller.storm.publisher import Publisher
+from controller.storm.remembered import remembered
 from kvstore.errors import AccessError, StoreError
 from kvstore.pulse import Pulse
 from kvstore.service import Refusals
@@ -89,7 +90,7 @@ class LiveController:
         self._look = Look(
             self._view, self._applier, self._history, self._searches, config.cooldown_s
         )
-        self._last = LastCycle(config)
+        self._last = LastCycle(config, memory=remembered(config))
         self._act = Act(self._applier, lambda: self._last)
         self._surprises = Surprises()
         self._recorder = Recorder(config, Writer.of(config.journal), mirror.data_of)
