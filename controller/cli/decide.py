@@ -75,7 +75,7 @@ def decide(
     cluster, start, profiles = _read(snapshot)
     options = replace(config.options, profiles=profiles)
     config = replace(config, policy=policy or config.policy, options=options)
-    with _searching(config.policy, len(start.executors), steps) as search:
+    with searching(config.policy, len(start.executors), steps) as search:
         walked = list(walk(cluster, start, config, steps, search=search))
         if output is Output.JSON:
             print(json.dumps(as_document(cluster, walked, config), indent=1))
@@ -84,7 +84,7 @@ def decide(
 
 
 @contextmanager
-def _searching(policy: str, executors: int, steps: int) -> Iterator[Search]:
+def searching(policy: str, executors: int, steps: int) -> Iterator[Search]:
     """Decide at once, as Python where the compiler has not been yet; give what searches."""
     if policy != "gather" and executors * steps <= MOST_AS_PYTHON:
         with run_as_python_until(lambda: False):

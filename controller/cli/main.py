@@ -17,7 +17,7 @@ from controller.output import SectionedCommand, SectionedGroup, example
 DAEMONS = "Daemons and the jar"
 ASK = "Look and ask"
 RULE = "Control what moves"
-FILES = "Work on files, without a cluster"
+FILES = "Work without nstorm in the cluster"
 
 
 class _Verb(NamedTuple):
@@ -82,6 +82,12 @@ _TABLE: Mapping[str, _Verb] = {
         FILES,
         "nstorm check-topology my-topology.jar production",
         "nstorm check-topology my-topology.jar --class com.example.Main --prepare -o json",
+    ),
+    "assess": _verb(
+        "cli.assess",
+        FILES,
+        "nstorm assess http://ui:8080 --html report.html",
+        "nstorm assess /var/storm/nstorm-journal --topology wc",
     ),
     "decide": _verb(
         "cli.decide",

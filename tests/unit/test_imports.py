@@ -124,6 +124,9 @@ ALLOWED: dict[str, frozenset[str]] = {
             "migration",
         }
     ),
+    "controller.assess": frozenset(
+        {"controller.config", "controller.core", "controller.errors", "controller.walk"}
+    ),
     "controller.cli": frozenset({"agent", "controller", "kvstore", "migration"}),
     "deploy": frozenset({"agent", "controller", "kvstore", "migration"}),
     "tests.bench": frozenset({"agent", "controller", "deploy", "kvstore", "migration"}),

@@ -1,0 +1,127 @@
+"""``nstorm assess``: whether nstorm would help, before anything of it is installed."""
+
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from controller.assess.assessment import MOST_STEPS, Assessment, Evidence, lines
+from controller.assess.assessment import assess as judged
+from controller.assess.page import page
+from controller.assess.storm_ui import Made, look, snapshots, stays_of
+from controller.cli.decide import searching
+from controller.cli.recorded import in_journal
+from controller.config import build
+from controller.core.cluster import Cluster, LoadSnapshot
+from controller.errors import CommandError, SnapshotError
+from controller.output import Output, OutputOption
+from controller.snapshot import parse
+from migration.model import topology_name
+
+# From here on it is the split, not the measurement, that the answer shows.
+_SPLIT_FRAC = 0.5
+_HOOKS_OF_A_FILE = "none"
+
+
+def assess(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="URL of Storm's UI, or folder of a journal.")
+    ],
+    topology: Annotated[
+        str, typer.Option("--topology", help="Only this topology, by name or id.")
+    ] = "",
+    checked: Annotated[
+        Path | None,
+        typer.Option(
+            help="What `nstorm check-topology JAR -o json` printed: which components stay. "
+            "A - reads standard input."
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Also write a page with pictures to this file.")
+    ] = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Estimate whether nstorm would help, before it is installed.
+
+    SOURCE is Storm's UI or a journal. The newest cycle of a journal is taken: of a controller in
+    mode advise, or what `python -m deploy ingest` made of Storm's metrics log.
+
+    The policy of the controller makes its moves on paper. The answer has the traffic between nodes
+    and the head-room before and after. It names what stays and why, what was assumed, and how sure
+    the answer is. The command changes nothing.
+    """
+    is_url = "://" in source
+    if checked and not is_url:
+        raise CommandError("--checked: the journal has what stays already")
+    cases = list(_of_ui(source, checked) if is_url else _of_journal(Path(source)))
+    names = [case[1].topology for case in cases]
+    cases = [c for c in cases if topology in ("", c[1].topology, topology_name(c[1].topology))]
+    if not cases:
+        raise CommandError(
+            f"no topology {topology}: there are {', '.join(names)}"
+            if names
+            else f"{source}: there is no active topology"
+        )
+    found = [_judged(*case) for case in cases]
+    if html:
+        try:
+            html.write_text(page(found))
+        except OSError as error:
+            raise CommandError(f"--html {html}: {error.strerror}") from None
+    if output is Output.JSON:
+        print(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
+    else:
+        print("\n\n".join("\n".join(lines(one)) for one in found))
+
+
+def _judged(cluster: Cluster, snapshot: LoadSnapshot, evidence: Evidence) -> Assessment:
+    config = build({})
+    # Each step may search: the compiler takes less time than searches as Python.
+    with searching(config.policy, len(snapshot.executors) * MOST_STEPS, 1) as search:
+        return judged(cluster, snapshot, config, search, evidence)
+
+
+def _of_ui(url: str, checked: Path | None) -> Iterator[tuple[Cluster, LoadSnapshot, Evidence]]:
+    stay = stays_of(_text(checked)) if checked else {}
+    for made in snapshots(*look(url), stay):
+        try:
+            cluster, snapshot = parse(msgspec.json.encode(made.document).decode())
+        except SnapshotError as error:
+            raise CommandError(f"{url}: {made.document['topology']}: {error}") from None
+        yield cluster, snapshot, Evidence(url, _confidence(made), made.assumed)
+
+
+def _confidence(made: Made) -> str:
+    level = "low" if made.split_frac > _SPLIT_FRAC else "medium"
+    return (
+        f"{level}: {made.split_frac:.0%} of the tuples are split over executors by what each one "
+        "sent and executed. Where Storm's shuffle prefers local tasks, less crosses than that, "
+        "now and then"
+    )
+
+
+def _of_journal(folder: Path) -> Iterator[tuple[Cluster, LoadSnapshot, Evidence]]:
+    reports, _ = in_journal([folder], datetime.now(UTC))
+    for report in reports:
+        made = report.picture
+        if made is None:
+            raise CommandError(f"{report.topology}: {report.outcome}: {report.reason}")
+        measured = f"cycle {report.tick} of {folder}"
+        workers = made.view.observation.workers.values()
+        if any(one.hooks.startswith(_HOOKS_OF_A_FILE) for one in workers):
+            level = "medium: from tables or a metrics log; see what `deploy ingest` has assumed"
+        else:
+            level = "high: the hooks measured each pair of executors and the CPU of each"
+        yield made.cluster, made.snapshot, Evidence(measured, level)
+
+
+def _text(path: Path) -> str:
+    try:
+        return sys.stdin.read() if str(path) == "-" else path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"--checked {path}: cannot be read: {error}") from None
