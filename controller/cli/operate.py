@@ -5,6 +5,7 @@ import json
 import os
 import re
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -44,6 +45,7 @@ from migration.model import ExecutorId, Slot
 UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 T = TypeVar("T")
 NO_ANSWER_S = 15.0
+SLOW_S = 2.0  # after which a command names whom it waits for
 CONTROLS_SINCE = 2  # the version of the protocol whose leaders know what operators set
 # What was asked for goes on while ZooKeeper is away; its end is waited for.
 AWAY_LIMIT_S = 60.0
@@ -68,7 +70,9 @@ def connected(conf: Path) -> Iterator[Session]:
             say_waiting(waiting)
 
     with Session(zookeeper) as session:
-        if not session.connect(on_wait=wait, stop=given_up):
+        with _named_when_slow(f"ZooKeeper at {session.hosts}"):
+            is_there = session.connect(on_wait=wait, stop=given_up)
+        if not is_there:
             servers = zookeeper.hosts.partition("/")[0].replace(",", ", ")
             if refused is not None:
                 raise CommandError(f"{refused} ({servers}; {conf})")
@@ -80,7 +84,30 @@ def connected(conf: Path) -> Iterator[Session]:
         problem = without_storm(session)
         if problem is not None:
             raise CommandError(problem)
+        print(f"cluster {session.hosts}", file=sys.stderr)
         yield session
+
+
+@contextmanager
+def _named_when_slow(whom: str) -> Iterator[None]:
+    """Print whom the command waits for once that has taken `SLOW_S`."""
+    timer = threading.Timer(SLOW_S, _say_waits, (whom,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _say_waits(whom: str) -> None:
+    print(f"waits for {whom}", file=sys.stderr, flush=True)
+
+
+def confirm(what: str) -> None:
+    """Ask before something large where a person is at the terminal; a `typer.Abort` if not so."""
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        typer.confirm(what, abort=True, err=True)
 
 
 def heeded(session: Session, what: str) -> None:
@@ -95,6 +122,9 @@ def heeded(session: Session, what: str) -> None:
 
 
 Topology = Annotated[str, typer.Option("--topology", help="Only this topology, by name or id.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Only show what would be done, or why it is refused.")
+]
 Host = Annotated[str, typer.Option("--host", help="Only this host, by name or supervisor id.")]
 
 
@@ -215,7 +245,7 @@ def _follow(
     """Print every change of a command until it has ended (or begun)."""
     changed = threading.Event()
     before: Command | None = None
-    asked_s = time.monotonic()
+    asked_s, is_named = time.monotonic(), False
     while True:
         changed.clear()
         told, away_s = _look(session, path, changed, console)
@@ -232,6 +262,9 @@ def _follow(
         if command.ended or (until_begun and command.state != WAITING):
             return command
         unheard = command.state == WAITING and not command.reason
+        if unheard and not is_named and time.monotonic() - asked_s > SLOW_S:
+            _say_waits("the controller that leads")
+            is_named = True
         if unheard and time.monotonic() - asked_s > NO_ANSWER_S:
             raise CommandError("no controller leads: start one with `nstorm controller`")
         changed.wait(1.0)
@@ -275,6 +308,7 @@ def drain(
         str | None,
         typer.Option(help="Wait for this time, such as 30s, and list the executors that are left."),
     ] = None,
+    dry_run: DryRun = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Move every executor away from a host.
@@ -288,12 +322,26 @@ def drain(
     with connected(conf) as session:
         heeded(session, "nstorm drain")
         view = LiveCluster.of_session(session)
+        if dry_run:
+            would = _would_drain(session, view, config, host)
+            tell(output, to_builtins(would), *drain_lines(would))
+            return
+        confirm(f"Move every executor away from {host}?")
         had = begin_drain(session, view, config, host)
         if limit_s is None and output is Output.TABLE:
             return
         left = _wait_drained(view, host, had, limit_s or 0.0)
     tell(output, to_builtins(left), *drain_lines(left))
     raise typer.Exit(1 if limit_s is not None and left.left else 0)
+
+
+def _would_drain(session: Session, view: LiveCluster, config: Config, host: str) -> DrainStatus:
+    """Show a drain before its first move; a `CommandError` if the others cannot carry it."""
+    refusal = cannot_drain_now(session, view, config, host, view.drained())
+    if refusal is not None:
+        raise CommandError(refusal)
+    views = view.topologies()
+    return drain_progress(views, host, sum(len(left_on(v, (host,)).executors) for v in views))
 
 
 def begin_drain(session: Session, view: LiveCluster, config: Config, host: str) -> int:

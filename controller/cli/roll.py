@@ -13,7 +13,15 @@ from typing import Annotated
 import msgspec
 import typer
 
-from controller.cli.operate import begin_drain, cannot_drain_now, connected, heeded, patient
+from controller.cli.operate import (
+    DryRun,
+    begin_drain,
+    cannot_drain_now,
+    confirm,
+    connected,
+    heeded,
+    patient,
+)
 from controller.cli.places import shown
 from controller.cli.running import Conf
 from controller.cli.status_document import drain_progress
@@ -69,6 +77,7 @@ def roll(
     forget: Annotated[
         bool, typer.Option(help="Delete the record of a roll that has not ended.")
     ] = False,
+    dry_run: DryRun = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Empty hosts one by one, run a command, and return each to service.
@@ -81,9 +90,13 @@ def roll(
     with connected(conf) as session:
         heeded(session, "nstorm roll")
         rolling = _Rolling(session, config, run, Console(stderr=output is Output.JSON))
-        if forget:
+        if forget and not dry_run:
             session.clear(ROLL)
         rolling.begin(None if hosts is None else hosts.split(","), max_unavailable)
+        if dry_run:
+            tell(output, {"hosts": rolling.left}, f"would roll: {', '.join(rolling.left)}")
+            return
+        confirm(f"Empty {', '.join(rolling.left)}, and run the command for each?")
         failed = rolling.work(max_unavailable)
     if output is Output.JSON or not failed:
         found = {"done": rolling.done, "failed": failed}
@@ -106,11 +119,16 @@ class _Rolling:
         """The hosts that are back."""
         return self._roll.done
 
+    @property
+    def left(self) -> tuple[str, ...]:
+        """The hosts that are still to be rolled, in order."""
+        return tuple(host for host in self._roll.hosts if host not in self.done)
+
     def _say(self, text: str) -> None:
         print(text, flush=True, file=self._console.file)
 
     def begin(self, named: Sequence[str] | None, at_a_time: int) -> None:
-        """Go on with the roll that was broken off, or begin one that the cluster can carry."""
+        """Find the roll that was broken off, or plan one that the cluster can carry."""
         views = self._view.topologies()
         there = sorted({node.host for view in views for node in view.publication.nodes})
         hosts = tuple(dict.fromkeys(there if named is None else named))
@@ -138,7 +156,6 @@ class _Rolling:
                     refusal = f"{one.executor} of {one.topology} stays: {one.reason}"
                 if refusal is not None:
                     raise CommandError(f"{host}: {refusal}")
-        self._keep()
 
     def _go_on(self, stored: Stored, named: Sequence[str] | None) -> None:
         try:
@@ -168,7 +185,8 @@ class _Rolling:
 
     def work(self, at_a_time: int) -> tuple[str, ...]:
         """Roll what is left; give the hosts for which the command failed."""
-        while left := [host for host in self._roll.hosts if host not in self.done]:
+        self._keep()
+        while left := self.left:
             batch, began_s = left[:at_a_time], time.monotonic()
             for host in batch:
                 begin_drain(self._session, self._view, self._config, host)

@@ -14,6 +14,7 @@ from kvstore.printable import PrintableStream
 from kvstore.service import log_to_stderr
 from migration import ConfigError
 
+MOST_ECHOED = 80  # characters
 Conf = Annotated[
     Path,
     typer.Option(
@@ -34,11 +35,23 @@ def new_app(
     )
 
 
+class _CutStream(PrintableStream):
+    """Cuts what was typed where it is repeated: a refusal shall not fill the terminal."""
+
+    def write(self, text: str) -> int:
+        shown = text
+        for word in sys.argv:
+            if len(word) > MOST_ECHOED:
+                shown = shown.replace(word, f"{word[:MOST_ECHOED]}…")
+        super().write(shown)
+        return len(text)
+
+
 def run(app: typer.Typer, name: str) -> None:
     """Run a command line; errors a user can mend end in one line and exit code 2."""
     log_to_stderr()
     usual_streams = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = map(PrintableStream, usual_streams)
+    sys.stdout, sys.stderr = PrintableStream(sys.stdout), _CutStream(sys.stderr)
     # So that what was begun is cleaned up; daemons and the lab put handlers of their own instead.
     usual = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:

@@ -116,7 +116,8 @@ def decided(topology: TopologyStatus, hosts: Mapping[str, str]) -> Iterator[str]
         way, (before, after) = topology.way, topology.way.inter_node_frac
         yield (
             f"`nstorm plan`: {way.moves} moves from here, inter-node {before:.3f} to {after:.3f}; "
-            f"mode auto would have kept {way.missed_tuples_today:,.0f} tuples off the network today"
+            f"missed tuples today: {way.missed_tuples_today:,.0f}, which mode auto would have kept "
+            "off the network"
         )
     for row in topology.moves:
         state = f"void ({row.void})" if row.void else row.phase

@@ -12,7 +12,15 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Column, Table
 
-from controller.cli.operate import Topology, ask, connected, end, hosts_of
+from controller.cli.operate import (
+    DryRun,
+    Topology,
+    ask,
+    confirm,
+    connected,
+    end,
+    hosts_of,
+)
 from controller.cli.places import shown
 from controller.cli.recorded import cycle_named, in_journal
 from controller.cli.running import Conf
@@ -22,7 +30,8 @@ from controller.core.times import utc
 from controller.errors import CommandError
 from controller.output import From, Output, OutputOption, To, unix_s
 from controller.storm.answers import explained
-from controller.storm.commands import Command
+from controller.storm.collect import LiveCluster
+from controller.storm.commands import Command, find
 from controller.storm.history import HISTORY, REMEMBERED_MOVES, MoveRecord, known_moves
 from kvstore.zookeeper import Session
 from migration import storm_yaml
@@ -109,15 +118,20 @@ def _show(
         for key, value in one.items():
             if isinstance(value, list) and value and isinstance(value[0], dict):
                 rows = [[_cell(of, known) for of in row.values()] for row in value]
-                # What has no spaces, such as a slot, stays in one piece.
+                # What has no spaces, such as a slot, stays in one piece where there is room.
+                most = max(1, console.width // len(value[0]) - 1)
                 columns = (
-                    Column(name.replace("_", " "), min_width=max(map(len, " ".join(of).split(" "))))
+                    Column(
+                        name.replace("_", " "),
+                        min_width=min(most, max(map(len, " ".join(of).split(" ")))),
+                        overflow="fold",
+                    )
                     for name, of in zip(value[0], zip(*rows, strict=True), strict=True)
                 )
                 table = Table(*columns, title=key, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
                 for row in rows:
                     table.add_row(*row)
-                console.print(table, crop=False)
+                console.print(table)
             elif key != "hosts" and value not in (None, "", [], {}):
                 line = f"{key.replace('_', ' ')}: {_cell(value, known)}"
                 console.print(line, soft_wrap=True)
@@ -129,7 +143,7 @@ def _cell(value: Any, hosts: Mapping[str, str]) -> str:
     if isinstance(value, list):
         return ", ".join(_cell(of, hosts) for of in value)
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     return "" if value is None else shown(str(value), hosts)
 
 
@@ -227,6 +241,7 @@ def undo(
     conf: Conf,
     count: Annotated[int, typer.Argument(min=1, help="How many of the last moves.")] = 1,
     topology: Topology = "",
+    dry_run: DryRun = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Move the executors of the last moves back, the newest first.
@@ -236,6 +251,11 @@ def undo(
     """
     with connected(conf) as session:
         moves = last_moves(_moves(session, topology), count)
+        if dry_run:
+            _show([{"would undo": [_row(move) for move in moves]}], output, hosts_of(session))
+            return
+        if count > 1:
+            confirm(f"Undo {count} moves, from {moves[0].id} back to {moves[-1].id}?")
         for move in moves:
             back = (move.executor, move.target, move.source)
             wish = Command(move.topology, moves=(back,), what=move.id, by=_UNDO + _key(move))
@@ -263,7 +283,15 @@ def _moves(session: Session, topology: str, journals: Iterable[Path] = ()) -> li
         why = f"{error.filename}: {error.strerror}"
         typer.echo(f"only the moves that ZooKeeper keeps are known here: {why}", err=True)
         known = known_moves(stored, ())
-    return [m for m in known if topology in ("", m.topology, topology_name(m.topology))]
+    found = [m for m in known if topology in ("", m.topology, topology_name(m.topology))]
+    if not found and topology:
+        views = LiveCluster.of_session(session).topologies()
+        if find(views, topology) is None:
+            names = {view.publication.name for view in views}
+            names |= {topology_name(move.topology) for move in known}
+            there = ", ".join(sorted(names)) or "none"
+            raise CommandError(f"no topology {topology}: those known are {there}")
+    return found
 
 
 def _folders(conf: Path, journals: list[Path] | None) -> list[Path]:

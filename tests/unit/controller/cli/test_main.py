@@ -163,6 +163,18 @@ def test_a_window_that_never_opens_is_refused_before_zookeeper_is_asked(
     assert (done.returncode, done.stderr) == (2, said)
 
 
+def test_what_is_echoed_does_not_fill_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["move", "wc", "7" * 60_000, "s1:6701", "--conf", "x"], ["z" * 60_000]):
+        monkeypatch.setattr(sys, "argv", ["nstorm", *words])
+        with pytest.raises(SystemExit):
+            run(app, "nstorm")
+        refused = capsys.readouterr().err
+        assert "…" in refused
+        assert len(refused) < 400
+
+
 def test_the_list_of_commands_says_what_each_does_in_one_line() -> None:
     listed = help_of()
     for (name, *inner), command in list(COMMANDS["nstorm"].items())[1:]:

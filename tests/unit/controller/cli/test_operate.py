@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -9,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from controller.cli import control, operate
@@ -98,3 +100,51 @@ def test_a_silent_zookeeper_is_given_up_with_what_to_check(
     said = str(result.exception)
     assert "at zk1:2182, zk2:2182. Check that it runs" in said
     assert f"storm.zookeeper.servers and storm.zookeeper.port in {conf}" in said
+
+
+def test_an_answer_names_its_cluster_and_a_slow_one_whom_it_waits_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def slow(self: Session, **how: Any) -> bool:
+        time.sleep(0.3)
+        return True
+
+    monkeypatch.setattr(Session, "connect", slow)
+    monkeypatch.setattr(Session, "__exit__", lambda *_: None)
+    monkeypatch.setattr(operate, "without_storm", lambda session: None)
+    conf = tmp_path / "storm.yaml"
+    conf.write_text("storm.zookeeper.servers: [zk1]\n")
+    for limit_s, waited in ((0.01, "waits for ZooKeeper at zk1:2181/storm\n"), (60.0, "")):
+        monkeypatch.setattr(operate, "SLOW_S", limit_s)
+        with operate.connected(conf):
+            pass
+        assert capsys.readouterr().err == f"{waited}cluster zk1:2181/storm\n"
+
+
+def test_a_dry_run_of_a_drain_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = {1: Slot("a", 1), 2: Slot("a", 1), 3: Slot("b", 1)}
+    nodes = [Node(name, f"host-{name}", 100.0, (1,), 1) for name in "ab"]
+    placed = TopologyView(publication(places, nodes), Plan("", 1, 0, "wc-1"), ())
+    view = SimpleNamespace(topologies=lambda: [placed], drained=dict)
+    monkeypatch.setattr(operate, "connected", lambda conf: nullcontext(SimpleNamespace()))
+    monkeypatch.setattr(operate, "heeded", lambda *said: None)
+    monkeypatch.setattr(LiveCluster, "of_session", lambda session: view)
+    conf = tmp_path / "storm.yaml"
+    conf.write_text("storm.local.dir: /var/storm\n")
+    words = ["drain", "host-a", "--conf", str(conf), "--dry-run"]
+    refused = iter([None, "the others are full"])
+    monkeypatch.setattr(operate, "cannot_drain_now", lambda *asked: next(refused))
+    assert "host-a is drained: 2 of 2 executors left" in CliRunner().invoke(app, words).stdout
+    assert str(CliRunner().invoke(app, words).exception) == "the others are full"
+
+
+def test_only_a_person_at_a_terminal_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(typer, "confirm", lambda what, **_: asked.append(what))
+    for is_terminal in (False, True):
+        stream = SimpleNamespace(isatty=lambda at=is_terminal: at)
+        monkeypatch.setattr(operate, "sys", SimpleNamespace(stdin=stream, stderr=stream))
+        operate.confirm("All of it?")
+    assert asked == ["All of it?"]

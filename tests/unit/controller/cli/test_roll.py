@@ -98,6 +98,13 @@ def test_each_host_is_drained_for_the_command_and_comes_back(
     assert cluster.data == {}
 
 
+def test_what_is_only_planned_changes_nothing(cluster: Cluster) -> None:
+    rolling = roll._Rolling(cast(Any, cluster), Config(), "true", Console())
+    rolling.begin(["host-b", "host-a"], 1)
+    assert rolling.left == ("host-b", "host-a")
+    assert cluster.data == {}
+
+
 def test_a_command_that_fails_ends_it_there_and_a_repetition_goes_on(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,14 +1,20 @@
 """Which moves an undo takes back, and what is refused in one sentence."""
 
 import json
+import re
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from controller.cli import why
 from controller.cli.operate import seconds
 from controller.cli.why import _cell, _row, _show, last_moves
+from controller.console import Console
 from controller.errors import CommandError
 from controller.output import Output
+from controller.storm.collect import LiveCluster
 from controller.storm.history import MoveRecord
 
 
@@ -49,6 +55,31 @@ def test_a_row_of_the_history_has_the_verdict_on_the_run() -> None:
 def test_cells_are_read_by_people() -> None:
     told = {"PREPARE": 0.25123, "STOP": 1.0}
     assert _cell([told, None, "x", 7], {}) == "PREPARE 0.2512, STOP 1, , x, 7"
+    assert _cell(12_270.4, {}) == "12,270"
+
+
+def test_a_table_is_as_wide_as_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"worker": f"{'a' * 60}:6700", "reason": "why " * 60, "end": "MOVED"}]
+    monkeypatch.setattr(Console, "is_terminal", True)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    _show([{"places": rows}], Output.TABLE)
+    printed = re.sub(r"\x1b\[\d*m", "", capsys.readouterr().out)
+    assert max(map(len, printed.splitlines())) <= 80
+    assert printed.count("why") == 60
+    assert printed.count("a") >= 60
+
+
+def test_a_topology_that_nobody_knows_has_no_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = SimpleNamespace(topologies=list)
+    monkeypatch.setattr(LiveCluster, "of_session", lambda session: view)
+    monkeypatch.setattr(why, "known_moves", lambda stored, journals: [move("m1")])
+    session: Any = SimpleNamespace(read=lambda path: None)
+    assert [one.id for one in why._moves(session, "wc-1")] == ["m1"]
+    with pytest.raises(CommandError, match="no topology nosuch: those known are wc-1"):
+        why._moves(session, "nosuch")
 
 
 def test_people_read_hosts_and_programs_ids(capsys: pytest.CaptureFixture[str]) -> None:
