@@ -43,6 +43,7 @@ _TABLE: Mapping[str, _Verb] = {
     ),
     "top": _verb("cli.top", ASK, "nstorm top --conf storm.yaml --topology wc"),
     "doctor": _verb("cli.doctor", ASK, "nstorm doctor --conf storm.yaml"),
+    "bundle": _verb("cli.bundle", ASK, "nstorm bundle --conf storm.yaml"),
     "move": _verb("cli.operate", ASK, "nstorm move wc 7-7 node-2:6701 --conf storm.yaml --wait"),
     "plan": _verb("cli.why", ASK, "nstorm plan wc --conf storm.yaml"),
     "explain": _verb(

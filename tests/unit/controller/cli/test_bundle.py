@@ -1,0 +1,72 @@
+"""A bundle has what a report needs, also where parts are missing, and no secret."""
+
+import json
+import os
+import tarfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from controller.cli import bundle
+from controller.cli.main import app
+from controller.errors import CommandError
+
+
+@contextmanager
+def away(conf: Path) -> Iterator[Any]:
+    raise CommandError("ZooKeeper has not answered")
+    yield
+
+
+@pytest.fixture
+def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(bundle, "connected", away)
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    monkeypatch.delenv("STORM_HOME", raising=False)
+    journal, logs = tmp_path / "journal", tmp_path / "logs"
+    worker = logs / "workers-artifacts/wc-1/6700"
+    for folder in (journal, worker):
+        folder.mkdir(parents=True)
+    (journal / "new").write_text("{}")
+    (journal / "old").write_text("{}")
+    os.utime(journal / "old", (0, time.time() - 7200))
+    (worker / "worker.log").write_text("password=hunter2\nnstorm: hooks active\n")
+    found = tmp_path / "storm.yaml"
+    found.write_text(
+        f"nstorm.journal.dir: {journal}\nstorm.log.dir: {logs}\n"
+        "storm.zookeeper.servers: [zk1]\nstorm.zookeeper.topology.auth.payload: hunter2\n"
+    )
+    return found
+
+
+def test_it_has_what_was_found_and_why_the_rest_is_missing(conf: Path, tmp_path: Path) -> None:
+    out = tmp_path / "one.tar.gz"
+    words = ["bundle", "--conf", str(conf), "--out", str(out)]
+    done = json.loads(CliRunner().invoke(app, [*words, "-o", "json"]).stdout)
+    with tarfile.open(out) as packed:
+        content = {
+            name.removeprefix("nstorm-bundle/"): one.read()
+            for name in packed.getnames()
+            if (one := packed.extractfile(name)) is not None
+        }
+    assert set(done["parts"]) == set(content)
+    assert content["status.json.missing.txt"] == b"ZooKeeper has not answered"
+    assert content["storm/wc-1-6700-worker.log"] == b"nstorm: hooks active\n"
+    assert "nstorm" in json.loads(content["versions.json"])["packages"]
+    assert {name for name in content if name.startswith("journal")} == {"journal/new"}
+    assert not any(b"hunter2" in one for one in content.values())
+    assert json.loads(content["settings.json"])["storm.zookeeper.servers"] == ["zk1"]
+    assert out.stat().st_mode & 0o077 == 0
+    again = CliRunner().invoke(app, words)
+    assert str(again.exception) == f"{out}: cannot be written: File exists"
+
+
+def test_a_key_of_nstorm_that_may_hold_a_secret_is_only_named() -> None:
+    document = {"nstorm.zookeeper.password": "hunter2", "nstorm.mode": "auto", "other": 1}
+    found = {"nstorm.zookeeper.password": "(set)", "nstorm.mode": "auto"}
+    assert bundle.settings(document) == found
