@@ -18,6 +18,7 @@ from controller.core.drain import drain_each
 from controller.core.gate import gate_each
 from controller.core.latency import Timed, observe_timed_each
 from controller.core.layout import Layout
+from controller.core.learnt import Learnt, learn_each
 from controller.core.meters import NodeRates, observe_nodes
 from controller.core.metrics import Rates, observe_each
 from controller.core.peaks import Peaks, peaks_each
@@ -68,6 +69,7 @@ class Memory:
     timed: Mapping[str, Mapping[Slot, Timed]] = field(default_factory=dict)
     watches: Mapping[str, Watch] = field(default_factory=dict)  # by topology
     peaks: Mapping[str, Peaks] = field(default_factory=dict)  # by name
+    learnt: Mapping[str, Learnt] = field(default_factory=dict)  # what hops cost, by topology
     # Since when, in monotonic seconds, executors rest, and workers are missed.
     moved_s: Mapping[tuple[str, ExecutorId], float] = field(default_factory=dict)
     unheard_s: Mapping[tuple[str, Slot], float] = field(default_factory=dict)
@@ -127,6 +129,7 @@ def _cycle(
         nodes=nodes,
         peaks=memory.peaks,
         capacity=settings.capacity,
+        hops={topology: one.figures for topology, one in memory.learnt.items()},
         now_s=seen.now_s,
         time_s=seen.time_s,
     )
@@ -187,6 +190,7 @@ def _cycle(
             },
             seen.time_s,
         ),
+        learnt=learn_each(memory.learnt, pictures, rates, now_s=seen.now_s),
         layouts={t: made.layout for t, made in pictures.items() if isinstance(made, Picture)},
         moved_s={**memory.moved_s, **dict.fromkeys(begun_by(reports), seen.now_s)},
         unheard_s=unheard_s,

@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct, UnsetType, to_builtins
 from controller.core.controls import EVERYWHERE, Controls
 from controller.core.drain import left_on
 from controller.core.effect import Effect
+from controller.core.hops import HopFigures
 from controller.core.layout import settled_placement
 from controller.core.peaks import Peak
 from controller.core.spouts import SpoutFigures
@@ -163,6 +164,7 @@ class TopologyStatus(Struct, frozen=True):
     spouts: SpoutFigures | UnsetType = UNSET  # what users feel, where something of it is known
     effect: Effect | UnsetType = UNSET  # of the last run of moves
     peak: Peak | UnsetType = UNSET  # of the input, with which room is counted
+    hops: HopFigures | UnsetType = UNSET  # what they cost, where workers share their node's CPU
 
 
 class StatusDocument(Struct, frozen=True):
@@ -294,6 +296,7 @@ def _topology(view: TopologyView, found: CycleStatus | None, controls: Controls)
         spouts=cycle.spouts,
         effect=cycle.effect,
         peak=cycle.peak,
+        hops=cycle.hops,
     )
 
 

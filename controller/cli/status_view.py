@@ -102,6 +102,8 @@ def decided(topology: TopologyStatus, hosts: Mapping[str, str]) -> Iterator[str]
         yield f"head-room: {left.factor:.3g} times the input, then {binds}{peak}"
     if left:
         yield f"spouts: {_felt(topology.spouts)}"
+    if topology.hops is not UNSET:
+        yield f"cost of hops: {topology.hops}"
     if topology.effect is not UNSET:
         yield f"effect of {', '.join(topology.effect.moves) or 'moves'}: {topology.effect}"
     decision = topology.decision

@@ -68,6 +68,7 @@ class Cluster:
     # NaN where not known, and None where none is.
     live_bytes: Floats | None = None
     heap_bytes: Floats | None = None
+    hop_times: float = 1.0  # what a tuple between workers costs, as times what it does in the lab
     is_open: NDArray[np.bool_] = field(init=False, repr=False)  # (W,), something may move there
 
     def __post_init__(self) -> None:

@@ -103,7 +103,8 @@ class Fit:
         if self.traffic is None:
             return HopRates.free(len(self.place))
         cluster = self.cluster
-        return HopRates.of(self.traffic, 1.0, self.place, cluster.node_of, self.demand)
+        times, node_of = cluster.hop_times, cluster.node_of
+        return HopRates.of(self.traffic, times, self.place, node_of, self.demand)
 
     @cached_property
     def hops(self) -> Floats:

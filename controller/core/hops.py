@@ -1,11 +1,12 @@
 """The CPU of hops: what tuples between two JVMs cost, which a placement adds or saves.
 
-The costs are those of the lab.
+The costs are those of the lab, times what the running cluster has shown (`learnt.py`).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from controller.core.cluster import Floats, Ints, Traffic
 from controller.core.compiled import compiled
@@ -24,6 +25,37 @@ MOST_FRAC = 0.6
 # As weights, so that what a tuple saves at each end is `weigh(HOP, same node, same worker)`.
 HOP = TrafficWeights(HOP_COST_S[NODE] - HOP_COST_S[WORKER], HOP_COST_S[WORKER])
 FREE = TrafficWeights(0.0, 0.0)
+# How sure it is that hops cost what they do in the lab, before anything has moved. A machine where
+# they cost twice as much is two deviations off.
+PRIOR_DEVIATION = 0.5
+
+
+class HopFigures(Struct, frozen=True):
+    """What hops cost a topology, as times the lab's, and how the last run of moves compares."""
+
+    times: float = 1.0
+    prior_times: float = 1.0
+    deviation: float = PRIOR_DEVIATION
+    runs: int = 0  # of moves that it was learnt from
+    # By what share the last run has changed the CPU of a tuple, by what was known before it, and as
+    # measured; None without one.
+    predicted_change: float | None = None
+    measured_change: float | None = None
+
+    def __str__(self) -> str:
+        if not self.runs:
+            return "as in the lab: no run of moves has shown another cost yet"
+        shown = f"{self.times:.2f} ± {2 * self.deviation:.2f} times the lab's"
+        shown += f", by {self.runs} run{'s' * (self.runs != 1)} of moves"
+        if self.predicted_change is None or self.measured_change is None:
+            return shown
+        return (
+            f"{shown}; the last one changed the CPU of a tuple by {self.measured_change:+.1%}, "
+            f"predicted {self.predicted_change:+.1%}"
+        )
+
+
+AS_IN_THE_LAB = HopFigures()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,13 +75,8 @@ class HopRates:
     ) -> "HopRates":
         """Count traffic; `times` is what hops cost as times those of the lab."""
         tps = hop_tps(traffic) * times
-        ends = traffic.source, traffic.target
-        apart = traffic.source != traffic.target
-        most = HOP_COST_S[NODE] * np.where(apart, tps, 0.0)
-        far = sum(np.bincount(end, most, len(place)) for end in ends)
-        now = hop_cores(*ends, tps, np.ones(len(place)), np.ascontiguousarray(place), node_of)
-        # As much of all it uses far from its peers: what it uses now, less hops, and those to them.
-        bound = far * (1 - MOST_FRAC) / MOST_FRAC + now
+        at = np.ascontiguousarray(place)
+        bound = _bounds(traffic.source, traffic.target, tps, at, node_of)
         scale = np.divide(demand, bound, out=np.ones(len(place)), where=bound > 0)
         return cls(tps, np.minimum(scale, 1.0))
 
@@ -64,6 +91,24 @@ def hop_tps(traffic: Traffic) -> Floats:
         return np.ascontiguousarray(traffic.tps)
     counted: Floats = traffic.tps * (1.0 + BYTE_TIMES * np.nan_to_num(traffic.size_bytes))
     return counted
+
+
+@compiled
+def _bounds(source: Ints, target: Ints, tps: Floats, place: Ints, node_of: Ints) -> Floats:
+    """Compute what executors would have to use for their hops to be `MOST_FRAC` at most, (E,).
+
+    That is of what they would use far from all peers, which has hops to all of them, in place of
+    those of now.
+    """
+    bound = np.zeros(len(place))
+    far = HOP_COST_S[NODE] * (1 - MOST_FRAC) / MOST_FRAC
+    for k in range(len(source)):
+        one, other = source[k], target[k]
+        if one != other:
+            cost = tps[k] * (far + HOP_COST_S[hops(place[one], place[other], node_of)])
+            bound[one] += cost
+            bound[other] += cost
+    return bound
 
 
 @compiled

@@ -9,6 +9,7 @@ import numpy as np
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Outcome, Veto
 from controller.core.fit import Capacity, Fit, beside_each_other, outside_cores
+from controller.core.hops import AS_IN_THE_LAB, HopFigures
 from controller.core.layout import Layout, layout_of, opened_by
 from controller.core.limits import Limits
 from controller.core.links import Links
@@ -43,6 +44,7 @@ class Picture:
     of_workers: Columns = field(default_factory=dict)  # what their meters show, (W,) each
     of_nodes: Columns = field(default_factory=dict)  # (N,) each
     peak: Peak = field(default_factory=Peak)
+    hops: HopFigures = AS_IN_THE_LAB
 
     @property
     def cluster(self) -> Cluster:
@@ -59,6 +61,7 @@ def picture_each(
     nodes: NodeRates,
     peaks: Mapping[str, Peaks],
     capacity: Capacity,
+    hops: Mapping[str, HopFigures],
     now_s: float,
     time_s: float,
 ) -> tuple[dict[str, Picture | Veto], dict[tuple[str, Slot], float]]:
@@ -66,8 +69,8 @@ def picture_each(
 
     Gives a veto, STAND_BACK or STALE_METRICS, where a part of a topology is not known. Also gives
     `unheard_s` of now: since when (monotonic) workers that have not named their hooks are missed.
-    `layouts` are those of earlier pictures, and `peaks` are by name. `now_s` is monotonic, `time_s`
-    Unix seconds.
+    `layouts` are those of earlier pictures, `peaks` are by name, and `hops` what is known of hops.
+    `now_s` is monotonic, `time_s` Unix seconds.
     """
     pictures: dict[str, Picture | Veto] = {}
     missed_s: dict[tuple[str, Slot], float] = {}
@@ -99,7 +102,8 @@ def picture_each(
         if named not in by_nodes:
             by_nodes[named] = nodes.of(named, now_s - STALE_LOAD_S)
         meters = layout.meters(rates[view.id]), by_nodes[named]
-        measured[view.id] = Picture(view, layout, snapshot, fit, *meters, peak)
+        on_hops = hops.get(view.id, AS_IN_THE_LAB)
+        measured[view.id] = Picture(view, layout, snapshot, fit, *meters, peak, on_hops)
     outside = _outside_cores(views, rates, nodes, now_s)
     return pictures | _beside_each_other(measured, views, capacity, outside), missed_s
 
@@ -140,7 +144,8 @@ def _beside_each_other(
     clusters = _links_beside_each_other(measured, fits, capacity)
     for name, made in measured.items():
         live, most = map(made.of_workers.get, HEAP_COLUMNS)
-        cluster = replace(clusters[name], live_bytes=live, heap_bytes=most)
+        times = made.hops.times
+        cluster = replace(clusters[name], live_bytes=live, heap_bytes=most, hop_times=times)
         layout = replace(made.layout, cluster=cluster)
         fit = replace(fits[name], cluster=cluster)
         found[name] = replace(made, layout=layout, fit=fit)

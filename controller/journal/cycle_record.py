@@ -10,6 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from controller.core.distance import inter_node_bytes_per_s, inter_node_tps
 from controller.core.effect import Effect
+from controller.core.hops import HopFigures
 from controller.core.picture import Picture
 from controller.journal.record import compact
 from controller.report import TopologyReport
@@ -44,7 +45,7 @@ class WorkerRow(Struct, frozen=True, rename={"class_": "class"}):
 
 
 class CycleRecord(Struct, frozen=True):
-    """How a cycle ended for one topology; the last five are there where they are known.
+    """How a cycle ended for one topology; the last six are there where they are known.
 
     Without `inter_node_bytes_per_s` the size of some tuples is not known, and without `effect`
     there was no run of moves.
@@ -66,6 +67,7 @@ class CycleRecord(Struct, frozen=True):
     workers: tuple[WorkerRow, ...] | UnsetType = UNSET
     inter_node_bytes_per_s: float | UnsetType = UNSET
     effect: Effect | UnsetType = UNSET  # of the last run of moves
+    hops: HopFigures | UnsetType = UNSET  # where workers share the CPU of their node
 
 
 def rows_of(part: tuple[T, ...] | UnsetType) -> tuple[T, ...]:
@@ -127,4 +129,5 @@ def _measured(found: CycleRecord, picture: Picture) -> CycleRecord:
             )
         ),
         inter_node_bytes_per_s=UNSET if bytes_per_s is None else bytes_per_s,
+        hops=UNSET if cluster.node_cores is None else picture.hops,
     )

@@ -109,6 +109,7 @@ def _cycle_times(
             nodes=NodeRates(),
             peaks={},
             capacity=Capacity(),
+            hops={},
             now_s=seen.now_s,
             time_s=seen.time_s,
         )

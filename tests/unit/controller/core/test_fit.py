@@ -38,7 +38,6 @@ AMOUNTS = frozenset(
 # Where one is computed with or compared all the same, and why.
 ALLOWED = {
     "controller/core/allowed.py": "the room for moves in a plan",
-    "controller/core/drain.py": "the sum of what is free, from the status: there is no placement",
     "controller/core/fit.py": "here it belongs",
     "controller/core/room.py": "loops of `Fit`",
     "controller/core/layout.py": "shares out the measured CPU that no executor owns",

@@ -1,0 +1,230 @@
+"""What a hop costs on the running cluster: learnt from moves, with the lab's cost as the prior.
+
+A run of moves changes how many tuples make a hop, and leaves all other work as it was. So the
+change of a tuple's CPU is compared with what it would be by the lab's costs. The stays before and
+after a run, each in one placement, make an equation:
+
+    change of CPU = times · change of hops + cores of a JVM · change of JVMs
+
+all divided by the tuples/s, so that the input's own change is taken out. What a JVM needs without
+tuples is the other unknown: a worker that is left saves it. The equations are weighted by their own
+noise and solved by ridge regression to the prior (A. E. Hoerl, R. W. Kennard, "Ridge regression",
+Technometrics 12, 1970). One that does not agree with the others is given less weight (P. J. Huber,
+"Robust estimation of a location parameter", Ann. Math. Stat. 35, 1964). Nothing moves: the prior
+stands.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from controller.core.cluster import LEAST, Floats, Ints
+from controller.core.hops import PRIOR_DEVIATION, HopFigures, hop_cores, hop_tps
+from controller.core.metrics import Rates
+from controller.core.picture import Picture
+
+# What is believed before anything has moved, and its deviation: of the times, and of the cores that
+# a JVM needs at rest.
+PRIOR, PRIOR_SD = np.array([1.0, 0.0]), np.array([PRIOR_DEVIATION, 0.1])
+# A stranger result is taken as far as this.
+MOST_TIMES = 4.0
+# After a move rates have something of before in them for so long. After a start code is compiled,
+# and a tuple costs several times as much at first.
+SETTLE_S, WARM_S = 30.0, 120.0
+LOOK_S = 10.0
+MOST_LOOKS = 18
+# Smoothed rates of two looks have much in common. So their mean has this times the variance that it
+# would have if they had nothing.
+COMMON = 3.0
+# A single look is no more exact than the first, and the mean of many than the second: caches, the
+# collector, other work.
+LOOK_FRAC, FLOOR_FRAC = 0.02, 0.01
+# An equation more than this number of deviations off counts as if it was that many off.
+HUBER = 3.0
+# Batches grow with the input, and tuples get cheaper: beyond this factor nothing is compared.
+INPUT_FACTOR = 1.25
+# So does code that is compiled, with the time.
+OLD_S = 1800.0
+# With each equation those of before count less: a cluster changes.
+FADE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """The means of a placement, for each tuple/s: CPU, that of hops in the lab, and JVMs."""
+
+    begun_s: float  # monotonic; so is the next
+    looked_s: float = 0.0
+    looks: int = 0
+    tps: float = 0.0
+    cores: float = 0.0
+    variance: float = 0.0  # of `cores`, in single looks
+    hops: float = 0.0
+    workers: float = 0.0
+
+    def looked_at(
+        self, now_s: float, tps: float, cores: float, hops: float, workers: int
+    ) -> "Stay":
+        """Take a look in; of many the last ones count."""
+        part = 1 / (min(self.looks, MOST_LOOKS - 1) + 1)
+        off = cores / tps - self.cores
+        return Stay(
+            self.begun_s,
+            now_s,
+            self.looks + 1,
+            self.tps + part * (tps - self.tps),
+            self.cores + part * off,
+            (1 - part) * (self.variance + part * off * off),
+            self.hops + part * (hops / tps - self.hops),
+            self.workers + part * (workers / tps - self.workers),
+        )
+
+    @property
+    def error(self) -> float:
+        """The variance of the mean `cores`."""
+        variance = max(self.variance, (LOOK_FRAC * self.cores) ** 2)
+        return COMMON * variance / min(self.looks, MOST_LOOKS)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Equations, added up; of two unknowns, the second is the cores of a JVM at rest."""
+
+    matrix: Floats = field(default_factory=lambda: np.diag(PRIOR_SD**-2.0))  # (2, 2)
+    right: Floats = field(default_factory=lambda: PRIOR * PRIOR_SD**-2.0)  # (2,)
+    runs: int = 0
+
+    @property
+    def found(self) -> Floats:
+        """(2,), not below 0, nor above what is believed of hops."""
+        found = np.linalg.solve(self.matrix, self.right).clip(0.0, (MOST_TIMES, math.inf))
+        return np.asarray(found, np.float64)
+
+    @property
+    def deviation(self) -> float:
+        return math.sqrt(np.linalg.inv(self.matrix)[0, 0])
+
+    def with_run(self, before: Stay, after: Stay) -> "Known":
+        """Add what a run of moves shows."""
+        row = np.array([after.hops - before.hops, after.workers - before.workers])
+        right = after.cores - before.cores
+        noise = before.error + after.error + (FLOOR_FRAC * before.cores) ** 2
+        off = right - float(row @ self.found)
+        expected = (noise + float(row @ np.linalg.solve(self.matrix, row))) ** 0.5
+        noise *= max(abs(off) / (HUBER * expected), 1.0) ** 2
+        prior = np.diag(PRIOR_SD**-2.0)
+        return Known(
+            prior + FADE * (self.matrix - prior) + np.outer(row, row) / noise,
+            (1 - FADE) * (prior @ PRIOR) + FADE * self.right + row * right / noise,
+            self.runs + 1,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learnt:
+    """What is remembered of a topology."""
+
+    workers: tuple[str, ...] = ()  # of the cluster that was seen; so is the next
+    place: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    incarnations: Mapping[str, str] = field(default_factory=dict)  # of the JVMs, by slot
+    stay: Stay | None = None  # None while moves are under way
+    before: Stay | None = None  # the last one that was looked at
+    known: Known = field(default_factory=Known)  # of the runs before that
+
+    @property
+    def is_run(self) -> bool:
+        """Whether the stays before and after the last run can be compared."""
+        stay, before = self.stay, self.before
+        if stay is None or before is None or not stay.looks:
+            return False
+        if stay.begun_s - before.looked_s > OLD_S:
+            return False
+        return max(stay.tps, before.tps) <= INPUT_FACTOR * min(stay.tps, before.tps)
+
+    @property
+    def all_known(self) -> Known:
+        """With the last run, as far as it has been looked at."""
+        if not self.is_run:
+            return self.known
+        assert self.before is not None and self.stay is not None
+        return self.known.with_run(self.before, self.stay)
+
+    @property
+    def figures(self) -> HopFigures:
+        known = self.all_known
+        found = HopFigures(round(float(known.found[0]), 3), 1.0, known.deviation, known.runs)
+        if not self.is_run:
+            return found
+        assert self.before is not None and self.stay is not None
+        was, now = self.before, self.stay
+        times, at_rest = self.known.found
+        predicted = times * (now.hops - was.hops) + at_rest * (now.workers - was.workers)
+        return HopFigures(
+            found.times,
+            found.prior_times,
+            found.deviation,
+            found.runs,
+            float(predicted / was.cores),
+            now.cores / was.cores - 1,
+        )
+
+
+def learn_each(
+    before: Mapping[str, Learnt],
+    pictures: Mapping[str, object],
+    rates: Mapping[str, Rates],
+    *,
+    now_s: float,
+) -> dict[str, Learnt]:
+    """Look at topologies once more; one that cannot be measured stays as it was."""
+    found = {}
+    for topology, made in pictures.items():
+        was = before.get(topology, Learnt())
+        if isinstance(made, Picture):
+            was = learn(was, made, rates[topology], now_s=now_s)
+        found[topology] = was
+    return found
+
+
+def learn(was: Learnt, made: Picture, rates: Rates, *, now_s: float) -> Learnt:
+    """Look at a topology once more; `now_s` is monotonic."""
+    cluster, snapshot = made.cluster, made.snapshot
+    if cluster.node_cores is None:
+        return was
+    if made.view.plan.entries:
+        return _left(was)
+    names = map(str, rates.slots)
+    jvms = dict(zip(names, rates.incarnations, strict=True))
+    same = was.workers == cluster.workers and np.array_equal(was.place, snapshot.place)
+    if not same or was.stay is None:
+        begun_s = now_s if was.workers else now_s - SETTLE_S + _cold_s(made)
+        was = replace(_left(was), stay=Stay(begun_s), workers=cluster.workers, place=snapshot.place)
+    if any(was.incarnations.get(slot, jvm) != jvm for slot, jvm in jvms.items()):
+        # A new JVM has not compiled its code.
+        was = replace(was, before=None, stay=Stay(now_s - SETTLE_S + WARM_S))
+    was = replace(was, incarnations=jvms)
+    stay, tps = was.stay, snapshot.traffic.total_tps
+    assert stay is not None
+    if now_s - stay.begun_s < SETTLE_S or now_s - stay.looked_s < LOOK_S or tps <= LEAST:
+        return was
+    traffic, place = snapshot.traffic, np.ascontiguousarray(snapshot.place)
+    rate, ones = hop_tps(traffic), np.ones(len(place))
+    on_hops = hop_cores(traffic.source, traffic.target, rate, ones, place, cluster.node_of)
+    used, workers = float(snapshot.cpu_cores.sum()), len(np.unique(place))
+    return replace(was, stay=stay.looked_at(now_s, tps, used, float(on_hops.sum()), workers))
+
+
+def _cold_s(made: Picture) -> float:
+    """Compute for how long code is still compiled, in seconds."""
+    started_s = max(placed.start_secs or 0 for placed in made.view.publication.executors)
+    return min(max(started_s + WARM_S - made.snapshot.time_s, 0.0), WARM_S)
+
+
+def _left(was: Learnt) -> Learnt:
+    """End a stay: keep what the run before it has shown."""
+    stay = was.stay
+    if stay is None or not stay.looks:
+        return replace(was, stay=None)
+    return replace(was, stay=None, before=stay, known=was.all_known)
