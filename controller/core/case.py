@@ -1,15 +1,17 @@
 """One topology on its way through a cycle: each step gives a case that knows more."""
 
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from controller.core.cluster import Spare
-from controller.core.decision import Decision, Veto, Vetoes
+from controller.core.decision import Decision, Move, Veto, Vetoes
+from controller.core.fit import shifted_cores
 from controller.core.picture import Picture
 from controller.core.policy import Decided
 from controller.core.topology import TopologyView
-from migration.model import ExecutorId, Plan
+from migration.model import ExecutorId, Plan, Slot
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,3 +59,11 @@ class Budget:
     def without(self, moves: int) -> "Budget":
         """Take the moves that begin."""
         return Budget(self.free_moves - moves, self.may_exceed and not moves) if moves else self
+
+
+def shift(shifted: defaultdict[str, float], made: Picture, moves: Iterable[Move]) -> None:
+    """Note what moves take along: cores by node, for the topologies that are decided after them."""
+    ends = ((m.executor, Slot.parse(m.source), Slot.parse(m.target)) for m in moves)
+    nodes = ((executor, one.supervisor, other.supervisor) for executor, one, other in ends)
+    for node, cores in shifted_cores(made.snapshot, nodes):
+        shifted[node] += cores

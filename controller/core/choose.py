@@ -5,16 +5,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from controller.core.case import Budget, TopologyCase
+from controller.core.case import Budget, TopologyCase, shift
 from controller.core.cluster import Spare
 from controller.core.decision import PASSING, Decision, Outcome, Vetoes
-from controller.core.fit import shifted_cores, with_others
+from controller.core.fit import with_others
 from controller.core.limits import Limits
-from controller.core.picture import Picture
 from controller.core.policy import Case, Decided, M, Policy
 from controller.core.spare import with_emptied
 from controller.core.veto import under
-from migration.model import Slot
 
 
 def choose_each(
@@ -39,7 +37,7 @@ def choose_each(
         if standing is not None:
             decided[case.id] = Decided(standing, memory)
             if case.picture is not None:
-                _shift(shifted, case.picture, standing)
+                shift(shifted, case.picture, standing.moves)
             continue
         assert case.picture is not None and case.vetoes is not None
         cluster, spare = case.picture.cluster, case.picture.cluster.spare
@@ -59,16 +57,9 @@ def choose_each(
             budget = budget.without(count)
             if isinstance(spare, Spare) and _opens(decision, spare):
                 opened[spare.node] = case.view.publication.name
-            _shift(shifted, case.picture, decision)
+            shift(shifted, case.picture, decision.moves)
         decided[case.id] = replace(chosen, decision=decision)
     return [replace(case, decided=decided[case.id]) for case in cases]
-
-
-def _shift(shifted: defaultdict[str, float], made: Picture, decision: Decision) -> None:
-    ends = ((m.executor, Slot.parse(m.source), Slot.parse(m.target)) for m in decision.moves)
-    nodes = ((executor, one.supervisor, other.supervisor) for executor, one, other in ends)
-    for node, cores in shifted_cores(made.snapshot, nodes):
-        shifted[node] += cores
 
 
 def in_turn(cases: Sequence[TopologyCase], first: int) -> list[TopologyCase]:

@@ -1,17 +1,17 @@
 """Moves executors away from hosts that operators drain, before any policy is asked."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.core.case import Budget, TopologyCase
+from controller.core.case import Budget, TopologyCase, shift
 from controller.core.cluster import Cluster, Spare
 from controller.core.decision import Decision, Outcome
 from controller.core.excluded import Excluded, nodes_named
-from controller.core.fit import Capacity, Fit, room_of, why_not_all
+from controller.core.fit import Capacity, Fit, room_of, why_not_all, with_others
 from controller.core.layout import settled_placement
 from controller.core.limits import Limits
 from controller.core.picture import Picture
@@ -65,13 +65,17 @@ def cannot_drain(
     capacity: Capacity,
     excluded: Collection[str] = (),  # hosts
 ) -> str | None:
-    """Give the reason why a host cannot be drained; None if the other hosts can carry it."""
+    """Give the reason why a host cannot be drained; None if the other hosts can carry it.
+
+    What one topology needs there is no room for the next.
+    """
     hosts = {node.host for view in views for node in view.publication.nodes}
     closed = {*drained, host}
     if host not in hosts:
         return f"{host} is no host of the cluster, which has {', '.join(sorted(hosts)) or 'none'}"
     if hosts <= closed:
         return f"{host} is the last host that is not drained"
+    unused: dict[str, float] = {}  # of nodes and free slots, after the topologies before
     for view in views:
         left = left_on(view, closed)
         leaving = [str(executor) for executor in left.executors if executor not in left.stays]
@@ -88,31 +92,36 @@ def cannot_drain(
         ]
         spares = [one for one in slots_to_open(view, free, capacity) if one.node not in nodes]
         if capacity.is_shared:
-            room = _room_of_nodes(view, others, spares, room_of_worker, limits)
+            rooms = _rooms_of_nodes(view, others, spares, room_of_worker, limits)
         else:
-            room = sum(max(room_of_worker.get((view.id, str(slot)), 0.0), 0.0) for slot in others)
-            room += sum(room_of(0.0, one.capacity, limits) for one in spares)
+            rooms = {str(slot): room_of_worker.get((view.id, str(slot)), 0.0) for slot in others}
+            rooms |= {one.worker: room_of(0.0, one.capacity, limits) for one in spares}
+        rooms = {place: max(unused.get(place, room), 0.0) for place, room in rooms.items()}
+        room = sum(rooms.values())
         why_not = why_not_all(needs, room, "its workers and free slots on other hosts")
         if why_not is not None:
             return f"{len(leaving)} executors of {name} {why_not}"
+        if needs:
+            # It may go to any of them.
+            unused |= {place: one * (1 - needs / room) for place, one in rooms.items()}
     return None
 
 
-def _room_of_nodes(
+def _rooms_of_nodes(
     view: TopologyView,
     others: Iterable[Slot],
     spares: Iterable[Spare],
     room_of_worker: Mapping[tuple[str, str], float],
     limits: Limits,
-) -> float:
-    """Add up what fits on the nodes of some slots; where no worker reports, all of its CPU does."""
+) -> dict[str, float]:
+    """List what fits on the nodes of some slots; where no worker reports, all of its CPU does."""
     known = {Slot.parse(worker).supervisor: room for (_, worker), room in room_of_worker.items()}
     nodes = {slot.supervisor for slot in others} | {one.node for one in spares}
-    return sum(
-        max(known.get(node.id, room_of(0.0, node.cpu_capacity / 100, limits)), 0.0)
+    return {
+        node.id: known.get(node.id, room_of(0.0, node.cpu_capacity / 100, limits))
         for node in view.publication.nodes
         if node.id in nodes
-    )
+    }
 
 
 def drain_each(
@@ -127,11 +136,13 @@ def drain_each(
     """Decide about the topologies that have executors to move from a drained host.
 
     It wants only what is allowed, so that a move that is refused takes none from another topology.
-    What `rests` after a move waits: it may have come back, and would again.
+    A topology sees what those before it take along. What `rests` after a move waits: it may have
+    come back, and would again.
     Where no worker has room, a slot is opened, and no other on its node.
     """
     found: list[TopologyCase] = []
     closed = excluded.drained | excluded.hosts
+    shifted: defaultdict[str, float] = defaultdict(float)  # cores, by node
     for case in cases:
         made = case.picture if drained and case.drain_stop is None else None
         leaving = _leaving(made, excluded.drained, case.resting(rests)) if made else []
@@ -140,7 +151,10 @@ def drain_each(
             continue
         most = min(budget.free_moves, case.view.allowed.room)
         to_open = [one for one in case.slots if one.node not in closed]
-        decision = _drain(made, leaving, excluded, replace(limits, max_moves=most), to_open)
+        cluster = with_others(made.cluster, shifted)
+        beside = replace(made, layout=replace(made.layout, cluster=cluster))
+        decision = _drain(beside, leaving, excluded, replace(limits, max_moves=most), to_open)
+        shift(shifted, made, decision.moves)
         cause = f"host{'s' * (len(drained) > 1)} {', '.join(drained)} drained"
         decision = replace(decision, reason=f"{cause}: {decision.reason}")
         found.append(replace(case, drain=decision))

@@ -20,7 +20,7 @@ BARE_BYTES = 15e6
 # By what factor what lives may still grow: it grows with state, and hardly with the input, so that
 # more room is not asked for.
 ENOUGH = 4.0
-ROUNDING_BYTES = 1.0
+ROUNDING_BYTES, ROUNDING = 1.0, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +85,11 @@ class Heap:
             return np.ones(len(executors), np.bool_)
         left = heap * max(most, 1 / self.growth) - self._live_at(place)
         return ~(self.held[executors] > left[workers])
+
+    def overfilled_at(self, place: Ints, most: float) -> bool:
+        """Check whether a placement fills a heap above a share of it, and above the fullest now."""
+        fullest = float(self.share_at(place).max(initial=0.0))
+        return fullest * self.growth > 1 + ROUNDING and fullest > most + ROUNDING
 
     def left(self, fit: Fit, place: Ints) -> Floats:
         """Compute what each heap may still take, (W,), in bytes; negative where it is too full."""

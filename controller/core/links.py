@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,17 +51,33 @@ class Links:
         return ~np.isnan(self.bytes_s)
 
     @cached_property
+    def all_known(self) -> bool:
+        return bool(self.is_known.all())
+
+    @cached_property
     def streams(self) -> Ints:
         """(P,), the stream of each pair, by its two components."""
         number, count = _components(self.snapshot.component_of)
         pairs = number[self.traffic.source] * count + number[self.traffic.target]
-        streams: Ints = np.unique(pairs, return_inverse=True)[1].astype(np.int64)
+        is_used = np.bincount(pairs, minlength=count * count) > 0
+        streams: Ints = (np.cumsum(is_used) - 1)[pairs]
         return streams
+
+    @cached_property
+    def streams_count(self) -> int:
+        return int(self.streams.max(initial=0)) + 1
+
+    @cached_property
+    def sent(self) -> "Sent":
+        """What is sent today."""
+        by_stream = None if self.all_known else self._by_stream_at(self.snapshot.place)
+        return Sent(self.crossing, by_stream)
 
     @cached_property
     def fullest_tps(self) -> Floats:
         """(S,), the most that a stream of unknown size sends from one node, or to one."""
-        return self._fullest_tps(self.snapshot.place)
+        by_stream = self.sent.by_stream
+        return np.zeros(0) if by_stream is None else _fullest_of(by_stream)
 
     @cached_property
     def crossing(self) -> Floats:
@@ -97,12 +114,35 @@ class Links:
 
     def grow_at(self, place: Ints) -> bool:
         """Check whether a placement fills a link more than today's does."""
-        fullest = self._fullest(self._crossing_at(place))
-        if fullest > self._fullest(self.crossing) * (1 + ROUNDING) + ROUNDING:
+        return self._is_fuller(self.sent_at(place))
+
+    def grow_by(self, sent: "Sent", place: Ints, rows: Ints, executor: int, worker: int) -> bool:
+        """Check whether a move fills a link more than today's placement does.
+
+        `sent` is what `sent_at` gives for `place`. Only what the executor sends and gets changes:
+        these `rows` of the traffic.
+        """
+        after = place.copy()
+        after[executor] = worker
+        crossing = sent.crossing + self._crossing_at(after, rows) - self._crossing_at(place, rows)
+        if sent.by_stream is None:
+            return self._is_fuller(Sent(crossing, None))
+        by_stream = self._by_stream_at(after, rows) - self._by_stream_at(place, rows)
+        return self._is_fuller(Sent(crossing, sent.by_stream + by_stream))
+
+    def sent_at(self, place: Ints) -> "Sent":
+        """Add up what is sent in a placement."""
+        if place is self.snapshot.place:
+            return self.sent
+        by_stream = None if self.all_known else self._by_stream_at(place)
+        return Sent(self._crossing_at(place), by_stream)
+
+    def _is_fuller(self, sent: "Sent") -> bool:
+        if self._fullest(sent.crossing) > self._fullest(self.crossing) * (1 + ROUNDING) + ROUNDING:
             return True
-        if self.is_known.all():
+        if sent.by_stream is None:
             return False
-        after = self._fullest_tps(place)
+        after = _fullest_of(sent.by_stream)
         return bool((after > self.fullest_tps * (1 + ROUNDING) + ROUNDING).any())
 
     def overfilled_at(self, place: Ints, most: float) -> bool:
@@ -131,7 +171,7 @@ class Links:
         if self.is_known.any():
             tps = self.traffic.tps if in_bytes else self.traffic.tps * self.size
             found.append(replace(self.traffic, tps=tps, var=None))
-        return found if self.is_known.all() else [*found, self.even]
+        return found if self.all_known else [*found, self.even]
 
     @property
     def even(self) -> Traffic:
@@ -146,28 +186,43 @@ class Links:
         known = left is not None and bool((left > 0).all())
         return float((used / left if known and left is not None else used).max(initial=0.0))
 
-    def _crossing_at(self, place: Ints) -> Floats:
-        one = np.zeros_like(self.traffic.source)
-        used: Floats = self._sent(place, self.is_known, self.bytes_s, one)[0]
+    def _crossing_at(self, place: Ints, rows: Ints | slice = slice(None)) -> Floats:
+        sent = self._sent(place, self.is_known[rows], self.bytes_s, rows, None)
+        used: Floats = sent[0]
         return used
 
-    def _fullest_tps(self, place: Ints) -> Floats:
-        sent = self._sent(place, ~self.is_known, self.traffic.tps, self.streams)
-        fullest: Floats = sent.max(axis=(1, 2), initial=0.0)
-        return fullest
+    def _by_stream_at(self, place: Ints, rows: Ints | slice = slice(None)) -> Floats:
+        return self._sent(place, ~self.is_known[rows], self.traffic.tps, rows, self.streams)
 
-    def _sent(self, place: Ints, counts: Marks, rates: Floats, of: Ints) -> Floats:
-        """Add up what each group of pairs sends from each node and to it, (groups, 2, N)."""
+    def _sent(
+        self, place: Ints, counts: Marks, rates: Floats, rows: Ints | slice, of: Ints | None
+    ) -> Floats:
+        """Add up what each group of pairs sends from each node and to it, (groups, 2, N).
+
+        Of these `rows`, those that `counts` marks. `of` is the group of each pair; None: one group.
+        """
         node, nodes = self.cluster.node_of[place], len(self.cluster.nodes)
-        groups = int(of.max(initial=0)) + 1
-        ends = node[self.traffic.source], node[self.traffic.target]
-        crosses = counts & (ends[0] != ends[1])
-        rows, rates = of[crosses] * nodes, rates[crosses]
+        groups = 1 if of is None else self.streams_count
+        ends = node[self.traffic.source[rows]], node[self.traffic.target[rows]]
+        crosses = np.flatnonzero(counts & (ends[0] != ends[1]))
+        at, rates = 0 if of is None else of[rows][crosses] * nodes, rates[rows][crosses]
         each = [
-            np.bincount(rows + end[crosses], rates, groups * nodes).reshape(groups, nodes)
+            np.bincount(at + end[crosses], rates, groups * nodes).reshape(groups, nodes)
             for end in ends
         ]
         return np.stack(each, axis=1)
+
+
+class Sent(NamedTuple):
+    """What nodes send to others, and receive."""
+
+    crossing: Floats  # (2, N), bytes per second
+    by_stream: Floats | None  # (S, 2, N), tuples/s of unknown size; None where all are known
+
+
+def _fullest_of(by_stream: Floats) -> Floats:
+    fullest: Floats = by_stream.max(axis=(1, 2), initial=0.0)
+    return fullest
 
 
 def beside_each_other(

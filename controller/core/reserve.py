@@ -56,3 +56,13 @@ class Reserve:
         if self.fit.cluster.node_cores is None:
             return False
         return self.links.grow_at(place) or self.heap.overflows_at(self.fit, place)
+
+    def bars(self, place: Ints) -> bool:
+        """Check whether a placement, be it on the way to another one, overfills a link or a heap.
+
+        That is more than `load.high` of it, and more than the fullest has now.
+        """
+        if self.fit.cluster.node_cores is None:
+            return False
+        high = self.fit.limits.high_frac
+        return self.links.overfilled_at(place, high) or self.heap.overfilled_at(place, high)

@@ -121,11 +121,12 @@ def _first_allowed(
 
     Gives what is found in place of a move, or None after `LOOKED_AT` moves.
     """
+    left = view
     for _ in range(LOOKED_AT):
-        found = best(view)
+        found = best(left)
         if not isinstance(found, Choice) or not is_refused(view, found.executor, found.worker):
             return found
-        view = view.holding(found.executor)
+        left = left.holding(found.executor)
     return None
 
 

@@ -10,6 +10,7 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.distance import TrafficWeights, weighed
 from controller.core.fit import SURE, Fit
 from controller.core.limits import Limits
+from controller.core.links import Sent
 from controller.core.pairs import Pairs
 from controller.core.reserve import Reserve
 from controller.core.view import kernels
@@ -141,13 +142,29 @@ class View:
 
     def is_refused(self, executor: int, worker: int) -> bool:
         """Check whether a move fills a link more than now, or a heap too much."""
-        return self.reserve.refuses(self.snapshot.moved(executor, worker).place)
+        if self.cluster.node_cores is None:
+            return False
+        place, links, heap = self.snapshot.place, self.reserve.links, self.reserve.heap
+        begin, end = self.pairs.begin[executor : executor + 2]
+        rows = self.pairs.row[begin:end].astype(np.int64)
+        if links.grow_by(self.sent, place, rows, executor, worker):
+            return True
+        return heap.overflows_at(self.reserve.fit, self.snapshot.moved(executor, worker).place)
+
+    @cached_property
+    def sent(self) -> Sent:
+        """What nodes send in this placement."""
+        return self.reserve.links.sent_at(self.snapshot.place)
 
     def holding(self, executor: int) -> "View":
         """Let an executor stay."""
         movable = self.movable.copy()
         movable[executor] = False
-        return replace(self, movable=movable)
+        held = replace(self, movable=movable)
+        if "bounds" in self.__dict__:  # of all others they are the same
+            held.__dict__["bounds"] = self.bounds.copy()
+            held.bounds[:, executor] = -np.inf
+        return held
 
     @property
     def threshold_tps(self) -> float:

@@ -4,7 +4,7 @@ The order is fixed when a target is adopted. Which step comes next is then read 
 so a step that was refused, or that Storm or an operator made, disturbs nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import islice
@@ -58,23 +58,34 @@ def route(problem: Problem, target: Ints) -> Route:
 def next_steps(problem: Problem, fit: Fit, way: Route) -> tuple[Step, ...]:
     """Choose what moves next from a placement: executors and workers.
 
-    The first of the route that fits. If nothing fits, executors that wait for each other's places
-    move at once. Empty if the route is at its end or nothing helps.
+    The first of the route that fits, and overfills no link or heap. If nothing does, executors that
+    wait for each other's places move at once. Empty if the route is at its end or nothing helps.
     """
     may = (fit.place[way.executors] != way.goals) & problem.free[way.executors]
     waiting = way.only(may & problem.is_open[way.goals])
     fits = fit.fits(waiting.executors, waiting.goals, fit.on_the_way)
-    if fits.any():
-        first = int(np.argmax(fits))
-        return ((int(waiting.executors[first]), int(waiting.goals[first])),)
-    return _exchange(problem, fit, waiting)
+    for first in np.flatnonzero(fits)[:MOST_BEGUN]:
+        step = int(waiting.executors[first]), int(waiting.goals[first])
+        if not problem.reserve.bars(_after(fit, [step])):
+            return (step,)
+    for look in (_exchange, _all_between):
+        steps = look(problem, fit, waiting)
+        if steps and not problem.reserve.bars(_after(fit, steps)):
+            return steps
+    return ()
+
+
+def _after(fit: Fit, steps: Sequence[Step]) -> Ints:
+    place = fit.place.copy()
+    for executor, worker in steps:
+        place[executor] = worker
+    return place
 
 
 def _exchange(problem: Problem, fit: Fit, waiting: Route) -> tuple[Step, ...]:
     """Find executors that fit if they move at once: few, or else more.
 
-    So a big one changes places with two small ones, and three go in a ring. Where no part of what
-    waits fits alone, all of it between some workers may.
+    So a big one changes places with two small ones, and three go in a ring.
     """
     goal = dict(zip(waiting.executors.tolist(), waiting.goals.tolist(), strict=True))
     left, leaving = fit.by_unit(fit.left(problem.full)).tolist(), dict[int, list[int]]()
@@ -124,7 +135,7 @@ def _exchange(problem: Problem, fit: Fit, waiting: Route) -> tuple[Step, ...]:
 
     begun = ((first, most) for most in AT_ONCE for first in islice(goal, MOST_BEGUN))
     found = next(filter(None, (with_first(*one) for one in begun)), ())
-    return tuple((e, goal[e]) for e in found or _all_between(problem, fit, waiting))
+    return tuple((e, goal[e]) for e in found)
 
 
 def _fit_together(
@@ -138,7 +149,7 @@ def _fit_together(
     return bool(fit.fits_together(executors, goals, problem.full).all())
 
 
-def _all_between(problem: Problem, fit: Fit, waiting: Route) -> tuple[int, ...]:
+def _all_between(problem: Problem, fit: Fit, waiting: Route) -> tuple[Step, ...]:
     """Give all that wait between the fewest workers that no other waits for, if they fit."""
     unit_of = fit.cluster.unit_of
     group = np.arange(len(fit.cluster.unit_cores))
@@ -154,7 +165,8 @@ def _all_between(problem: Problem, fit: Fit, waiting: Route) -> tuple[int, ...]:
     for one in groups[np.argsort(count, kind="stable")]:
         together = waiting.executors[group[ends[1]] == one]
         if len(together) <= AT_ONCE[-1] and fits[group == one].all():
-            return tuple(int(e) for e in together)
+            goals = waiting.goals[group[ends[1]] == one]
+            return tuple(zip(together.tolist(), goals.tolist(), strict=True))
     return ()
 
 

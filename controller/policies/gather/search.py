@@ -60,12 +60,16 @@ def search(problem: Problem, least_gain_tps: float, others: tuple[Ints, ...] = (
 def _as_emptied_or_full(problem: Problem) -> list[Problem]:
     """Let annealing empty what is too full; then, where that cannot be, let it stay so.
 
-    Without room it would make one worker fuller for another to be less full.
+    Without room it would make one worker fuller for another to be less full. And each way to empty
+    a node may fill a link or a heap too much, where another placement is better as a whole.
     """
     if problem.stays_high.any():
         fill = np.where(problem.stays_high, problem.full, problem.fill)
-        return [problem, replace(problem, fill=fill)]
-    return [problem]
+    elif problem.fit.cluster.node_cores is not None and problem.fit.above(problem.fill).any():
+        fill = np.maximum(problem.fill, problem.fit.used)
+    else:
+        return [problem]
+    return [problem, replace(problem, fill=fill)]
 
 
 def _key(problem: Problem, place: Ints) -> tuple[float, float]:

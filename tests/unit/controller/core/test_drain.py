@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
+import pytest
 
 from controller.cli.status_document import drain_progress
 from controller.cli.status_view import drain_lines
@@ -52,6 +53,24 @@ def test_what_the_other_hosts_cannot_carry_is_refused_with_the_numbers() -> None
     )
     # What stays needs no room elsewhere.
     assert refused("host-a", room=0.5, pinned="stateful") is None
+
+
+@pytest.mark.parametrize("room", [0.6, 1.1])
+def test_what_one_topology_needs_is_no_room_for_the_next(room: float) -> None:
+    first = view()
+    published = publication(PLACES, first.publication.nodes, topology="wc-2", name="wc2")
+    acks = (
+        node_acks("a", [worker_ack(A, [1, 2], topology="wc-2")], "uuid"),
+        node_acks("b", [worker_ack(B, [3], topology="wc-2")], "uuid"),
+    )
+    second = TopologyView(published, Plan("uuid", 1, 0, "wc-2"), acks)
+    demand = CPU | {("wc-2", executor): cores for (_, executor), cores in CPU.items()}
+    room_cores = {(view.id, str(B)): room for view in (first, second)}
+    for one in (first, second):
+        assert asked([one], "host-a", (), demand, room_cores) is None
+    why_not = str(asked([first, second], "host-a", (), demand, room_cores))
+    assert "2 executors of wc2 need 0.6 cores" in why_not
+    assert f"other hosts have {room - 0.6:.3g} below" in why_not
 
 
 def test_neither_the_last_host_nor_what_is_no_host_is_drained() -> None:

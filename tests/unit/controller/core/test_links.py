@@ -8,6 +8,7 @@ import pytest
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.limits import Limits
 from controller.core.links import Links, beside_each_other
+from controller.core.pairs import Pairs
 from controller.core.reserve import Reserve
 from controller.core.view.view import View
 
@@ -58,6 +59,20 @@ def test_each_stream_counts_where_it_sends_most() -> None:
 def test_no_stream_may_send_more(place: list[int], *, grows: bool) -> None:
     links = Links(*world(TODAY, ROWS))
     assert links.grow_at(np.array(place)) is grows
+
+
+@pytest.mark.parametrize(("large", "small"), [(50.0, 1.0), (np.nan, 1.0), (np.nan, np.nan)])
+def test_what_a_move_changes_is_told_from_its_traffic(large: float, small: float) -> None:
+    links = sized(TODAY, large, small)
+    pairs = Pairs.of(links.traffic, len(TODAY))
+    for start in (links.snapshot.place, np.array([0, 2, 2, 2, 1, 2])):
+        for executor in range(len(start)):
+            for worker in range(len(links.cluster.workers)):
+                after = start.copy()
+                after[executor] = worker
+                rows = pairs.row[pairs.begin[executor] : pairs.begin[executor + 1]]
+                move = rows.astype(np.int64), executor, worker
+                assert links.grow_by(links.sent_at(start), start, *move) == links.grow_at(after)
 
 
 def test_of_even_streams_each_has_as_much() -> None:

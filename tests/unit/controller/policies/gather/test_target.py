@@ -387,6 +387,39 @@ def test_what_is_known_and_out_of_reach_is_said() -> None:
     assert walk((room, stuck[1]), NODES_ONLY)[-1][1].place.tolist() == [1] * 36 + [0, 0, 1]
 
 
+def test_a_search_finds_what_pays_while_a_node_has_to_stay_hot() -> None:
+    """Each relief of n2 fills a link too much; elsewhere two executors belong together."""
+    places = replace(
+        cluster_of((1, 1, 1)), node_cores=np.ones(3), link_bytes_s=np.full((2, 3), 60.0)
+    )
+    traffic = [(0, 1, 50.0), (2, 3, 900.0)]
+    start = snapshot_of(["c"] * 5, [0, 1, 2, 2, 0], [0.1, 0.1, 0.5, 0.45, 0.1], traffic)
+    sizes = np.ones(len(start.traffic.tps))
+    start = replace(start, traffic=replace(start.traffic, size_bytes=sizes))
+    found = find(places, start, Limits(), TargetOptions().on_still_loads).target
+    assert found is not None
+    assert {*found.executors} <= {"0-0", "1-1"}
+    assert found.gain_tps > 0
+
+
+def test_no_step_of_a_way_overfills_a_link() -> None:
+    """The first to move would leave all its traffic behind, on a link that bears a tenth of it."""
+    places = replace(cluster_of((1, 1)), node_cores=np.ones(2), link_bytes_s=np.full((2, 2), 100.0))
+    start = snapshot_of(["c"] * 3, [0, 0, 1], [0.1] * 3, [(0, 1, 900.0), (1, 2, 50.0)])
+    sizes = np.ones(len(start.traffic.tps))
+    start = replace(start, traffic=replace(start.traffic, size_bytes=sizes))
+    way = Route(np.array([1, 0]), np.array([1, 1]))
+
+    def steps(bytes_s: float) -> tuple[tuple[int, int], ...]:
+        cluster = replace(places, link_bytes_s=np.full((2, 2), bytes_s))
+        problem = Problem.of(cluster, start, Limits(), TargetOptions())
+        return next_steps(problem, problem.fit, way)
+
+    assert steps(10_000.0) == ((1, 1),)
+    # Together they leave nothing behind.
+    assert steps(100.0) == ((1, 1), (0, 1))
+
+
 def test_the_way_goes_on_where_a_relief_would_fill_a_link_too_much() -> None:
     places = replace(
         cluster_of((1, 1, 1)),
