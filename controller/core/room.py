@@ -116,19 +116,16 @@ def near(  # noqa: PLR0917
     w: int,
 ) -> tuple[float, float, float]:
     """Compute what hops save where an executor is, and on another worker, as in `change`."""
-    home = place[e]
-    own_node = own_worker = here_node = here_worker = there_node = there_worker = 0.0
+    home, mine = place[e], scale[e]
+    own = here = there = 0.0
     for k in range(begin[e], begin[e + 1]):
         at, said = place[peer[k]], tps[row[k]]
-        both = said * (scale[e] + scale[peer[k]])
-        own_node += said * int(node_of[at] == node_of[home])
-        own_worker += said * int(at == home)
-        here_node += both * int(node_of[at] == node_of[home])
-        here_worker += both * int(at == home)
-        there_node += both * int(node_of[at] == node_of[w])
-        there_worker += both * int(at == w)
-    own = scale[e] * weigh(hop, own_node, own_worker)
-    return own, weigh(hop, here_node, here_worker), weigh(hop, there_node, there_worker)
+        node, both = node_of[at], said * (mine + scale[peer[k]])
+        at_home = weigh(hop, int(node == node_of[home]), int(at == home))
+        own += said * at_home
+        here += both * at_home
+        there += both * weigh(hop, int(node == node_of[w]), int(at == w))
+    return mine * own, here, there
 
 
 @compiled
