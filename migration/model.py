@@ -349,7 +349,7 @@ class WorkerAck(Struct, frozen=True, gc=False):
     """The state of one hooked worker; `cluster` to `version` are of the plan it has applied.
 
     `fault` is the last error that the hooks contained; `error` is why the worker cannot follow
-    plans, and is None if it can.
+    plans, and is None if it can. `storm` is its version; earlier hooks do not name it.
     """
 
     topology: Name
@@ -369,6 +369,7 @@ class WorkerAck(Struct, frozen=True, gc=False):
     counters: Counters = Counters()
     fault: str | None = None
     error: str | None = None
+    storm: str | None = None
 
     @property
     def stamp(self) -> PlanVersion:
@@ -401,7 +402,10 @@ class PersistedSlot(Struct, frozen=True, gc=False):
 
 
 class SupervisorAck(Struct, frozen=True, gc=False):
-    """The state of one hooked supervisor; `cluster` is of the plans it has read."""
+    """The state of one hooked supervisor; `cluster` is of the plans it has read.
+
+    `error` is why it follows no plan, and is None if it does.
+    """
 
     supervisor: Name
     pid: Long
@@ -411,6 +415,8 @@ class SupervisorAck(Struct, frozen=True, gc=False):
     cluster: str
     plans: tuple[AppliedPlan, ...] = ()
     slots: tuple[PersistedSlot, ...] = ()
+    storm: str | None = None
+    error: str | None = None
 
 
 class NodeAcks(Struct, frozen=True, gc=False):
@@ -598,13 +604,18 @@ class PublishedTopology(Struct, frozen=True, gc=False):
 
 
 class NimbusReport(Struct, frozen=True, gc=False):
-    """The report of the hook in Nimbus on itself, written after what it publishes."""
+    """The report of the hook in Nimbus on itself, written after what it publishes.
+
+    `error` is why it follows no plan, and is None if it does.
+    """
 
     time_ms: Long
     hooks: Line
     speaks: Long
     scheduler: Line
     topologies: tuple[PublishedTopology, ...] = ()
+    storm: str | None = None
+    error: str | None = None
 
     def find(self, topology: str) -> PublishedTopology | None:
         return next((one for one in self.topologies if one.topology == topology), None)

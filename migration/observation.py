@@ -71,6 +71,8 @@ class Observation:
     # Why no worker may lose its last executor now. Storm would end the JVM: no other may send to it
     # any more, and it must have handed on what it had. That takes hooks that know how.
     cannot_close: str | None
+    # Which of the topology's JVMs run Storms of different major versions, None if none do.
+    two_majors: str | None
 
     @classmethod
     def of(cls, publication: Publication, plan: Plan, fresh: Iterable[NodeAcks]) -> Observation:
@@ -92,7 +94,9 @@ class Observation:
         opened, there = plan.opened_slots(), publication.hosts
         slots = assigned | {slot for slot in opened if slot.supervisor in there}
         live = tuple(slot for slot in sorted(slots) if slot in workers)
-        able = {name for name, node in nodes.items() if node.supervisor is not None}
+        able = {
+            name for name, node in nodes.items() if node.supervisor and not node.supervisor.error
+        }
         hooked = tuple(slot for slot in live if slot.supervisor in able)
         placed = {placed.executor: placed for placed in publication.executors}
         runs = {slot: frozenset(ack.executors) for slot, ack in workers.items()}
@@ -117,6 +121,14 @@ class Observation:
             understood=frozenset(way for way in Way if speaks[0] >= NEEDS_VERSION[way]),
             can_open=speaks[0] >= OPENS_SINCE,
             cannot_close=_cannot_close(speaks, assigned - set(live)),
+            two_majors=two_majors(
+                [(f"the worker at {slot}", workers[slot].storm) for slot in live]
+                + [
+                    (f"the supervisor {name}", node.supervisor.storm)
+                    for name, node in sorted(nodes.items())
+                    if node.supervisor and any(slot.supervisor == name for slot in slots)
+                ]
+            ),
         )
 
     def status(self, slot: Slot) -> SlotStatus:
@@ -133,6 +145,9 @@ class Observation:
             return f"no recent report from the agent for {slot}"
         if slot in self.nodes[slot.supervisor].silent:
             return f"the process of the worker at {slot} runs, but has not reported for a minute"
+        supervisor = self.supervisor(slot.supervisor)
+        if slot in self.workers and supervisor is not None and supervisor.error is not None:
+            return f"the supervisor of {slot} moves nothing: {supervisor.error}"
         # Stock supervisors kill a worker whose set of executors changes.
         which = "supervisor of" if slot in self.workers else "worker at"
         return f"the {which} {slot} has not reported that it has the hooks"
@@ -164,6 +179,20 @@ def _staying(publication: Publication, plan: Plan) -> Counter[Slot]:
         for one in publication.executors
         if one.slot is not None and (one.executor, one.slot) not in leaving
     )
+
+
+def two_majors(versions: Iterable[tuple[str, str | None]]) -> str | None:
+    """Name two JVMs that run Storms of different major versions; None if there are none.
+
+    Their heartbeats and states do not mix: an i32 of 2.x is an i64 in 3.x (storm.thrift,
+    `time_secs`). A JVM whose version is not known counts for nothing.
+    """
+    first: dict[str, str] = {}
+    for who, version in versions:
+        if version is not None:
+            first.setdefault(version.partition(".")[0], f"{who} runs Storm {version}")
+    found = [first[major] for major in sorted(first)]
+    return f"{found[0]}, and {found[-1]}: these do not mix" if len(found) > 1 else None
 
 
 def _lowest(

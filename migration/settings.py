@@ -260,6 +260,10 @@ SETTINGS: tuple[Setting, ...] = (
         unset="the id that the node's JVMs report"),
     Setting("worker.poll.ms", Kind.COUNT, 50,
         "How often a worker reads the plan.", Reader.HOOKS, unit="ms", least=1, most=60_000),
+    Setting("unverified", Kind.CHOICE, "watch",
+        "What a JVM does whose Storm has code that the hooks do not know. `watch`: it counts and "
+        "reports, and moves nothing. `move`: it moves all the same.",
+        Reader.HOOKS, choices=("watch", "move")),
     Setting("cleanup", Kind.NAMES, (),
         "Components whose `cleanup()` is called when an executor has moved away. The key may also "
         "stand in the topology's own configuration.",

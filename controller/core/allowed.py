@@ -185,6 +185,8 @@ class Allowed:
             if worker.error is not None:
                 reason = f"the worker at {slot} cannot follow plans: {worker.error}"
                 found[slot] = Veto(Outcome.STAND_BACK, reason)
+        if (mixed := self.observation.two_majors) is not None:
+            found |= dict.fromkeys(self._slots, Veto(Outcome.STAND_BACK, mixed))
         return found
 
     def _unoffered(self, slot: Slot) -> Veto | None:

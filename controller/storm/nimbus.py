@@ -60,6 +60,7 @@ class NimbusWatch:
         return (
             _later_version(plan)
             or self._silent(newest.mzxid)
+            or (newest.report.error and f"Nimbus moves nothing: {newest.report.error}")
             or _unpublished(publication.topology, newest.report)
             or self._changed(publication, plan, newest.mzxid)
         )

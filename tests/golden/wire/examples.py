@@ -98,6 +98,7 @@ SOURCE_ACK = WorkerAck(
     ways=(ExecutorWay(ExecutorId(1, 1), Way.SPOUT),),
     counters=Counters(forwarded=12, parked=3, dropped=0, errors=1, unordered=2),
     fault="prepare of split[7,7]",
+    storm="2.8.3",
 )
 # Text that JSON writers like to differ in: controls, quotes, slashes, letters beyond ASCII.
 ODD_TEXT = 'a "b" \\ c/d \b\f\n\r\t\x01\x1f\x7f ü 漢 🌩 \u2028'
@@ -123,6 +124,8 @@ SUPERVISOR_ACK = SupervisorAck(
     cluster=CLUSTER,
     plans=(AppliedPlan(TOPOLOGY, 3, 17),),
     slots=(PersistedSlot(6700, TOPOLOGY, (ExecutorId(1, 1), ExecutorId(7, 7))),),
+    storm="2.8.3",
+    error="Storm 2.8.3 has code that these hooks do not know: Slot.handleRunning",
 )
 WORKER_LOAD = WorkerLoad(
     topology=TOPOLOGY,
@@ -185,6 +188,7 @@ NIMBUS = NimbusReport(
         PublishedTopology("new-2-1700000009"),
         PublishedTopology("vast-3-1700000001", None, "it needs 300,000 bytes"),
     ),
+    storm="2.8.3",
 )
 LOCAL_PLAN = LocalPlan(CLUSTER, (PLAN,))
 

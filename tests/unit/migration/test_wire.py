@@ -50,7 +50,9 @@ def as_of_version_1(value: dict[str, Any]) -> dict[str, Any]:
         value["speaks"] = 1
     if "components" in value:
         del value["speaks"]
-    later = ("way", "ways", "mode", "opens", "ordered", "unordered", "silent")
+    if "incarnation" not in value:
+        value.pop("error", None)
+    later = ("way", "ways", "mode", "opens", "ordered", "unordered", "silent", "storm")
     return {key: one for key, one in value.items() if key not in later}
 
 

@@ -147,6 +147,29 @@ def test_arrivals_count_once_storm_has_absorbed_them(phase: Phase) -> None:
     assert isinstance(ask(E3, A, publication=there, plan=plan), Entry)
 
 
+def test_a_supervisor_with_unknown_code_moves_nothing() -> None:
+    odd = replace(NODES[1], supervisor=replace(NODES[1].supervisor, error="unknown code"))
+    refusal = ask(nodes=[NODES[0], odd])
+    assert isinstance(refusal, Veto)
+    assert refusal.reason == "the supervisor of s2:6700 moves nothing: unknown code"
+
+
+def test_nothing_moves_where_storms_of_two_major_versions_are() -> None:
+    def with_storm(node: NodeAcks, storm: str | None) -> NodeAcks:
+        return replace(node, workers=tuple(replace(one, storm=storm) for one in node.workers))
+
+    old = with_storm(NODES[0], "2.8.3")
+    assert isinstance(ask(nodes=[old, with_storm(NODES[1], None)]), Entry)
+    assert isinstance(ask(nodes=[old, with_storm(NODES[1], "2.6.0")]), Entry)
+    refusal = ask(nodes=[old, with_storm(NODES[1], "3.0.0")])
+    assert isinstance(refusal, Veto)
+    assert refusal.outcome is Outcome.STAND_BACK
+    assert refusal.reason == (
+        "the worker at s1:6700 runs Storm 2.8.3, and the worker at s2:6700 runs Storm 3.0.0: these "
+        "do not mix"
+    )
+
+
 BY_SPOUT = replace(
     NODES[0], workers=(replace(NODES[0].workers[0], ways=(ExecutorWay(E1, Way.SPOUT),)),)
 )

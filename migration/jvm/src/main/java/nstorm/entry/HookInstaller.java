@@ -1,18 +1,17 @@
 package nstorm.entry;
 
-import java.io.IOException;
-import java.io.InputStream;
 import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.IllegalClassFormatException;
 import java.lang.instrument.Instrumentation;
 import java.security.ProtectionDomain;
-import java.util.List;
-import java.util.Properties;
 import java.util.Set;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import net.bytebuddy.agent.builder.AgentBuilder;
 import net.bytebuddy.asm.Advice;
+import net.bytebuddy.asm.ModifierAdjustment;
 import net.bytebuddy.description.method.MethodDescription;
+import net.bytebuddy.description.modifier.FieldManifestation;
 import net.bytebuddy.description.type.TypeDescription;
 import net.bytebuddy.dynamic.ClassFileLocator;
 import net.bytebuddy.matcher.ElementMatcher;
@@ -44,22 +43,21 @@ public final class HookInstaller {
     }
 
     private static void start(Role role, Instrumentation inst) throws Exception {
-        ClassFileLocator locator = ClassFileLocator.ForClassLoader.ofSystemLoader();
         HookSet hooks = role.hooks();
-        String storm = "Storm " + stormVersion();
-        SymbolCheck check = new SymbolCheck(locator);
-        List<Symbol> missing = check.missing(hooks, OwnClasses.of(role.packages()));
-        if (!missing.isEmpty()) {
-            String more = missing.size() == 1 ? "" : " and " + (missing.size() - 1) + " more";
-            HookStatus.refuse(storm + " has no " + missing.get(0) + more);
+        ClassLoader classPath = ClassLoader.getSystemClassLoader();
+        StormCheck storm = StormCheck.of(role, classPath);
+        if (storm.refused() != null) {
+            HookStatus.refuse(storm.refused());
             return;
         }
+        HookStatus.met(storm.version(), storm.unknown());
         Opened.by(inst);
         HookStatus.activate();
         // Byte Buddy finds no method for an advice that is left out, and weaves the others of its class.
-        for (Advised advised : check.leftOut(hooks)) {
-            System.err.println(
-                    "nstorm: " + storm + " has no " + advised.symbol() + ", what it would count is not known");
+        ClassFileLocator locator = ClassFileLocator.ForClassLoader.of(classPath);
+        for (Advised advised : new SymbolCheck(locator).leftOut(hooks)) {
+            System.err.println("nstorm: Storm " + storm.version() + " has no " + advised.symbol()
+                    + ", what it would count is not known");
         }
         weave(hooks, locator, inst);
         refuseIfLoaded(hooks, inst);
@@ -68,22 +66,11 @@ public final class HookInstaller {
         }
     }
 
-    /** The version in the client jar's properties; asking Storm would load its classes. */
-    private static String stormVersion() throws IOException {
-        try (InputStream file = ClassLoader.getSystemResourceAsStream("storm-client-version-info.properties")) {
-            Properties properties = new Properties();
-            if (file != null) {
-                properties.load(file);
-            }
-            return properties.getProperty("version", "of unknown version");
-        }
-    }
-
     /** A class that was loaded before it could be woven (by another agent, or a mistake of ours) has no hook. */
     private static void refuseIfLoaded(HookSet hooks, Instrumentation inst) {
-        Set<String> advised = hooks.advised().stream().map(Advised::type).collect(Collectors.toSet());
+        Set<String> woven = woven(hooks);
         for (Class<?> loaded : inst.getAllLoadedClasses()) {
-            if (advised.contains(loaded.getName())) {
+            if (woven.contains(loaded.getName())) {
                 HookStatus.refuse(loaded.getName() + " was loaded before the hooks");
             }
         }
@@ -101,18 +88,22 @@ public final class HookInstaller {
                     .transform((type, description, loader, module, domain) ->
                             type.visit(Advice.to(advice, locator).on(matcher(advised))));
         }
+        for (Symbol field : hooks.written()) {
+            builder = builder.type(ElementMatchers.named(field.owner()))
+                    .transform((type, description, loader, module, domain) -> type.visit(new ModifierAdjustment()
+                            .withFieldModifiers(ElementMatchers.named(field.member()), FieldManifestation.PLAIN)));
+        }
         inst.addTransformer(only(hooks, builder.makeRaw()));
     }
 
     /**
-     * Shows a transformer the classes alone that have an advice. To open the first Kafka spout of a JVM loads two
+     * Shows a transformer the classes alone that are woven. To open the first Kafka spout of a JVM loads two
      * thousand classes while the spout stands still. Byte Buddy would take a seventh of that time to find that these
      * classes have no advice.
      */
     static ClassFileTransformer only(HookSet hooks, ClassFileTransformer weaving) {
-        Set<String> advised = hooks.advised().stream()
-                .map(one -> one.type().replace('.', '/'))
-                .collect(Collectors.toSet());
+        Set<String> woven =
+                woven(hooks).stream().map(type -> type.replace('.', '/')).collect(Collectors.toSet());
         return new ClassFileTransformer() {
             @Override
             public byte[] transform(
@@ -123,11 +114,19 @@ public final class HookInstaller {
                     ProtectionDomain domain,
                     byte[] classFile)
                     throws IllegalClassFormatException {
-                return nameOrNull == null || !advised.contains(nameOrNull)
+                return nameOrNull == null || !woven.contains(nameOrNull)
                         ? null
                         : weaving.transform(module, loader, nameOrNull, redefined, domain, classFile);
             }
         };
+    }
+
+    /** The classes that have an advice, or a field that the hooks write. */
+    private static Set<String> woven(HookSet hooks) {
+        return Stream.concat(
+                        hooks.advised().stream().map(Advised::type),
+                        hooks.written().stream().map(Symbol::owner))
+                .collect(Collectors.toSet());
     }
 
     private static ElementMatcher<MethodDescription> matcher(Advised advised) {

@@ -10,6 +10,8 @@ import java.lang.instrument.Instrumentation;
  */
 public final class HooksEntry {
     private static final int OLDEST_JAVA = 17;
+    /** Byte Buddy and ASM read the class files of no later one. */
+    static final int NEWEST_JAVA = 26;
 
     private HooksEntry() {}
 
@@ -20,6 +22,11 @@ public final class HooksEntry {
             if (java < OLDEST_JAVA) {
                 System.err.println("nstorm: Java " + java + " is too old for the hooks (" + OLDEST_JAVA
                         + " or later is needed): this JVM runs stock Storm");
+                return;
+            }
+            if (java > NEWEST_JAVA) {
+                System.err.println("nstorm: Java " + java + " is newer than Byte Buddy and ASM in this jar know ("
+                        + NEWEST_JAVA + "): this JVM runs stock Storm");
                 return;
             }
             Class.forName("nstorm.entry.HookInstaller")

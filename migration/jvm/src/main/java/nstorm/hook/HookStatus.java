@@ -1,5 +1,7 @@
 package nstorm.hook;
 
+import java.util.Map;
+
 /** Whether the hooks of this JVM are active; they read it, and any of them may refuse the whole JVM. */
 public final class HookStatus {
 
@@ -9,7 +11,12 @@ public final class HookStatus {
     /** System property: why this JVM runs stock Storm; absent while the hooks are active. */
     public static final String REFUSED = "nstorm.refused";
 
+    private static final String UNVERIFIED_KEY = "nstorm.unverified";
+
     private static volatile boolean active;
+    private static volatile String storm;
+    private static volatile String unknownCode;
+    private static volatile String watching;
 
     private HookStatus() {}
 
@@ -21,6 +28,28 @@ public final class HookStatus {
     /** Every symbol was found: the hooks may act. Called once, before anything is woven. */
     public static void activate() {
         active = true;
+    }
+
+    /** Notes Storm's version, null if it has none, and which of its code is unknown, null if all is known. */
+    public static void met(String version, String unknownOrNull) {
+        storm = version;
+        unknownCode = unknownOrNull;
+        watching = unknownOrNull;
+    }
+
+    /** The storm.yaml is known by now, which may let unknown code move executors. */
+    public static void configured(Map<String, Object> conf) {
+        watching = "move".equals(conf.get(UNVERIFIED_KEY)) ? null : unknownCode;
+    }
+
+    /** The version of Storm in this JVM; null before it is known. */
+    public static String storm() {
+        return storm;
+    }
+
+    /** Why this JVM counts and reports but moves nothing: it has code that the hooks do not know. Else null. */
+    public static String watching() {
+        return watching;
     }
 
     /** Makes every hook passive for the rest of this JVM's life. */

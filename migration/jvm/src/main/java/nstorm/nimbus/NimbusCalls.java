@@ -57,10 +57,13 @@ public final class NimbusCalls {
         try {
             boolean first = exchange == null;
             if (first) {
+                HookStatus.configured(conf);
                 exchange = start(new PlanExchange(conf, state, elector, () -> absorbSoon(nimbus, timer)));
             }
             exchange.roundBegins(topologies, scheduler.stockName(), first ? FIRST_READ_MS : 0);
-            begin(new SchedulingRound(existing, exchange));
+            if (HookStatus.watching() == null) {
+                begin(new SchedulingRound(existing, exchange));
+            }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } catch (RuntimeException | LinkageError e) {
@@ -81,6 +84,9 @@ public final class NimbusCalls {
 
     /** A round at once, on Nimbus' own timer; what that thread throws would end Nimbus. */
     private static void absorbSoon(Nimbus nimbus, StormTimer timer) {
+        if (HookStatus.watching() != null) {
+            return;
+        }
         timer.schedule(0, () -> {
             try {
                 Method round = Nimbus.class.getDeclaredMethod(NimbusHooks.MAKE_ASSIGNMENTS);

@@ -46,4 +46,22 @@ public final class NimbusHooks implements HookSet {
                 new Symbol(NIMBUS, "timer", "Lorg/apache/storm/StormTimer;"),
                 new Symbol(NIMBUS, MAKE_ASSIGNMENTS, "()V"));
     }
+
+    @Override
+    public List<Symbol> reliedOn() {
+        String schedulers = "org.apache.storm.scheduler.";
+        return List.of(
+                new Symbol(NIMBUS, MAKE_ASSIGNMENTS, null),
+                new Symbol(NIMBUS, "computeTopologyToAliveExecutors", null),
+                new Symbol(NIMBUS, "computeSupervisorToDeadPorts", null),
+                new Symbol(NIMBUS, "computeTopologyToSchedulerAssignment", null),
+                new Symbol(NIMBUS, "computeTopoToExecToNodePort", null),
+                new Symbol("org.apache.storm.daemon.nimbus.HeartbeatCache", null, null),
+                new Symbol(schedulers + "Cluster", null, null),
+                new Symbol(schedulers + "DefaultScheduler", null, null),
+                new Symbol(schedulers + "EvenScheduler", null, null),
+                new Symbol(schedulers + "IsolationScheduler", null, null),
+                new Symbol(schedulers + "resource.ResourceAwareScheduler", null, null),
+                new Symbol(BLACKLIST, null, null));
+    }
 }

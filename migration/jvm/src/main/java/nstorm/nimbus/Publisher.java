@@ -212,13 +212,19 @@ final class Publisher {
         }
     }
 
+    private static byte[] report(long timeMs, String scheduler, List<Published> topologies) {
+        return new NimbusReport(
+                        timeMs, HookStatus.VERSION, scheduler, topologies, HookStatus.storm(), HookStatus.watching())
+                .toJson();
+    }
+
     private boolean speak(String scheduler, List<Published> topologies, Map<String, Integer> shown) throws Exception {
-        byte[] word = new NimbusReport(0, HookStatus.VERSION, scheduler, topologies).toJson();
+        byte[] word = report(0, scheduler, topologies);
         boolean same = Arrays.equals(word, lastWord) && shown.equals(lastShown);
         if (same && System.nanoTime() - lastNanos < SIGN_OF_LIFE_NANOS) {
             return true;
         }
-        byte[] dated = new NimbusReport(System.currentTimeMillis(), HookStatus.VERSION, scheduler, topologies).toJson();
+        byte[] dated = report(System.currentTimeMillis(), scheduler, topologies);
         if (!znodes.writeIf(NIMBUS, Packing.pack(dated), spoken, shown)) {
             return false;
         }

@@ -29,21 +29,25 @@ public final class SupervisorCalls {
             return;
         }
         try {
+            HookStatus.configured(supervisor.getConf());
+            boolean follows = HookStatus.watching() == null;
             Path store = StoreDir.of(supervisor.getConf());
             Supplier<Map<Long, LocalAssignment>> slots = supervisor.getCurrAssignment()::get;
             NodePlans plans =
                     new NodePlans(new PlanStore(store.resolve("plan"), topology -> runs(slots.get(), topology)));
-            follow(supervisor.getAssignmentId(), plans);
+            if (follows) {
+                follow(supervisor.getAssignmentId(), plans);
+            }
             OpenedSlots slotsToOpen = new OpenedSlots(
                     supervisor.getAssignmentId(),
                     plans::newest,
                     topology -> supervisor.getStormClusterState().remoteAssignmentInfo(topology, null),
                     port -> slots.get().get((long) port),
                     () -> supervisor.getReadClusterState().run());
-            opened = slotsToOpen;
+            opened = follows ? slotsToOpen : null;
+            Runnable each = follows ? slotsToOpen::look : () -> {};
             Thread thread = new Thread(
-                    new SupervisorReport(supervisor.getId(), plans::newest, slots, store, slotsToOpen::look),
-                    "nstorm-supervisor");
+                    new SupervisorReport(supervisor.getId(), plans::newest, slots, store, each), "nstorm-supervisor");
             thread.setDaemon(true);
             thread.start();
         } catch (RuntimeException | LinkageError e) {

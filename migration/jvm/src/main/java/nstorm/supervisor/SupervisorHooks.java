@@ -37,4 +37,15 @@ public final class SupervisorHooks implements HookSet {
     public List<Symbol> reflected() {
         return List.of();
     }
+
+    @Override
+    public List<Symbol> reliedOn() {
+        String supervisor = "org.apache.storm.daemon.supervisor.";
+        return List.of(
+                new Symbol(supervisor + "Slot", null, null),
+                new Symbol(supervisor + "ReadClusterState", null, null),
+                new Symbol(supervisor + "timer.ReportWorkerHeartbeats", null, null),
+                new Symbol("org.apache.storm.utils.EquivalenceUtils", null, null),
+                new Symbol("org.apache.storm.localizer.PortAndAssignment", null, null));
+    }
 }

@@ -95,7 +95,17 @@ final class SupervisorReport implements Runnable {
         List<PlanSeen> seen = newest.plans().stream()
                 .map(plan -> new PlanSeen(plan.topology(), plan.epoch(), plan.version()))
                 .toList();
-        return new SupervisorAck(supervisorId, pid, HookStatus.VERSION, timeMs, newest.cluster(), seen, slots).toJson();
+        return new SupervisorAck(
+                        supervisorId,
+                        pid,
+                        HookStatus.VERSION,
+                        timeMs,
+                        newest.cluster(),
+                        seen,
+                        slots,
+                        HookStatus.storm(),
+                        HookStatus.watching())
+                .toJson();
     }
 
     private static List<SlotSet> slots(Map<Long, LocalAssignment> assignments) {

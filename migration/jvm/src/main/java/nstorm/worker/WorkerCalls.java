@@ -84,6 +84,7 @@ public final class WorkerCalls {
         try {
             if (overlay == null) {
                 Map<String, Object> conf = StormFields.get(StormFields.CONF, state);
+                HookStatus.configured(conf);
                 overlay = new PlanOverlay(state.getTopologyId(), WorkerLoop.planStore(conf, state.getTopologyId()));
             }
             if (fromStorm) {

@@ -1,6 +1,8 @@
 package nstorm.worker;
 
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Stream;
 import nstorm.hook.Advised;
 import nstorm.hook.HookSet;
 import nstorm.hook.Symbol;
@@ -151,5 +153,47 @@ public final class WorkerHooks implements HookSet {
     @Override
     public List<Symbol> reflected() {
         return SYMBOLS;
+    }
+
+    @Override
+    public List<Symbol> written() {
+        Set<String> tables = Set.of(
+                "localExecutors",
+                "localTaskIds",
+                "localReceiveQueues",
+                "executorReceiveQueueMap",
+                "taskToExecutorQueue",
+                "outboundTasks");
+        return SYMBOLS.stream()
+                .filter(one -> one.owner().equals(STATE) && tables.contains(one.member())
+                        || one.member().equals("tasks")
+                        || one.member().equals("thdLocalBatcher"))
+                .toList();
+    }
+
+    @Override
+    public List<Symbol> reliedOn() {
+        return Stream.of(
+                        STATE,
+                        EXECUTOR,
+                        TRANSFER,
+                        SPOUT_EXECUTOR,
+                        SPOUT_EXECUTOR + "$2",
+                        "org.apache.storm.StormTimer",
+                        "org.apache.storm.daemon.Acker",
+                        "org.apache.storm.daemon.worker.BackPressureTracker",
+                        BACKPRESSURE,
+                        "org.apache.storm.daemon.worker.Worker",
+                        "org.apache.storm.daemon.worker.WorkerTransfer",
+                        "org.apache.storm.executor.bolt.BoltExecutor",
+                        "org.apache.storm.executor.bolt.BoltExecutor$1",
+                        "org.apache.storm.serialization.KryoTupleSerializer",
+                        "org.apache.storm.utils.JCQueue",
+                        "org.apache.storm.utils.JCQueue$BatchInserter",
+                        "org.apache.storm.utils.JCQueue$DirectInserter",
+                        "org.apache.storm.utils.RotatingMap",
+                        "org.apache.storm.utils.TransferDrainer")
+                .map(type -> new Symbol(type, null, null))
+                .toList();
     }
 }

@@ -163,7 +163,8 @@ final class WorkerLoop implements Runnable {
                 executors.ways(),
                 counters,
                 Faults.last(),
-                worker.overlay.storeError());
+                worker.overlay.error(),
+                HookStatus.storm());
         if (writer.due(ack, now)) {
             lastAck = ack.at(System.currentTimeMillis()).toJson();
             samples.put("ack", lastAck);

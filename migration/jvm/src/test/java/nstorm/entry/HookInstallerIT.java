@@ -56,7 +56,7 @@ class HookInstallerIT {
     void saysThatItIsActive() throws Exception {
         assertEquals(
                 List.of(
-                        "nstorm: hooks " + HookStatus.VERSION + " active in this supervisor, Storm 2.8.3",
+                        "nstorm: hooks " + HookStatus.VERSION + " active in this supervisor, verified for Storm 2.8.3",
                         "refused=null"),
                 lines("supervisor", classPath(null)));
     }

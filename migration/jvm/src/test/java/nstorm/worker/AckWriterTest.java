@@ -31,7 +31,8 @@ class AckWriterTest {
                 List.of(),
                 new WorkerAck.Counters(forwarded, 0, 0, 0, 0),
                 null,
-                null);
+                null,
+                "2.8.3");
     }
 
     @Test

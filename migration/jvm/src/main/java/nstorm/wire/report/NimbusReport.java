@@ -5,8 +5,14 @@ import nstorm.wire.Plan;
 import nstorm.wire.Protocol;
 import nstorm.wire.json.JsonText;
 
-/** The hook's report on itself: what is published was true when it was written. */
-public record NimbusReport(long timeMs, String hooks, String scheduler, List<Published> topologies) {
+/**
+ * The hook's report on itself: what is published was true when it was written.
+ *
+ * @param storm version of Storm
+ * @param error why this Nimbus follows no plan, null if it does
+ */
+public record NimbusReport(
+        long timeMs, String hooks, String scheduler, List<Published> topologies, String storm, String error) {
 
     /**
      * An active topology.
@@ -31,6 +37,8 @@ public record NimbusReport(long timeMs, String hooks, String scheduler, List<Pub
                                 .put("plan", told.plan, (pair, plan) -> pair.values(plan.epoch(), plan.version()))
                                 .put("problem", told.problem)
                                 .close())
+                .put("storm", storm)
+                .put("error", error)
                 .close()
                 .bytes();
     }

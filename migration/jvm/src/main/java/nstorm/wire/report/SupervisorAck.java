@@ -9,6 +9,8 @@ import nstorm.wire.json.JsonText;
  * What a supervisor has persisted for its own restart, and which plans it has read.
  *
  * @param cluster of the plans it has read, empty before the first ones
+ * @param storm   version of Storm
+ * @param error   why this supervisor follows no plan, null if it does
  * @param plans   those of the topologies that the agent has named last
  */
 public record SupervisorAck(
@@ -18,7 +20,9 @@ public record SupervisorAck(
         long timeMs,
         String cluster,
         List<PlanSeen> plans,
-        List<SlotSet> slots) {
+        List<SlotSet> slots,
+        String storm,
+        String error) {
 
     /** The newest plan read of a topology. */
     public record PlanSeen(String topology, long epoch, long version) {}
@@ -48,6 +52,8 @@ public record SupervisorAck(
                                 .put("topology", slot.topology())
                                 .list("executors", slot.executors(), ExecutorId::write)
                                 .close())
+                .put("storm", storm)
+                .put("error", error)
                 .close()
                 .bytes();
     }

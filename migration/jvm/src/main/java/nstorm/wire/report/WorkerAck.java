@@ -13,6 +13,7 @@ import nstorm.wire.json.JsonText;
  * @param cluster of the plan it has applied, empty before the first one
  * @param fault   the last error that the hooks contained, null if none
  * @param error   why this worker cannot follow plans, null if it can
+ * @param storm   version of Storm
  */
 public record WorkerAck(
         String topology,
@@ -30,7 +31,8 @@ public record WorkerAck(
         List<ExecutorWay> ways,
         Counters counters,
         String fault,
-        String error) {
+        String error,
+        String storm) {
 
     /** An executor that may not move, and why. */
     public record Pinned(ExecutorId executor, String reason) {}
@@ -68,7 +70,8 @@ public record WorkerAck(
                 ways,
                 others,
                 fault,
-                error);
+                error,
+                storm);
     }
 
     public byte[] toJson() {
@@ -116,6 +119,7 @@ public record WorkerAck(
                 .close()
                 .put("fault", fault)
                 .put("error", error)
+                .put("storm", storm)
                 .close()
                 .bytes();
     }

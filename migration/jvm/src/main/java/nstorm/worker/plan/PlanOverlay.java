@@ -11,6 +11,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import nstorm.hook.HookStatus;
 import nstorm.store.PlanStore;
 import nstorm.wire.Assigned;
 import nstorm.wire.Entry;
@@ -63,7 +64,7 @@ public final class PlanOverlay {
 
     /** Takes the newest plan over; true if it is another one than before. */
     public boolean poll() {
-        LocalPlan local = store.poll();
+        LocalPlan local = HookStatus.watching() == null ? store.poll() : null;
         Plan next = local == null ? null : local.of(topology);
         if (Objects.equals(next, plan)) {
             return false;
@@ -78,9 +79,10 @@ public final class PlanOverlay {
         return plan;
     }
 
-    /** Why the newest stored plan was not taken, or null. */
-    public String storeError() {
-        return store.lastError();
+    /** Why this worker does not follow the newest plan, or null. */
+    public String error() {
+        String watching = HookStatus.watching();
+        return watching != null ? watching : store.lastError();
     }
 
     /** Storm's own assignment, as last read from the supervisor; the same object as long as it is equal. */

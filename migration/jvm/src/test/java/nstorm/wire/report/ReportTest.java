@@ -60,7 +60,8 @@ class ReportTest {
                                 List.of(new ExecutorWay(SPOUT, Way.SPOUT)),
                                 new Counters(12, 3, 0, 1, 2),
                                 "prepare of split[7,7]",
-                                null)
+                                null,
+                                "2.8.3")
                         .toJson());
     }
 
@@ -85,7 +86,8 @@ class ReportTest {
                                 List.of(),
                                 new Counters(0, 0, 0, 0, 0),
                                 null,
-                                odd)
+                                odd,
+                                null)
                         .toJson());
     }
 
@@ -170,7 +172,9 @@ class ReportTest {
                                 1700000012000L,
                                 CLUSTER,
                                 List.of(new SupervisorAck.PlanSeen(TOPOLOGY, 3, 17)),
-                                List.of(new SupervisorAck.SlotSet(6700, TOPOLOGY, List.of(SPOUT, SPLIT))))
+                                List.of(new SupervisorAck.SlotSet(6700, TOPOLOGY, List.of(SPOUT, SPLIT))),
+                                "2.8.3",
+                                "Storm 2.8.3 has code that these hooks do not know: Slot.handleRunning")
                         .toJson());
     }
 
@@ -214,7 +218,9 @@ class ReportTest {
                                 List.of(
                                         new Published(TOPOLOGY, plan, null),
                                         new Published("new-2-1700000009", null, null),
-                                        new Published("vast-3-1700000001", null, "it needs 300,000 bytes")))
+                                        new Published("vast-3-1700000001", null, "it needs 300,000 bytes")),
+                                "2.8.3",
+                                null)
                         .toJson());
     }
 }
