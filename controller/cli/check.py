@@ -1,4 +1,4 @@
-"""``nstorm check-topology``: how the components of a topology would move, without a cluster."""
+"""How a topology would move, and what the hooks would do in a Storm, without a cluster."""
 
 import json
 import os
@@ -76,6 +76,22 @@ def check_topology(
         _print(found["topologies"])
 
 
+def check_storm(
+    home: Annotated[
+        Path, typer.Argument(metavar="DIR", help="An unpacked Storm, with lib/ and lib-worker/.")
+    ],
+) -> None:
+    """Show what the hooks would do in each kind of JVM of a Storm.
+
+    Nothing is installed, and nothing of Storm runs. Exit code 1: one of them would move nothing, or
+    would run stock Storm.
+    """
+    if not (home / "lib").is_dir():
+        raise CommandError(f"{home}: there is no lib/ in it; name the folder of an unpacked Storm")
+    command = [_java(), "-cp", str(hooks.path()), "nstorm.entry.CheckStorm", str(home)]
+    raise typer.Exit(subprocess.run(command, check=False).returncode)
+
+
 def _main_class(jar: Path) -> str:
     try:
         with zipfile.ZipFile(jar) as file:
@@ -112,14 +128,18 @@ def _class_path(jar: Path, home: Path | None, lib: Path | None) -> str:
     return os.pathsep.join(str(one) for one in (*client, *conf, jar, hooks.path()))
 
 
-def _run(
-    class_path: str, main_class: str, prepare: bool, main_args: Sequence[str]
-) -> Mapping[str, Any]:
+def _java() -> str:
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=f"{home}/bin" if home else None)
     if java is None:
         raise CommandError("there is no java; install a Java of 17 or later, or set JAVA_HOME")
-    command = [java, f"-javaagent:{hooks.path()}", "-cp", class_path, MAIN]
+    return java
+
+
+def _run(
+    class_path: str, main_class: str, prepare: bool, main_args: Sequence[str]
+) -> Mapping[str, Any]:
+    command = [_java(), f"-javaagent:{hooks.path()}", "-cp", class_path, MAIN]
     command += [main_class, "prepare" if prepare else "read", *main_args]
     with tempfile.TemporaryFile("w+") as errors:
         try:

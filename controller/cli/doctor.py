@@ -21,7 +21,7 @@ from agent.config import from_storm_yaml as agent_config
 from controller.cli.operate import ask, connected, look
 from controller.cli.places import shown
 from controller.cli.running import Conf
-from controller.cli.status_document import StatusDocument, WorkerStatus
+from controller.cli.status_document import StatusDocument, WorkerStatus, storms
 from controller.config import from_storm_yaml
 from controller.errors import CommandError
 from controller.output import Output, OutputOption
@@ -34,6 +34,7 @@ from kvstore.errors import AccessError, StoreError
 from kvstore.reader import StoreReader
 from kvstore.zookeeper import Session
 from migration import ConfigError, storm_yaml
+from migration.observation import two_majors
 from migration.settings import unknown, wrong
 from migration.wire import PLAN_KEY, ROOT, SPEAKS
 
@@ -44,6 +45,9 @@ _ON_HEAP = "topology.component.resources.onheap.memory.mb"
 _MB = {"": 2**-20, "k": 2**-10, "m": 1, "g": 2**10}
 Found: TypeAlias = Iterator[tuple[str, str]]  # what is wrong, and what to do
 
+_UNVERIFIED = (
+    "Try this Storm where it may fail; then nstorm.unverified: move in its storm.yaml lets it move."
+)
 _HOOKS = "Name the jar in its childopts and restart it; docs/operations.md, A worker without hooks."
 _REPORT = "Keep its log and report it."
 
@@ -156,6 +160,7 @@ def of_status(status: StatusDocument) -> Found:
             yield f"the supervisor of {host} has no hooks", _HOOKS
         if abs(ahead_s) > _CLOCKS_APART_S:
             yield f"the clock of {host} is {ahead_s:+.1f} s from ZooKeeper's", "Run NTP there."
+    yield from _of_storms(status)
     if not status.topologies:
         what = "the hooks in Nimbus publish no topology"
         yield what, "Submit one, or name the jar in nimbus.childopts and restart Nimbus."
@@ -163,6 +168,21 @@ def of_status(status: StatusDocument) -> Found:
         for worker in topology.workers:
             where = f"worker {shown(worker.slot, hosts)} of {topology.name}"
             yield from ((f"{where} {what}", do) for what, do in _of_worker(worker))
+
+
+def _of_storms(status: StatusDocument) -> Found:
+    """Find daemons with code that their hooks do not know, and versions that do not mix."""
+    hosts = status.hosts
+    unknown = {("Nimbus", one.nimbus_error) for one in status.topologies}
+    unknown |= {
+        (f"the supervisor of {hosts.get(one.node, one.node)}", one.supervisor_error)
+        for one in status.agents
+    }
+    for who, problem in sorted((who, why) for who, why in unknown if why is not None):
+        yield f"{who} moves nothing: {problem}", _UNVERIFIED
+    if (mixed := two_majors(storms(status))) is not None:
+        do = "Stop all of Storm, upgrade it, and start it; docs/operations.md, Upgrades of Storm."
+        yield shown(mixed, hosts), do
 
 
 def _of_worker(worker: WorkerStatus) -> Found:

@@ -84,6 +84,7 @@ _TABLE: Mapping[str, _Verb] = {
         "nstorm check-topology my-topology.jar production",
         "nstorm check-topology my-topology.jar --class com.example.Main --prepare -o json",
     ),
+    "check-storm": _verb("cli.check", FILES, "nstorm check-storm /opt/apache-storm-2.8.4"),
     "assess": _verb(
         "cli.assess",
         FILES,

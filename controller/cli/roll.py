@@ -39,6 +39,7 @@ from controller.storm.status import read
 from kvstore.zookeeper import Session, Stored
 from migration import storm_yaml, wire
 from migration.model import Host
+from migration.observation import two_majors
 
 ROLL = f"{wire.ROOT}/roll"
 LOOK_S = 1.0
@@ -136,6 +137,7 @@ class _Rolling:
             raise CommandError("no host is known: the hooks in Nimbus publish no topology")
         if unknown := set(hosts) - set(there):
             raise CommandError(f"no host {min(unknown)!r}: there are {', '.join(there)}")
+        self._refuse_two_majors()
         stored = self._session.read(ROLL)
         if stored is not None and stored.data:
             self._go_on(stored, hosts if named else None)
@@ -156,6 +158,17 @@ class _Rolling:
                     refusal = f"{one.executor} of {one.topology} stays: {one.reason}"
                 if refusal is not None:
                     raise CommandError(f"{host}: {refusal}")
+
+    def _refuse_two_majors(self) -> None:
+        views, acks = self._view.topologies(), self._view.acks()
+        jvms = [("Nimbus", view.nimbus.storm) for view in views if view.nimbus]
+        jvms += [(f"the worker at {one.slot}", one.storm) for a in acks for one in a.workers]
+        jvms += [(f"the supervisor {a.node}", a.supervisor.storm) for a in acks if a.supervisor]
+        if (mixed := two_majors(jvms)) is not None:
+            raise CommandError(
+                f"{mixed}. No roll goes from one major version of Storm to another: stop all of "
+                "Storm, upgrade it, and start it (docs/operations.md)"
+            )
 
     def _go_on(self, stored: Stored, named: Sequence[str] | None) -> None:
         try:
@@ -226,6 +239,7 @@ class _Rolling:
             self._roll = msgspec.structs.replace(self._roll, done=(*self.done, host))
             self._keep()
             self._say(f"{host}: is back")
+            self._refuse_two_majors()
         return tuple(failed)
 
     def _nodes(self, host: str) -> frozenset[str]:

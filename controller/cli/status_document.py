@@ -63,6 +63,8 @@ class AgentStatus(Struct, frozen=True):
     clock_ahead_s: float | None  # of ZooKeeper's
     # What the meters of the node show, by column; none of what could not be read.
     meters: dict[str, float] | UnsetType = UNSET
+    storm: str | None = None  # version of the supervisor's Storm
+    supervisor_error: str | None = None  # why the supervisor follows no plan
 
 
 class DecisionStatus(Struct, frozen=True):
@@ -102,6 +104,7 @@ class WorkerStatus(Struct, frozen=True):
     error: str | None  # why it cannot follow plans
     # What its meters show, by column; none of what could not be read.
     meters: dict[str, float] | UnsetType = UNSET
+    storm: str | None = None  # its version
 
     @property
     def shares(self) -> tuple[float | None, ...]:
@@ -165,6 +168,8 @@ class TopologyStatus(Struct, frozen=True):
     effect: Effect | UnsetType = UNSET  # of the last run of moves
     peak: Peak | UnsetType = UNSET  # of the input, with which room is counted
     hops: HopFigures | UnsetType = UNSET  # what they cost, where workers share their node's CPU
+    nimbus_storm: str | None = None  # its version
+    nimbus_error: str | None = None  # why Nimbus follows no plan
 
 
 class StatusDocument(Struct, frozen=True):
@@ -227,6 +232,8 @@ def as_document(
                 left_out.get(node.node, 0),
                 clocks.get(node.node),
                 leader.nodes.get(node.node, UNSET),
+                node.supervisor.storm if node.supervisor else None,
+                node.supervisor.error if node.supervisor else None,
             )
             for node in acks
         ),
@@ -238,6 +245,14 @@ def as_document(
         ),
         ended_moves=leader.ended_moves,
     )
+
+
+def storms(document: StatusDocument) -> Iterator[tuple[str, str | None]]:
+    """Name each JVM with the version of its Storm."""
+    for topology in document.topologies:
+        yield "Nimbus", topology.nimbus_storm
+        yield from ((f"the worker at {one.slot}", one.storm) for one in topology.workers)
+    yield from ((f"the supervisor {one.node}", one.storm) for one in document.agents)
 
 
 def as_json(document: StatusDocument) -> str:
@@ -297,6 +312,8 @@ def _topology(view: TopologyView, found: CycleStatus | None, controls: Controls)
         effect=cycle.effect,
         peak=cycle.peak,
         hops=cycle.hops,
+        nimbus_storm=view.nimbus.storm if view.nimbus else None,
+        nimbus_error=view.nimbus.error if view.nimbus else None,
     )
 
 
@@ -344,6 +361,7 @@ def _workers(view: TopologyView, cycle: CycleStatus) -> Iterator[WorkerStatus]:
             fault=ack.fault if ack else None,
             error=ack.error if ack else None,
             meters=meters.get(str(slot), UNSET),
+            storm=ack.storm if ack else None,
         )
 
 

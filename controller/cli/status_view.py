@@ -13,6 +13,7 @@ from controller.cli.status_document import (
     StatusDocument,
     TopologyStatus,
     WorkerStatus,
+    storms,
 )
 from controller.core.resources import RESOURCES
 from controller.core.spouts import SpoutFigures
@@ -81,6 +82,8 @@ def _health(document: StatusDocument) -> str:
         f"{sum(worker.hook_errors or 0 for worker in workers):,} errors in hooks",
         f"{sum(worker.dropped or 0 for worker in workers):,} tuples dropped",
     ]
+    if versions := sorted({storm for _, storm in storms(document) if storm}):
+        facts.append(f"Storm {' and '.join(versions)}")
     if agents:
         facts.append(f"oldest answer {max(agent.said_s_ago for agent in agents):.1f} s ago")
     ahead_s = [agent.clock_ahead_s for agent in agents if agent.clock_ahead_s is not None]

@@ -95,10 +95,26 @@ def test_where_all_is_well_nothing_is_found() -> None:
             status_of(worker_ack(A, [1], counters=Counters(dropped=1200)), worker_ack(B, [2])),
             "worker host-a:1 of wc dropped 1,200 tuples",
         ),
+        (
+            status_of(worker_ack(A, [1], storm="2.8.3"), worker_ack(B, [2], storm="3.0.0")),
+            "the worker at host-a:1 runs Storm 2.8.3, and the worker at host-b:1 runs Storm 3.0.0: "
+            "these do not mix",
+        ),
     ],
 )
 def test_each_fault_is_found(status: StatusDocument, what: str) -> None:
     assert found(status) == [what]
+
+
+def test_daemons_with_unknown_code_are_found() -> None:
+    status = status_of()
+    odd = "Storm 2.9.0 has code that these hooks do not know: Slot.handleRunning"
+    agents = (replace(status.agents[0], supervisor_error=odd), *status.agents[1:])
+    topologies = tuple(replace(one, nimbus_error=odd) for one in status.topologies)
+    assert found(replace(status, agents=agents, topologies=topologies)) == [
+        f"Nimbus moves nothing: {odd}",
+        f"the supervisor of host-a moves nothing: {odd}",
+    ]
 
 
 def test_a_node_without_agent_and_a_jvm_without_hooks_are_found() -> None:

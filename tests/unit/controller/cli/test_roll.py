@@ -35,6 +35,7 @@ class Cluster:
         self.data: dict[str, bytes] = {}
         self.looks = 0
         self.status = "ACTIVE"
+        self.storms = ["2.8.3"] * 3
 
     def read(self, path: str) -> Stored | None:
         return Stored(self.data[path], 0, 0) if path in self.data else None
@@ -60,7 +61,8 @@ class Cluster:
         self.looks += 1
         said = [node_acks(node.id, [], "uuid", time_ms=self.looks) for node in NODES]
         return [
-            replace(one, supervisor=replace(one.supervisor, time_ms=self.looks)) for one in said
+            replace(one, supervisor=replace(one.supervisor, time_ms=self.looks, storm=storm))
+            for one, storm in zip(said, self.storms, strict=True)
         ]
 
 
@@ -119,6 +121,31 @@ def test_a_command_that_fails_ends_it_there_and_a_repetition_goes_on(
     assert rolled(cluster, command) == ()
     assert log.read_text().split() == ["host-a", "host-b", "host-b", "host-c"]
     assert cluster.data == {}
+
+
+def test_no_roll_goes_from_one_major_version_of_storm_to_another(cluster: Cluster) -> None:
+    cluster.storms = ["2.8.3", "2.8.4", "3.0.0"]
+    refusal = "the supervisor a runs Storm 2.8.3, and the supervisor c runs Storm 3.0.0: these do"
+    with pytest.raises(CommandError, match=refusal):
+        rolled(cluster, "true")
+    assert cluster.data == {}
+    cluster.storms = ["2.8.3", "2.8.4", "2.8.4"]
+    assert rolled(cluster, "true") == ()
+
+
+def test_a_roll_ends_at_the_first_host_that_comes_back_with_another_major_version(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = roll._Rolling._command
+
+    def upgrade(rolling: Any, batch: Any) -> tuple[str, ...]:
+        cluster.storms[0] = "3.0.0"
+        return run(rolling, batch)
+
+    monkeypatch.setattr(roll._Rolling, "_command", upgrade)
+    with pytest.raises(CommandError, match=r"No roll goes from one major version"):
+        rolled(cluster, "true")
+    assert cluster.drained() == {}
 
 
 def test_what_cannot_be_is_refused_before_anything_is_done(
