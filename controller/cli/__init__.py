@@ -32,10 +32,18 @@ def print_jar(arguments: Sequence[str]) -> int:
     return run_agent(["jar"])
 
 
+def install(arguments: Sequence[str]) -> int:
+    """Put the jar next to a Storm, and name it in its storm.yaml."""
+    import agent.install  # noqa: PLC0415
+
+    return agent.install.main(arguments)
+
+
 # Each reads its arguments itself, and gives the exit code: typer may not be installed.
 VERBS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "agent": run_agent,
     "controller": run_controller,
+    "install": install,
     "jar": print_jar,
 }
 

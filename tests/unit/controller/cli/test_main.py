@@ -105,7 +105,7 @@ def test_every_help_ends_with_examples_that_can_be_typed(name: str, path: tuple[
 
 
 # Those that go on until they are ended; `jar` prints a path alone.
-WITHOUT_AN_ANSWER = {("agent",), ("controller",), ("jar",), ("top",)}
+WITHOUT_AN_ANSWER = {("agent",), ("controller",), ("install",), ("jar",), ("top",)}
 VERBS = [path for path in COMMANDS["nstorm"] if path]
 
 

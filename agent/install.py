@@ -1,0 +1,251 @@
+"""``nstorm install``: the jar next to a Storm, and its option in that Storm's storm.yaml.
+
+A JVM whose `-javaagent` file is missing does not start, so the jar comes first and goes never. The
+file of a running JVM is not changed either: a new version is a file of its own behind one link.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kvstore.printable import printable
+from migration import ConfigError, jar, storm_yaml
+
+KEYS = ("nimbus.childopts", "supervisor.childopts", "worker.childopts")
+_LINK = "nstorm-hooks.jar"
+_OURS = re.compile(r"-javaagent:\S*nstorm-hooks\S*\.jar\S*")
+_BEGIN, _END = "# nstorm install: begin\n", "# nstorm install: end\n"
+_ADDED = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
+_JAVA_LIMIT_S = 60.0
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line; errors a user can mend end in one line and exit code 2."""
+    given = _parser().parse_args(arguments)
+    try:
+        return _undone(given.storm_home) if given.undo else _installed(given)
+    except ConfigError as error:
+        print(f"nstorm: {printable(str(error))}", file=sys.stderr)
+    except OSError as error:
+        why = f"{error.filename}: {error.strerror}"
+        print(f"nstorm: {printable(why)}; run it as the owner of Storm's files", file=sys.stderr)
+    return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "nstorm install",
+        description="Put the jar with the hooks next to a Storm, and name it in that Storm's\n"
+        "storm.yaml. It restarts nothing: JVMs take up the jar when they next start.",
+        epilog="  Example:\n    nstorm install --storm-home /opt/storm --check\n"
+        "    nstorm install --storm-home /opt/storm\n"
+        "    nstorm install --storm-home /opt/storm --undo",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--storm-home",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="Storm's folder, with lib/ and conf/storm.yaml",
+    )
+    one = parser.add_mutually_exclusive_group()
+    one.add_argument(
+        "--check",
+        action="store_true",
+        help="change nothing, and show what is missing; exit code 1: something is",
+    )
+    one.add_argument(
+        "--undo",
+        action="store_true",
+        help="take the option out of storm.yaml; the jar stays for the JVMs that run with it",
+    )
+    return parser
+
+
+def _installed(given: argparse.Namespace) -> int:
+    home: Path = given.storm_home
+    conf, source = _conf(home), jar.path()
+    _refuse_old_java(source)
+    kept = home.absolute() / "nstorm" / f"nstorm-hooks-{version('nstorm')}.jar"
+    link = kept.with_name(_LINK)
+    text = conf.read_text("utf-8")
+    wanted = with_option(text, defaults(home), f"-javaagent:{link}")
+    missing = []
+    if not kept.is_file() or kept.read_bytes() != source.read_bytes():
+        missing.append(f"the jar {kept}")
+    if not link.is_symlink() or str(link.readlink()) != kept.name:
+        missing.append(f"the link {link}")
+    if wanted != text:
+        missing.append(f"the option -javaagent:{link} in {conf}")
+    if given.check or not missing:
+        print("\n".join(f"missing: {one}" for one in missing) or "all is there")
+        return 1 if missing else 0
+    _put_jar(source, kept, link)
+    if wanted != text:
+        _replace(conf, wanted)
+    print("\n".join(f"written: {one}" for one in missing))
+    print("restart Nimbus and the supervisors, one after the other: docs/install.md, step 4")
+    return 0
+
+
+def _undone(home: Path) -> int:
+    conf = _conf(home)
+    text = conf.read_text("utf-8")
+    wanted = without_option(text)
+    if wanted == text:
+        print(f"{conf} names no jar of nstorm")
+        return 0
+    _replace(conf, wanted)
+    print(f"written: {conf} without the option; restart Nimbus and the supervisors, one by one")
+    print(f"{home / 'nstorm'} stays: delete it once no JVM runs with it")
+    return 0
+
+
+def _conf(home: Path) -> Path:
+    conf = home / "conf" / "storm.yaml"
+    if not conf.is_file():
+        raise ConfigError(f"{conf}: there is no such file, so {home} is no folder of a Storm")
+    return conf.resolve()  # what a link names is written, not the link
+
+
+def _refuse_old_java(hooks: Path) -> None:
+    """Start a JVM with the jar, as Storm does: it prints why the hooks would not be active."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=f"{home}/bin" if home else None)
+    if java is None:
+        raise ConfigError("there is no java: set JAVA_HOME to that of Storm")
+    done = subprocess.run(
+        [java, f"-javaagent:{hooks}", "-version"],
+        capture_output=True,
+        text=True,
+        timeout=_JAVA_LIMIT_S,
+        check=False,
+    )
+    said = [line for line in done.stderr.splitlines() if line.startswith("nstorm:")]
+    if said or done.returncode:
+        why = said[0] if said else f"exit code {done.returncode} with {hooks}"
+        raise ConfigError(f"{java} would not run the hooks: {why}")
+
+
+def defaults(home: Path) -> dict[str, Any]:
+    """Read the defaults of a Storm, which a key in storm.yaml replaces."""
+    for found in sorted((home / "lib").glob("storm-client-*.jar")):
+        try:
+            with zipfile.ZipFile(found) as packed:
+                return dict(storm_yaml.load(packed.read("defaults.yaml").decode()))
+        except (OSError, KeyError, ValueError, zipfile.BadZipFile, yaml.YAMLError) as error:
+            raise ConfigError(f"{found}: its defaults.yaml cannot be read: {error}") from None
+    raise ConfigError(f"{home / 'lib'}: there is no storm-client-*.jar in it")
+
+
+def with_option(text: str, default: Mapping[str, Any], option: str) -> str:
+    """Add an option to the values of `KEYS`; a key that is not there gets Storm's default first.
+
+    All other text stays. Raises ConfigError if it is no storm.yaml, or a value is of another kind.
+    """
+    text = _edited(text, lambda key, value: _with(key, value or default.get(key, ""), option))
+    there = _nodes(text)
+    added = {key: _with(key, default.get(key, ""), option) for key in KEYS if key not in there}
+    if added:
+        text += "\n" * (not text.endswith("\n") and bool(text))
+        lines = (f"{key}: {json.dumps(value)}\n" for key, value in added.items())
+        text += f"{_BEGIN}{''.join(lines)}{_END}"
+    return text
+
+
+def without_option(text: str) -> str:
+    """Take out what `with_option` has added."""
+    return _edited(_ADDED.sub("", text), _without)
+
+
+def _with(key: str, value: Any, option: str) -> Any:
+    if value is None:
+        value = ""
+    if isinstance(value, list):
+        words = [one for one in value if not _OURS.fullmatch(str(one))]
+        return [*words, option]
+    if not isinstance(value, str):
+        raise ConfigError(f"{key}: must be options in one text or a list, is {value!r}")
+    return " ".join([*_OURS.sub("", value).split(), option])
+
+
+def _without(key: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return [one for one in value if not _OURS.fullmatch(str(one))]
+    if isinstance(value, str) and _OURS.search(value):
+        return " ".join(_OURS.sub("", value).split())
+    return value
+
+
+def _nodes(text: str) -> dict[str, tuple[int, int]]:
+    """Find the values of `KEYS`: from which character to which."""
+    try:
+        root = yaml.compose(text, yaml.SafeLoader)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"the storm.yaml is no YAML: {storm_yaml.problem(error)}") from None
+    if root is None:
+        return {}
+    if not isinstance(root, yaml.MappingNode):
+        raise ConfigError("the storm.yaml must hold keys with values, like Storm's own")
+    return {
+        key.value: (value.start_mark.index, value.end_mark.index)
+        for key, value in root.value
+        if key.value in KEYS
+    }
+
+
+def _edited(text: str, change: Callable[[str, Any], Any]) -> str:
+    """Change the values of `KEYS` where they stand, and nothing else.
+
+    Raises ConfigError where the text cannot be changed so, as with anchors.
+    """
+    spans = _nodes(text)  # refuses what is no YAML
+    before = storm_yaml.load(text) or {}
+    after = {key: change(key, value) if key in KEYS else value for key, value in before.items()}
+    for key, (begin, end) in sorted(spans.items(), key=lambda row: -row[1][0]):
+        if after[key] != before[key]:
+            line = "\n" * text[begin:end].endswith("\n")
+            space = " " * (text[begin - 1 : begin] == ":")
+            text = f"{text[:begin]}{space}{json.dumps(after[key])}{line}{text[end:]}"
+    with suppress(yaml.YAMLError):
+        if (storm_yaml.load(text) or {}) == after:
+            return text
+    raise ConfigError("the storm.yaml cannot be edited by a program: see docs/install.md, step 3")
+
+
+def _put_jar(source: Path, kept: Path, link: Path) -> None:
+    kept.parent.mkdir(mode=0o755, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
+        made = Path(folder, "made")
+        shutil.copyfile(source, made)
+        made.chmod(0o644)
+        made.replace(kept)
+        made.symlink_to(kept.name)
+        made.replace(link)
+
+
+def _replace(conf: Path, text: str) -> None:
+    """Write a file whole or not at all, and keep the one before next to it."""
+    state = conf.stat()
+    shutil.copy2(conf, conf.with_name(f"{conf.name}.before-nstorm"))
+    handle, made = tempfile.mkstemp(dir=conf.parent)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    Path(made).chmod(state.st_mode)
+    shutil.chown(made, state.st_uid, state.st_gid)
+    Path(made).replace(conf)

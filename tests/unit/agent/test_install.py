@@ -1,0 +1,143 @@
+"""The jar comes next to a Storm and into its storm.yaml; everything else there stays as it was."""
+
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+from agent.install import KEYS, main, with_option, without_option
+from migration import ConfigError
+
+DEFAULTS = {"nimbus.childopts": "-Xmx1024m", "supervisor.childopts": "-Xmx256m"}
+OPTION = "-javaagent:/opt/storm/nstorm/nstorm-hooks.jar"
+TEXTS = {
+    "empty": "",
+    "comment": "# nothing\n",
+    "no newline": "a: 1",
+    "another agent": 'worker.childopts: "-Xmx1g -javaagent:/opt/jmx.jar=9404"  # heap\nb: 2\n',
+    "folded": "worker.childopts: >-\n  -Xmx1g\n  -Dx=1\nb: 2\n",
+    "list": 'worker.childopts: ["-Xmx1g", "-Dx=1"]\nb: 2\n',
+    "block list": "worker.childopts:\n  - -Xmx1g\n  - -Dx=1\nb: 2\n",
+    "nothing": "worker.childopts:\nb: 2\n",
+    "an older jar": "worker.childopts: -javaagent:/x/nstorm-hooks-0.1.0.jar -Xmx1g\n",
+}
+
+
+def words(value: object) -> list[str]:
+    return value.split() if isinstance(value, str) else list(value or [])  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+def test_each_jvm_gets_the_option_and_keeps_its_own(text: str) -> None:
+    before, made = yaml.safe_load(text) or {}, with_option(text, DEFAULTS, OPTION)
+    after = yaml.safe_load(made)
+    for key in KEYS:
+        given = words(before.get(key) or DEFAULTS.get(key, ""))
+        kept = [one for one in given if "nstorm-hooks" not in one]
+        assert words(after[key]) == [*kept, OPTION]
+    assert {k: v for k, v in after.items() if k not in KEYS} == {
+        k: v for k, v in before.items() if k not in KEYS
+    }
+    assert with_option(made, DEFAULTS, OPTION) == made
+    for comment in ("# nothing", "# heap"):
+        assert (comment in made) == (comment in text)
+    undone = yaml.safe_load(without_option(made)) or {}
+    assert {k: words(v) for k, v in undone.items() if k in KEYS} == {
+        k: [w for w in words(v) if "nstorm-hooks" not in w] for k, v in before.items() if k in KEYS
+    }
+
+
+def test_what_was_only_added_is_taken_out_to_the_last_character() -> None:
+    text = "storm.zookeeper.servers: [zk1]\n"
+    assert without_option(with_option(text, DEFAULTS, OPTION)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("a: [", "the storm.yaml is no YAML: line 1"),
+        ("worker.childopts: 7\n", "worker.childopts: must be options in one text or a list"),
+        ("a: &x -Xmx1g\nworker.childopts: *x\nb: *x\n", "cannot be edited by a program"),
+    ],
+)
+def test_what_cannot_be_edited_is_refused(text: str, refused: str) -> None:
+    with pytest.raises(ConfigError, match=refused):
+        with_option(text, DEFAULTS, OPTION)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make what the command looks at of a Storm, with a java that does what `JAVA_DOES` has."""
+    made = tmp_path / "storm"
+    (made / "lib").mkdir(parents=True)
+    (made / "conf").mkdir()
+    (made / "conf/storm.yaml").write_text("# ours\nstorm.zookeeper.servers: [zk1]\n")
+    (made / "conf/storm.yaml").chmod(0o640)
+    with zipfile.ZipFile(made / "lib/storm-client-2.8.3.jar", "w") as packed:
+        packed.writestr("defaults.yaml", yaml.safe_dump(DEFAULTS))
+    java = tmp_path / "jdk/bin/java"
+    java.parent.mkdir(parents=True)
+    java.write_text('#!/bin/sh\neval "$JAVA_DOES"\n')
+    java.chmod(0o755)
+    hooks = tmp_path / "built.jar"
+    hooks.write_bytes(b"jar of today")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
+    monkeypatch.setenv("JAVA_DOES", "true")
+    monkeypatch.setattr("migration.jar.path", lambda: hooks)
+    return made
+
+
+def test_it_is_checked_installed_and_undone(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    conf, link = home / "conf/storm.yaml", home / "nstorm/nstorm-hooks.jar"
+    text, at = conf.read_text(), ["--storm-home", str(home)]
+    assert main([*at, "--check"]) == 1
+    assert conf.read_text() == text
+    assert not link.exists()
+    assert capsys.readouterr().out.count("missing: ") == 3
+    assert main(at) == 0
+    assert link.read_bytes() == b"jar of today"
+    assert link.readlink() != Path(link.name)
+    assert yaml.safe_load(conf.read_text())["nimbus.childopts"] == f"-Xmx1024m -javaagent:{link}"
+    assert conf.stat().st_mode & 0o777 == 0o640
+    assert (home / "conf/storm.yaml.before-nstorm").read_text() == text
+    assert main([*at, "--check"]) == main(at) == 0
+    assert main([*at, "--undo"]) == 0
+    assert conf.read_text() == text
+    assert link.exists()  # a JVM that runs with it may be started again
+    assert {path.name for path in (home / "nstorm").iterdir()} == {
+        link.name,
+        link.readlink().name,
+    }
+
+
+@pytest.mark.parametrize(
+    ("java_does", "refused"),
+    [
+        ("echo 'nstorm: Java 11 is too old' >&2", "would not run the hooks: nstorm: Java 11"),
+        ("exit 1", "would not run the hooks: exit code 1 with "),
+    ],
+)
+def test_a_java_that_would_not_run_the_hooks_is_refused_before_anything_is_written(
+    home: Path,
+    java_does: str,
+    refused: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("JAVA_DOES", java_does)
+    before = sorted(home.rglob("*"))
+    assert main(["--storm-home", str(home)]) == 2
+    said = capsys.readouterr().err
+    assert refused in said
+    assert said.count("\n") == 1
+    assert sorted(home.rglob("*")) == before
+
+
+@pytest.mark.parametrize("gone", ["conf/storm.yaml", "lib/storm-client-2.8.3.jar"])
+def test_what_is_no_storm_is_refused(
+    home: Path, gone: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / gone).unlink()
+    assert main(["--storm-home", str(home)]) == 2
+    assert str(home) in capsys.readouterr().err
