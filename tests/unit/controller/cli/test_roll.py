@@ -46,6 +46,9 @@ class Cluster:
     def delete(self, path: str) -> bool:
         return self.data.pop(path, None) is not None
 
+    def clear(self, path: str) -> None:
+        self.data.pop(path, None)
+
     def drained(self) -> dict[str, int]:
         return {path.removeprefix(f"{DRAINED}/"): 0 for path in self.data if DRAINED in path}
 
