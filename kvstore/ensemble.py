@@ -44,6 +44,8 @@ class Ensemble:
     who: str = ""
     auth: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # scheme, credential
     sasl: Mapping[str, str] | None = field(default=None, repr=False)  # options of pure-sasl
+    # By which the library of Kerberos gets tickets, and gets others before these run out.
+    keytab: Path | None = None
     tls: Tls | None = None
     # Who may use a node that is created, by path.
     acl: Callable[[str], Sequence[Grant]] = field(default=lambda path: WORLD, compare=False)

@@ -7,6 +7,7 @@ call that failed by its deadline may still have happened; versions show it.
 
 from __future__ import annotations
 
+import os
 import select
 import threading
 import time
@@ -165,6 +166,10 @@ class Session:
 
     def _new_client(self) -> Any:
         ensemble, tls = self._ensemble, self._ensemble.tls
+        if ensemble.keytab is not None:
+            # Of the process: it has one identity. No file keeps its tickets.
+            os.environ["KRB5_CLIENT_KTNAME"] = f"FILE:{ensemble.keytab}"
+            os.environ["KRB5CCNAME"] = "MEMORY:nstorm"
         secured: dict[str, Any] = {}
         if tls is not None:
             secured = {
@@ -195,7 +200,9 @@ class Session:
         def heard(host: str, timeout: float) -> None:
             try:
                 log_in(host, timeout)
-            except _REFUSALS as error:
+            except (kazoo_errors.ConnectionDropped, KazooTimeoutError):
+                raise
+            except Exception as error:  # of the library of Kerberos as well
                 self._denied = " ".join(str(error.__cause__ or error).split())
                 raise kazoo_errors.AuthFailedError(self._denied) from error
 

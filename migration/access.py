@@ -131,9 +131,28 @@ def _logged_in(found: Ensemble, path: Path) -> Ensemble:
             raise ConfigError(f"{path}: section {jaas.CLIENT} has no username or no password")
         sasl = {"mechanism": "DIGEST-MD5", "username": user, "password": password}
         return replace(found, who=f"sasl:{user}", sasl=sasl)
-    raise ConfigError(
-        f"{path}: section {jaas.CLIENT} has {login.module}: only DigestLoginModule is supported"
-    )
+    if login.module != "Krb5LoginModule":
+        raise ConfigError(
+            f"{path}: section {jaas.CLIENT} has {login.module}: nstorm knows DigestLoginModule and "
+            "Krb5LoginModule"
+        )
+    principal, keytab = login.options.get("principal"), login.options.get("keyTab")
+    if not principal or not keytab:
+        raise ConfigError(f"{path}: section {jaas.CLIENT} has no principal or no keyTab")
+    _refuse_unreadable(f"{path}: keyTab", Path(keytab))
+    if find_spec("kerberos") is None:
+        raise ConfigError(f"{path}: needs a package: type  pip install 'nstorm[kerberos]'")
+    sasl = {"mechanism": "GSSAPI", "principal": principal}
+    return replace(found, who=f"sasl:{principal}", sasl=sasl, keytab=Path(keytab))
+
+
+def _refuse_unreadable(what: str, file: Path) -> None:
+    try:
+        file.open("rb").close()
+    except OSError as error:
+        raise ConfigError(
+            f"{what}: {file}: {error.strerror}: let the user of this process read it"
+        ) from None
 
 
 def _tls(document: Mapping[str, Any], keys: Mapping[str, Any]) -> Tls | None:
@@ -148,9 +167,6 @@ def _tls(document: Mapping[str, Any], keys: Mapping[str, Any]) -> Tls | None:
             "ALIAS -file ca.pem"
         )
     for file in filter(None, (ca, certificate, key)):
-        try:
-            file.open("rb").close()
-        except OSError as error:
-            raise ConfigError(f"{PREFIX}zookeeper.tls.*: {file}: {error.strerror}") from None
+        _refuse_unreadable(f"{PREFIX}zookeeper.tls.*", file)
     checks = document.get("storm.zookeeper.ssl.hostnameVerification") is True
     return Tls(ca, certificate, key, checks)

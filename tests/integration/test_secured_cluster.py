@@ -60,7 +60,7 @@ def test_executors_move_each_by_its_way_and_nothing_fails(lab: Lab) -> None:
 def move(operator: Operator, executor: ExecutorId) -> None:
     to = other(operator.placement().slot_of[executor], operator)
     command = operator.follow(operator.ask(executor, to), lambda command: False)
-    assert (command.state, command.reason) == ("MOVED", "")
+    assert command.state == "MOVED", command.reason
 
 
 def doctor(lab: Lab) -> str:

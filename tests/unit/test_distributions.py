@@ -101,9 +101,15 @@ def test_the_metadata_of_the_product_names_what_it_imports_and_nothing_of_the_la
 ) -> None:
     _, metadata = built["nstorm"]
     needed = names_of(metadata.get_all("Requires-Dist", []))
-    assert metadata.get_all("Provides-Extra") == ["controller", "papers", "replay", "sasl"]
-    # kazoo imports pure-sasl, where credentials ask for it.
-    assert needed - {"nstorm", "pure-sasl"} == imported(*PRODUCT)
+    assert metadata.get_all("Provides-Extra") == [
+        "controller",
+        "papers",
+        "replay",
+        "sasl",
+        "kerberos",
+    ]
+    # kazoo imports these, where credentials ask for it.
+    assert needed - {"nstorm", "pure-sasl", "pykerberos"} == imported(*PRODUCT)
 
 
 def test_the_laboratory_is_a_distribution_of_its_own(

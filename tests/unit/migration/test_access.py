@@ -61,6 +61,27 @@ def test_what_cannot_be_is_refused_by_name(document: dict[str, Any], said: str) 
     assert said in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [
+        ('Krb5LoginModule required principal="a@B"', "has no principal or no keyTab"),
+        (
+            'Krb5LoginModule required principal="a@B" keyTab="/no/keytab"',
+            "keyTab: /no/keytab: No such file or directory: let the user of this process read it",
+        ),
+        ('DigestLoginModule required username="a"', "has no username or no password"),
+        ("OtherModule required", "has OtherModule: nstorm knows DigestLoginModule and Krb5Login"),
+    ],
+)
+def test_a_section_that_is_not_enough_is_refused(tmp_path: Path, module: str, said: str) -> None:
+    path = tmp_path / "jaas.conf"
+    path.write_text(f"Client {{ x.{module}; }};")
+    with pytest.raises(ConfigError) as refused:
+        ensemble({"nstorm.zookeeper.jaas": str(path)})
+    assert str(path) in str(refused.value)
+    assert said in str(refused.value)
+
+
 SECURED = {
     "storm.zookeeper.auth.scheme": "digest",
     "storm.zookeeper.auth.payload": "storm:secret",

@@ -46,7 +46,10 @@ final class Access {
         Object nimbus = conf.get("storm.zookeeper.superACL");
         for (String role : ROLES) {
             Object names = conf.get("nstorm.acl." + role);
-            named.add(names instanceof Collection<?> many ? many.stream().map(Object::toString).toList() : List.of());
+            named.add(
+                    names instanceof Collection<?> many
+                            ? many.stream().map(Object::toString).toList()
+                            : List.of());
         }
         if (named.stream().allMatch(Collection::isEmpty)) {
             return new Access(parse(page()), List.of());
@@ -74,10 +77,14 @@ final class Access {
         for (String line : page.split("\n", -1)) {
             here = line.startsWith("## ") ? line.equals("## Access") : here;
             if (here && line.startsWith("| `")) {
-                List<String> cells = List.of(line.substring(2, line.length() - 2).split(" \\| ", -1));
+                List<String> cells =
+                        List.of(line.substring(2, line.length() - 2).split(" \\| ", -1));
                 found.put(
                         cells.get(0).replace("`", ""),
-                        cells.stream().skip(1).map(cell -> cell.replace("–", "")).toList());
+                        cells.stream()
+                                .skip(1)
+                                .map(cell -> cell.replace("–", ""))
+                                .toList());
             }
         }
         return found;
@@ -103,7 +110,8 @@ final class Access {
         Map<String, Integer> bits = new LinkedHashMap<>();
         for (int role = 0; role < principals.size(); role++) {
             String letters = may != null ? may.get(role) : role == 0 ? LETTERS : "";
-            int granted = letters.chars().map(letter -> 1 << LETTERS.indexOf(letter)).sum();
+            int granted =
+                    letters.chars().map(letter -> 1 << LETTERS.indexOf(letter)).sum();
             principals.get(role).forEach(name -> bits.merge(name, granted, (a, b) -> a | b));
         }
         List<ACL> all = new ArrayList<>();

@@ -97,10 +97,14 @@ class PlanExchangeIT {
         eventually("published", () -> storm.published("t").has("topology"));
         storm.close();
         Map<String, Object> keys = Map.of(
-                "storm.zookeeper.auth.scheme", "digest",
-                "storm.zookeeper.auth.payload", "storm:secret",
-                "storm.zookeeper.superACL", "digest:" + digest("storm:secret"),
-                "nstorm.acl.agent", List.of("digest:" + digest("agent:other")));
+                "storm.zookeeper.auth.scheme",
+                "digest",
+                "storm.zookeeper.auth.payload",
+                "storm:secret",
+                "storm.zookeeper.superACL",
+                "digest:" + digest("storm:secret"),
+                "nstorm.acl.agent",
+                List.of("digest:" + digest("agent:other")));
         storm = new StormInZookeeper(zookeeper.getPort(), "/storm", keys).with(3, "t");
         eventually("read", () -> !storm.exchange.manages("t"));
         Access access = Access.of(storm.conf);
