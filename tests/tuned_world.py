@@ -1,16 +1,23 @@
-"""Made-up recorded load for which one knows the best setting, and an engine without Spark."""
+"""Made-up recorded load for which one knows the best setting, in the tables of the pipeline."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from controller.config import build
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
+from controller.journal.reader import Segment
+from controller.pipeline.engine import Engine, Episode, Job, RawFile
+from controller.pipeline.fold import Fold
+from controller.pipeline.schemas import BY, DECODED
+from controller.pipeline.stages import Ticks, answers, episodes, found, trials
+from controller.pipeline.ticks import rows_of
 from controller.replay.recording import Span
-from controller.tune.chunks import Chunk, unpack
-from controller.tune.space import Space, parameter_sets
-from controller.tune.sweep import SetOutcome, SweptChunk, Trial, Wave, step, sweep
+from controller.tune.choice import SetOutcome
+from controller.tune.space import ParameterSet, Space, parameter_sets
 from migration.model import Component
 
 BEGIN_S, TICK_S = 1_700_006_400.0, 5.0
@@ -94,21 +101,43 @@ def three_that_go_together(ticks: int) -> Span:
     return span(ticks, [1, 1, 1], tps)
 
 
-def here(wave: Wave, trials: Sequence[Trial], done: Callable[[int], None]) -> list[SweptChunk]:
-    """Work all off in this process, the last first."""
-    found = [step(wave, trial) for trial in reversed(trials)]
-    done(len(found))
-    return found
+def laid_out(spans: Iterable[Span], tables: Path) -> tuple[Fold, Ticks]:
+    """Lay made-up load out, a segment each, in which it comes."""
+    engine, jobs = Fold(tables), []
+    for number, one in enumerate(spans):
+        segment = Segment(Path(f"{number}"), "20231115T000000", "made", number)
+        work = partial(_made, span=one, number=number)
+        file = RawFile(f"{number}", 1, segment)
+        jobs.append(Job(f"ticks/{number}", file, work, DECODED, None, BY))
+    engine.do(jobs, lambda job: None)
+    return engine, found(engine, jobs)
+
+
+def _made(batches: object, span: Span, number: int) -> Iterator[Any]:
+    return rows_of([span], BEGIN_S, "made", number)
+
+
+def outcomes_of(
+    engine: Engine,
+    of: Sequence[Episode],
+    sets: Sequence[ParameterSet],
+    searched: Collection[str] = (),
+) -> list[SetOutcome]:
+    """Try all sets on all episodes."""
+    configs = [one.config for one in sets]
+    folders = trials(engine, of, configs, lambda share: None, searched)
+    figures = answers(engine, folders, len(sets))
+    return [SetOutcome(one, *both) for one, both in zip(sets, figures, strict=True)]
 
 
 def swept(
     spans: Sequence[Span],
-    folder: Path,
+    tables: Path,
     space: Space,
     today: Mapping[str, object],
     searched: Collection[str] = (),
-) -> tuple[list[Chunk], list[SetOutcome]]:
+) -> tuple[list[Episode], list[SetOutcome]]:
     """Sweep a space over made-up load."""
-    chunks = unpack(spans, folder)
-    sets = parameter_sets(space, build(today).keys)
-    return chunks, sweep(chunks, sets, here, lambda share: None, searched)
+    engine, ticks = laid_out(spans, tables)
+    of = episodes(ticks)
+    return of, outcomes_of(engine, of, parameter_sets(space, build(today).keys), searched)

@@ -4,13 +4,17 @@ Nothing is held but one record, so a log may be as long as it likes.
 """
 
 import gzip
+import itertools
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
+from io import BytesIO
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
@@ -34,6 +38,9 @@ _EPOCH = re.compile(
 
 
 _IS_HEAD = re.compile(rb'\{"crc":"[0-9a-f]{8}","kind":"head"')
+# No record is longer; what has no line end until then is none, such as a packed file of zeros.
+MOST_LINE_BYTES = 2**28
+
 _HEADS = msgspec.json.Decoder(Head)
 _RECORDS = msgspec.json.Decoder(Head | TickRecord)
 
@@ -44,11 +51,37 @@ class Segment:
     begun: str
     writer: str
     number: int
+    # Opens it where it lies; None for a file of this machine.
+    opened: Callable[[], IO[bytes]] | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def named(cls, path: Path, opened: Callable[[], IO[bytes]] | None = None) -> "Segment | None":
+        """Take a file for a segment by its name; None if it is not named like one."""
+        name = _NAME.fullmatch(path.name)
+        return None if name is None else cls(path, name[1], name[2], int(name[3]), opened)
 
     @property
     def begun_s(self) -> float:
         """Unix seconds of its beginning."""
         return datetime.strptime(self.begun, "%Y%m%dT%H%M%S").replace(tzinfo=UTC).timestamp()
+
+    def head(self) -> Head | None:
+        """Read its head; None if that is not whole."""
+        return from_line(next(_lines(self), b""), _HEADS)
+
+    def begun_alone(self) -> "Segment":
+        """Keep its head and its first tick, and nothing else."""
+        begun = b"".join(itertools.islice(_lines(self), 2))
+        return replace(
+            self, path=Path(self.path.name.removesuffix(".gz")), opened=partial(BytesIO, begun)
+        )
+
+    def led(self) -> Iterator[tuple[tuple[str, int], float]]:
+        """List cluster, epoch and time of the ticks in which its controller led."""
+        for line in _lines(self):
+            named = _EPOCH.match(line)
+            if named is not None:
+                yield (named[1].decode(errors="replace"), int(named[3])), float(named[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +98,7 @@ class Log:
 
     # one a controller process, in the order of their beginnings
     writers: tuple[tuple[Segment, ...], ...]
-    _began_s: dict[tuple[str, int], float]
+    began_s: Mapping[tuple[str, int], float]  # when each epoch began, by cluster and epoch
     # what could not be used and how often; complete once all ticks have been read
     skipped: Counter[str] = field(default_factory=Counter)
 
@@ -76,19 +109,10 @@ class Log:
         Raises `JournalError` where a path is not there, a file is no segment, or there is no
         segment at all.
         """
-        segments: dict[tuple[str, int], Segment] = {}
         paths = list(paths)
-        for path in paths:
-            for segment in _segments(path):
-                # Killed while compressing, a writer leaves both forms; they hold the same.
-                segments.setdefault((segment.writer, segment.number), segment)
-        if not segments:
-            named = ", ".join(map(str, paths))
-            raise JournalError(f"{named}: no journal segment (*{SUFFIX}, *{PACKED}) is there")
-        of: dict[str, list[Segment]] = {}
-        for key in sorted(segments):
-            of.setdefault(key[0], []).append(segments[key])
-        writers = tuple(tuple(of[w]) for w in sorted(of, key=lambda w: (of[w][0].begun, w)))
+        writers = by_writer(segment for path in paths for segment in segments_in(path))
+        if not writers:
+            raise no_segment(", ".join(map(str, paths)))
         return cls(writers, _began_s(writers))
 
     def newest_head(self) -> Head:
@@ -99,7 +123,7 @@ class Log:
         segments = [segment for writer in self.writers for segment in writer]
         others = ""
         for segment in sorted(segments, key=lambda s: s.begun, reverse=True):
-            head = from_line(next(_lines(segment.path), b""), _HEADS)
+            head = segment.head()
             if head is not None and head.format == FORMAT:
                 return head
             if head is not None and not others:
@@ -111,7 +135,8 @@ class Log:
 
     def begins_s(self, writer: int) -> float:
         """Return when a controller first led, in Unix seconds; infinite if it never did."""
-        return next((at_s for one in self.writers[writer] for _, at_s in _led(one)), float("inf"))
+        led = (at_s for one in self.writers[writer] for _, at_s in one.led())
+        return next(led, float("inf"))
 
     def ticks(self, writer: int, since_s: float = 0.0) -> Iterator[Tick]:
         """Read one controller's ticks that are whole, in their order.
@@ -127,7 +152,7 @@ class Log:
             self.skipped["segments missing"] += segment.number - expected_segment
             expected_segment = segment.number + 1
             head: Head | None = None
-            for record in self._records(segment.path):
+            for record in self._records(segment):
                 if isinstance(record, Head):
                     head = record
                     if head.format != FORMAT:
@@ -154,13 +179,13 @@ class Log:
         if record.epoch is None:
             return False
         own = (record.cluster, record.epoch)
-        later = [at for key, at in self._began_s.items() if key[0] == own[0] and key > own]
+        later = [at for key, at in self.began_s.items() if key[0] == own[0] and key > own]
         late = record.time_s >= min(later, default=float("inf"))
         self.skipped["ticks of a leader that had lost its lead"] += late
         return late
 
-    def _records(self, path: Path) -> Iterator[Head | TickRecord]:
-        for line in _lines(path):
+    def _records(self, segment: Segment) -> Iterator[Head | TickRecord]:
+        for line in _lines(segment):
             record = from_line(line, _RECORDS)
             if record is not None:
                 yield record
@@ -174,7 +199,28 @@ class Log:
         return [f"{count} {what}" for what, count in sorted(self.skipped.items()) if count]
 
 
-def _segments(path: Path) -> Iterator[Segment]:
+def by_writer(segments: Iterable[Segment]) -> tuple[tuple[Segment, ...], ...]:
+    """Put segments in order; of one that is there twice the first counts."""
+    known: dict[tuple[str, int], Segment] = {}
+    for segment in segments:
+        # Killed while compressing, a writer leaves both forms; they hold the same.
+        known.setdefault((segment.writer, segment.number), segment)
+    of: dict[str, list[Segment]] = {}
+    for key in sorted(known):
+        of.setdefault(key[0], []).append(known[key])
+    return tuple(tuple(of[w]) for w in sorted(of, key=lambda w: (of[w][0].begun, w)))
+
+
+def no_segment(paths: str) -> JournalError:
+    """Return that nothing is there to read."""
+    return JournalError(f"{paths}: no journal segment (*{SUFFIX}, *{PACKED}) is there")
+
+
+def segments_in(path: Path) -> Iterator[Segment]:
+    """Find the segments of a folder, the packed form of each first, or take a file for one.
+
+    Raises `JournalError` where the path is not there, or is a file and no segment.
+    """
     if not path.exists():
         raise JournalError(f"{path}: no such file or folder")
     files = [path]
@@ -182,9 +228,9 @@ def _segments(path: Path) -> Iterator[Segment]:
         # The compressed form first: it is complete once it has its name.
         files = sorted(path.rglob(f"*{PACKED}")) + sorted(path.rglob(f"*{SUFFIX}"))
     for file in files:
-        name = _NAME.fullmatch(file.name)
-        if name is not None:
-            yield Segment(file, name[1], name[2], int(name[3]))
+        segment = Segment.named(file)
+        if segment is not None:
+            yield segment
         elif file == path:
             raise JournalError(f"{path}: not named like a segment of the journal")
 
@@ -194,9 +240,9 @@ def heads(folder: Path) -> Iterator[Head]:
 
     Nothing else is decoded.
     """
-    for segment in sorted(_segments(folder), key=lambda one: one.begun, reverse=True):
+    for segment in sorted(segments_in(folder), key=lambda one: one.begun, reverse=True):
         last = b""
-        for line in _lines(segment.path):
+        for line in _lines(segment):
             if _IS_HEAD.match(line) and is_whole(line):
                 last = line
         head = from_line(last, _HEADS)
@@ -204,35 +250,36 @@ def heads(folder: Path) -> Iterator[Head]:
             yield head
 
 
-def _lines(path: Path) -> Iterator[bytes]:
+def _lines(segment: Segment) -> Iterator[bytes]:
     """Read lines as far as the file goes; a cut-off compressed file gives what is whole in it."""
+    path, packed = segment.path, segment.path.suffix == ".gz"
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            yield from file
-        if path.suffix == ".gz" and not path.stat().st_size:
-            raise EOFError
+        with _opened(segment) as raw, gzip.open(raw) if packed else raw as file:
+            lines = iter(lambda: file.readline(MOST_LINE_BYTES), b"")
+            first = next(lines, b"")
+            if packed and not first:
+                raise EOFError
+            if first:
+                yield first
+            yield from lines
     except (EOFError, zlib.error, gzip.BadGzipFile):
         yield b"cut off"
     except OSError as error:
         raise JournalError(f"{path}: {error.strerror or error}") from error
 
 
-def _led(segment: Segment) -> Iterator[tuple[tuple[str, int], float]]:
-    """List cluster, epoch and time of the ticks in which this controller led."""
-    for line in _lines(segment.path):
-        named = _EPOCH.match(line)
-        if named is not None:
-            yield (named[1].decode(errors="replace"), int(named[3])), float(named[2])
+def _opened(segment: Segment) -> IO[bytes]:
+    return segment.path.open("rb") if segment.opened is None else segment.opened()
 
 
 def _began_s(writers: tuple[tuple[Segment, ...], ...]) -> dict[tuple[str, int], float]:
     """Find out when each epoch began; a controller alone is never overtaken."""
     found: dict[tuple[str, int], float] = {}
     for segments in writers if len(writers) > 1 else ():
-        first = [next(_led(segment), None) for segment in segments]
+        first = [next(segment.led(), None) for segment in segments]
         for segment, own, after in zip(segments, first, [*first[1:], None], strict=True):
             # Epochs only rise: between two equal ones there is no other, and nothing to read.
             same = own is not None and after is not None and own[0] == after[0]
-            for key, at_s in [own] if own is not None and same else _led(segment):
+            for key, at_s in [own] if own is not None and same else segment.led():
                 found[key] = min(found.get(key, at_s), at_s)
     return found

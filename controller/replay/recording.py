@@ -75,7 +75,10 @@ class Span:
         if inside.all():
             return self
         rows = np.flatnonzero(inside)
-        start, stop = (int(rows[0]), int(rows[-1]) + 1) if rows.size else (0, 0)
+        return self.rows(*(int(rows[0]), int(rows[-1]) + 1) if rows.size else (0, 0))
+
+    def rows(self, start: int, stop: int) -> "Span":
+        """Cut out some ticks; the placement is as recorded then."""
         cut = slice(start, stop)
         place = self.place.copy()
         for shift in self.shifts:
@@ -298,6 +301,15 @@ def spans(log: Log) -> Iterator[Span]:
             _push(begun, writer, rest)
 
 
+def spans_of_one(log: Log, *, skips_first: bool) -> Iterator[Span]:
+    """Read one controller's journal, or a part of it, as arrays.
+
+    The first tick may be there only for what the second is compared with; then nothing of it
+    counts.
+    """
+    return _SpanReader().read(log, 0, skips_first=skips_first)
+
+
 def _push(
     begun: list[tuple[float, int, Span, Iterator[Span]]], writer: int, rest: Iterator[Span]
 ) -> None:
@@ -315,8 +327,8 @@ class _SpanReader:
         # What a journal's first tick is compared with.
         self._remembered = Memory()
 
-    def read(self, log: Log, writer: int) -> Iterator[Span]:
-        for tick in log.ticks(writer):
+    def read(self, log: Log, writer: int, *, skips_first: bool = False) -> Iterator[Span]:
+        for number, tick in enumerate(log.ticks(writer)):
             if tick.head is not None:
                 self._config = recorded_config(tick.head)
             if tick.gap:
@@ -328,6 +340,10 @@ class _SpanReader:
                 yield from self._close(self._topologies)
             else:
                 yield from self._tick(tick, views, reports)
+            if skips_first and number == 0:
+                for known in self._topologies.values():
+                    known.open = None
+                log.skipped.clear()
         yield from self._close(self._topologies)
 
     def _tick(
@@ -349,7 +365,9 @@ class _SpanReader:
                 rates = self._remembered.rates.get(view.id, Rates())
                 # What is smoothed is no rate of a tick.
                 unknown = np.zeros(len(rates.slots), np.bool_)
-                self._topologies[view.id] = _Topology(replace(rates, known=unknown))
+                # Moves that were begun before this tick are in the plan until they have ended.
+                begun = {str(e.executor): (str(e.source), str(e.target)) for e in view.plan.entries}
+                self._topologies[view.id] = _Topology(replace(rates, known=unknown), own=begun)
             known, cycle = self._topologies[view.id], cycles.get(view.id)
             known.observe(view, reports.get(view.id, ()))
             if cycle is not None and cycle.total_tps is not None:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from controller.core.distance import TrafficWeights, weighed
 from controller.core.limits import Limits
 from controller.errors import TuneError
-from controller.tune.sweep import Figures, SetOutcome
+from controller.pipeline.figures import Figures
+from controller.tune.space import ParameterSet
 
 # Median of a move on a saturated real cluster, docs/measured.md: it costs at most that long.
 MOVE_S = 1.0
@@ -17,6 +18,15 @@ LEAST_TICKS = 10
 # Of sets this close to the best, the one that changes fewest keys is taken.
 AS_GOOD_FRAC = 0.005
 _PLAIN = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class SetOutcome:
+    """How a parameter set did."""
+
+    parameters: ParameterSet
+    chosen_by: Figures  # with the load it is chosen by
+    held_back: Figures  # with the load that came later
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,41 +2,54 @@
 
 import json
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from controller.config import build, from_storm_yaml
+from controller.config import from_storm_yaml
 from controller.console import Console
 from controller.errors import TuneError
-from controller.journal.reader import Log
-from controller.output import Output, OutputOption, counted, quiet
-from controller.replay.recording import Span, spans
-from controller.tune.choice import Objective, ranked, suggest
-from controller.tune.chunks import Chunk, unpack
+from controller.output import Output, OutputOption, quiet
+from controller.tune.choice import Objective, SetOutcome, suggest
 from controller.tune.report import as_document, draw, page, print_found, proposed_diff
-from controller.tune.searches import rehearse
-from controller.tune.space import (
-    SETS,
-    ParameterSet,
-    Space,
-    parameter_sets,
-    read_space,
-    without_moves,
-)
-from controller.tune.spark import cores_of, spark
-from controller.tune.sweep import Engine, SetOutcome, sweep
+from controller.tune.space import SETS, read_space
 from migration import storm_yaml
+
+INSTALL = "pip install 'nstorm[replay]'"
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where the log lies, where tables stay, and who works."""
+
+    paths: list[str]
+    tables: str
+    master: str | None
+    spark_conf: dict[str, str]
+    out: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What a sweep found."""
+
+    outcomes: list[SetOutcome]
+    no_moves: SetOutcome
+    today: dict[str, Any]  # the keys in force
+    left_out: list[str]
+    skipped: Sequence[str]
+    about: str
 
 
 def tune(
     paths: Annotated[
-        list[Path], typer.Argument(metavar="LOG...", help="Folders or segments of a journal.")
+        list[str],
+        typer.Argument(
+            metavar="LOG...", help="Folders or segments of a journal; also hdfs: and s3a: paths."
+        ),
     ],
     *,
     topology: Annotated[
@@ -51,8 +64,25 @@ def tune(
         ),
     ] = None,
     master: Annotated[
-        str, typer.Option(help="Where Spark runs, as for spark-submit.")
-    ] = "local[*]",
+        str | None,
+        typer.Option(
+            help="Where Spark runs, as for spark-submit. Without it: a small log needs no Spark, "
+            "others local[*]."
+        ),
+    ] = None,
+    spark_conf: Annotated[
+        list[str],
+        typer.Option(metavar="KEY=VALUE", help="A setting of Spark, as --conf of spark-submit."),
+    ] = [],  # noqa: B006
+    tables: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where the tables of each stage stay, also hdfs: and s3a:. What is whole there is "
+            "not made again.",
+            show_default="tables in --out",
+        ),
+    ] = None,
     objective: Annotated[
         str, typer.Option(help="balanced, or the weights: traffic=1,overload=5,moves=2.")
     ] = "balanced",
@@ -74,86 +104,49 @@ def tune(
     """
     goal = Objective.parse(objective)
     asked = read_space(space) if space else None
-    log = Log.open(paths)
-    today = _today(log, conf)
+    keys = storm_yaml.read_as(conf, from_storm_yaml)[0].keys if conf else None
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise TuneError(f"--out {out}: {error.strerror}") from None
-    console = Console(stderr=True)
-    with TemporaryDirectory(prefix="nstorm-tune-") as folder, quiet(logging.CRITICAL):
-        chunks = unpack(_shown(spans(log), console), Path(folder), topology)
-        fitted = asked or Space().narrowed(today)
-        sets = parameter_sets(fitted, today)
-        about = _about(chunks, sets, fitted)
-        console.print(about, highlight=False)
-        for line in log.said():
-            console.print(f"skipped: {line}", highlight=False)
-        idle = without_moves(today, (chunk.topology for chunk in chunks))
-        with console.status("timing the searches"):
-            searches = rehearse(chunks, sets, cores_of(master))
-        with spark(master, out / "spark.log") as engine:
-            *outcomes, no_moves = _swept(
-                chunks, [*sets, idle], engine, console, searches.topologies
-            )
-            if searches.again:
-                best = [one.parameters for one in ranked(outcomes[1:], goal)]
-                again = [sets[0], *best[: searches.again - 1]]
-                every = {chunk.topology for chunk in chunks}
-                outcomes = _swept(chunks, again, engine, console, every)
-    suggestion = suggest(outcomes, goal)
-    document = as_document(outcomes, goal, suggestion, no_moves, searches.left_out)
-    diff = proposed_diff(conf.read_text() if conf else None, suggestion, today)
-    files = _write(out, document, diff, about)
-    if output is Output.JSON:
-        print(
-            json.dumps({**document, "diff": diff, "skipped": log.said(), "files": files}, indent=1)
+    where = Where(paths, tables or str(out / "tables"), master, _pairs(spark_conf), out)
+    with quiet(logging.CRITICAL):
+        found = _run()(
+            where,
+            topology=topology,
+            asked=asked,
+            keys=keys,
+            goal=goal,
+            console=Console(stderr=True),
         )
+    suggestion = suggest(found.outcomes, goal)
+    document = as_document(found.outcomes, goal, suggestion, found.no_moves, found.left_out)
+    diff = proposed_diff(conf.read_text() if conf else None, suggestion, found.today)
+    files = _write(out, document, diff, found.about)
+    if output is Output.JSON:
+        skipped = list(found.skipped)
+        print(json.dumps({**document, "diff": diff, "skipped": skipped, "files": files}, indent=1))
         return
     printed = Console()
     print_found(printed, document, diff)
     printed.print(f"written: {', '.join(files)}", highlight=False, soft_wrap=True)
 
 
-def _today(log: Log, conf: Path | None) -> dict[str, Any]:
-    """Give the keys in force: those of the file, else those the log was last written with."""
-    if conf is not None:
-        return dict(storm_yaml.read_as(conf, from_storm_yaml)[0].keys)
-    return dict(build(log.newest_head().config).keys)
+def _run() -> Callable[..., "Sweep"]:
+    try:
+        # Late: it is of an extra, and takes long to load.
+        from controller.tune.run import run  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise TuneError(f"{error.name} is missing; type: {INSTALL}") from None
+    return run
 
 
-def _shown(spans: Iterable[Span], console: Console) -> Iterator[Span]:
-    """Show how far the log is read: a day of many executors takes minutes."""
-    ticks = 0
-    with console.status("reading the log") as shown:
-        for span in spans:
-            ticks += len(span.time_s)
-            shown.update(f"reading the log: {counted(ticks, 'tick')} so far")
-            yield span
-
-
-def _about(chunks: list[Chunk], sets: list[ParameterSet], space: Space) -> str:
-    names = sorted({chunk.topology for chunk in chunks})
-    ticks = sum(chunk.ticks for chunk in chunks)
-    held_s = sum(chunk.span_s for chunk in chunks if chunk.held_back)
-    whole_s = sum(chunk.span_s for chunk in chunks)
-    days = len({chunk.day for chunk in chunks})
-    sampled = f", a sample of {space.combinations:,}" * (space.combinations > space.sets)
-    return (
-        f"{', '.join(names)}: {counted(ticks, 'tick')}, {whole_s:.0f} s on {counted(days, 'day')}, "
-        f"the last {held_s:.0f} s held back; {counted(len(sets), 'parameter set')}{sampled}"
-    )
-
-
-def _swept(
-    chunks: list[Chunk],
-    sets: list[ParameterSet],
-    engine: Engine,
-    console: Console,
-    searched: Collection[str],
-) -> list[SetOutcome]:
-    with _progress(console, len(sets)) as report:
-        return sweep(chunks, sets, engine, report, searched)
+def _pairs(options: Sequence[str]) -> dict[str, str]:
+    found = dict(one.partition("=")[::2] for one in options)
+    for key, value in found.items():
+        if not value:
+            raise TuneError(f"--spark-conf {key}: must be KEY=VALUE")
+    return found
 
 
 def _write(out: Path, document: dict[str, Any], diff: str, about: str) -> list[str]:
@@ -166,15 +159,3 @@ def _write(out: Path, document: dict[str, Any], diff: str, about: str) -> list[s
     if diff:
         change.write_text(diff)
     return [str(path) for path in (png, report, change) if path.exists()]
-
-
-@contextmanager
-def _progress(console: Console, sets: int) -> Iterator[Callable[[float], None]]:
-    columns = TextColumn("parameter sets"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=console) as bar:
-        task = bar.add_task("", total=sets)
-
-        def report(share: float) -> None:
-            bar.update(task, completed=round(share * sets))
-
-        yield report

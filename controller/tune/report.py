@@ -14,9 +14,16 @@ from rich.table import Table
 from controller.console import Console
 from controller.errors import TuneError
 from controller.output import print_list
+from controller.pipeline.figures import Figures
 from controller.replay.rerun import LEFT_OUT, LIVE_DIFFERS
-from controller.tune.choice import Objective, Suggestion, crossing_frac, front, ranked
-from controller.tune.sweep import Figures, SetOutcome
+from controller.tune.choice import (
+    Objective,
+    SetOutcome,
+    Suggestion,
+    crossing_frac,
+    front,
+    ranked,
+)
 from migration.settings import PREFIX
 
 SHOWN = 10

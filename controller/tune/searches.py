@@ -1,8 +1,8 @@
 """Which topologies a sweep can search for in the time that it has, and what the others take."""
 
 import time
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,8 @@ from controller.compiling import prepare
 from controller.config import Config
 from controller.core.policy import Question
 from controller.output import counted
+from controller.replay.recording import Span
 from controller.replay.rerun import Rerun
-from controller.tune.chunks import Chunk
 from controller.tune.space import ParameterSet
 
 # Searches are made while the whole sweep takes no longer than this on the cores that it has.
@@ -49,6 +49,13 @@ class Searches:
                 found.add(cost.topology)
                 left_s -= cost.search_s
         return frozenset(found)
+
+    @property
+    def spent_s(self) -> float:
+        """CPU of all that is tried and searched."""
+        made = sum(one.search_s for one in self.costs if one.topology in self.topologies)
+        again_s = self.again * sum(one.search_s for one in self.costs) / max(self.searching, 1)
+        return sum(one.decide_s for one in self.costs) + made + again_s
 
     @property
     def again(self) -> int:
@@ -110,48 +117,39 @@ class _Timed:
         return answer
 
 
-def rehearse(chunks: Sequence[Chunk], sets: Sequence[ParameterSet], cores: int) -> Searches:
-    """Let a set of every policy go through a day of every topology; the smallest one comes first.
+def rehearse(
+    samples: Iterable[tuple[str, int, float, Sequence[Span]]],
+    sets: Sequence[ParameterSet],
+    cores: int,
+) -> Searches:
+    """Let a set of every policy go through a sample of every topology, the smallest one first.
 
-    The loops of decisions are compiled here, once, and not by each of the others. No more is
-    searched than what shows whether all sets can. Raises `PolicyError` where a policy cannot work
-    with this log; the message names what it lacks.
+    A sample has the topology, its executors, how many times as many ticks there are, and spans. The
+    loops of decisions are compiled here, once, and not by each of the others. No more is searched
+    than what shows whether all sets can. Raises `PolicyError` where a policy cannot work with this
+    log; the message names what it lacks.
     """
     prepare()
     alike = Counter(one.config.policy for one in sets)
     of_policy = {one.config.policy: one.config for one in reversed(sets)}
-    days: dict[str, dict[int, list[Chunk]]] = defaultdict(lambda: defaultdict(list))
-    for chunk in chunks:
-        days[chunk.topology][chunk.day].append(chunk)
     left_s, each_s = MOST_S * cores, 0.0
     found: list[TopologyCost] = []
     asking: set[str] = set()
-    for topology, of_day in sorted(days.items(), key=lambda item: (_executors(item[1]), item[0])):
-        longest = max(of_day.values(), key=_ticks)
-        times = sum(map(_ticks, of_day.values())) / _ticks(longest)
+    for topology, executors, times, spans in samples:
         decide_s = search_s = 0.0
         for name, config in of_policy.items():
             search = _Timed(min(left_s / (times * alike[name]), TIMED_S), each_s)
-            decide_s += times * alike[name] * (_cpu_s(config, longest, search) - search.spent_s)
+            decide_s += times * alike[name] * (_cpu_s(config, spans, search) - search.spent_s)
             search_s += times * alike[name] * search.asked * search.each_s
             each_s = search.each_s
             if search.asked:
                 asking.add(name)
         left_s -= search_s
-        found.append(TopologyCost(topology, _executors(of_day), decide_s, search_s))
+        found.append(TopologyCost(topology, executors, decide_s, search_s))
     return Searches(found, len(sets), sum(alike[name] for name in asking), cores)
 
 
-def _ticks(chunks: Sequence[Chunk]) -> int:
-    return sum(chunk.ticks for chunk in chunks)
-
-
-def _executors(of_day: dict[int, list[Chunk]]) -> int:
-    return max(chunk.executors for chunks in of_day.values() for chunk in chunks)
-
-
-def _cpu_s(config: Config, chunks: Sequence[Chunk], search: _Timed) -> float:
-    spans = [chunk.load() for chunk in chunks]
+def _cpu_s(config: Config, spans: Sequence[Span], search: _Timed) -> float:
     run = Rerun(config, explain=False, search=search)
     begun_s = time.thread_time()
     for span in spans:

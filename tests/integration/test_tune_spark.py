@@ -1,4 +1,4 @@
-"""The same sweep on Spark: on this machine, and on a cluster of which an executor is killed."""
+"""The same stages on Spark: on this machine, and on a cluster of which an executor is killed."""
 
 import contextlib
 import json
@@ -6,7 +6,7 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,41 +18,49 @@ from typer.testing import CliRunner
 from controller.cli.main import app
 from controller.config import build
 from controller.errors import TuneError
-from controller.journal.reader import Log
-from controller.replay.recording import spans
-from controller.tune.chunks import Chunk, unpack
-from controller.tune.space import ParameterSet, Space, parameter_sets
-from controller.tune.spark import spark
-from controller.tune.sweep import SetOutcome, sweep
+from controller.journal.writer import Bounds
+from controller.pipeline.engine import Engine
+from controller.pipeline.fold import Fold
+from controller.pipeline.spark import spark
+from controller.pipeline.stages import answers, episodes, raw, trials
+from controller.pipeline.stages import ticks as decode
+from controller.tune.choice import SetOutcome
+from controller.tune.space import Space, parameter_sets
 from tests.recorded_world import record
-from tests.tuned_world import here
 
 CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 START_S, STOP_S = 300.0, 60.0
 # pyspark forgets the pipe to a JVM that does not start.
 LEFT_OPEN = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
-SEARCHED = {"wc-1"}
 SPACE = Space({"load.high": (0.7, 0.8, 0.9), "asc.threshold": (0.0, 0.002, 0.02, 0.1, 0.3)})
+SETS = parameter_sets(SPACE, build({}).keys)
 
 
 @pytest.fixture(scope="module")
-def chunks(tmp_path_factory: pytest.TempPathFactory) -> list[Chunk]:
+def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two leaders with several segments each."""
     folder = tmp_path_factory.mktemp("log")
-    record(folder / "journal", ticks=range(40), mode="advise")
-    (folder / "chunks").mkdir()
-    return unpack(spans(Log.open([folder / "journal"])), folder / "chunks")
+    small = Bounds(segment_bytes=30_000)
+    record(folder, ticks=range(30), mode="advise", bounds=small)
+    record(folder, ticks=range(24, 40), mode="auto", bounds=small, name="two", epoch=1)
+    assert len(list(folder.iterdir())) >= 6
+    return folder
+
+
+def stages(engine: Engine, journal: Path, told: Callable[[float], None]) -> list[SetOutcome]:
+    ticks = decode(engine, raw(engine, [str(journal)]), lambda share: None)
+    assert ticks.left_out == ("6 ticks of a leader that had lost its lead",)
+    configs = [one.config for one in SETS]
+    folders = trials(engine, episodes(ticks), configs, told, {"wc-1"})
+    figures = answers(engine, folders, len(SETS))
+    return [SetOutcome(one, *both) for one, both in zip(SETS, figures, strict=True)]
 
 
 @pytest.fixture(scope="module")
-def sets() -> list[ParameterSet]:
-    return parameter_sets(SPACE, build({}).keys)
-
-
-@pytest.fixture(scope="module")
-def expected(chunks: list[Chunk], sets: list[ParameterSet]) -> list[SetOutcome]:
-    found = sweep(chunks, sets, here, lambda share: None, SEARCHED)
+def expected(journal: Path, tmp_path_factory: pytest.TempPathFactory) -> list[SetOutcome]:
+    tables = tmp_path_factory.mktemp("tables")
+    found = stages(Fold(tables), journal, lambda share: None)
     assert len({outcome.chosen_by.moves for outcome in found}) > 2
-    assert found != sweep(chunks, sets, here, lambda share: None)
     return found
 
 
@@ -116,40 +124,48 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster
         psutil.wait_procs(alive, STOP_S)
 
 
-@pytest.mark.parametrize("master", ["local[1]", "local[2]"])
-def test_spark_finds_what_one_process_finds(
-    master: str,
-    chunks: list[Chunk],
-    sets: list[ParameterSet],
-    expected: list[SetOutcome],
-    tmp_path: Path,
+def test_spark_finds_what_one_process_finds_and_goes_on_where_it_broke_off(
+    journal: Path, expected: list[SetOutcome], tmp_path: Path
 ) -> None:
     told: list[float] = []
-    with spark(master, tmp_path / "spark.log") as engine:
-        assert sweep(chunks, sets, engine, told.append, SEARCHED) == expected
-    assert told == sorted(told)
+
+    def break_off(share: float) -> None:
+        told.append(share)
+        if share > 0.3:
+            raise KeyboardInterrupt
+
+    tables = tmp_path / "tables"
+    with (
+        pytest.raises(KeyboardInterrupt),
+        spark("local[2]", tmp_path / "spark.log", str(tables)) as engine,
+    ):
+        stages(engine, journal, break_off)
+    whole = {path: path.stat().st_mtime_ns for path in tables.rglob("_SUCCESS")}
+    assert whole
+    told.clear()
+    with spark("local[2]", tmp_path / "spark.log", str(tables)) as engine:
+        assert stages(engine, journal, told.append) == expected
+        # What was whole is as it was.
+        assert all(path.stat().st_mtime_ns == at for path, at in whole.items())
+        # The same tables without Spark.
+        assert stages(Fold(tables), journal, told.append) == expected
     assert told[-1] == 1.0
+    assert any((tmp_path / "spark-events").iterdir())
 
 
 def test_a_standalone_cluster_survives_the_death_of_an_executor(
-    cluster: Cluster,
-    chunks: list[Chunk],
-    sets: list[ParameterSet],
-    expected: list[SetOutcome],
-    tmp_path: Path,
+    cluster: Cluster, journal: Path, expected: list[SetOutcome], tmp_path: Path
 ) -> None:
     killed: list[psutil.Process] = []
 
     def kill_one(share: float) -> None:
-        if 0 < share < 0.8 and not killed:
+        if not killed:
             victim = cluster.executors()[0]
             victim.kill()
             killed.append(victim)
 
-    with spark(cluster.master, tmp_path / "spark.log") as engine:
-        assert sweep(chunks, sets, engine, lambda share: None, SEARCHED) == expected
-        assert len(cluster.executors()) == 2
-        assert sweep(chunks, sets * 8, engine, kill_one, SEARCHED) == expected * 8
+    with spark(cluster.master, tmp_path / "spark.log", str(tmp_path / "tables")) as engine:
+        assert stages(engine, journal, kill_one) == expected
     assert len(killed) == 1
     assert "Lost executor" in (tmp_path / "spark.log").read_text()
 
@@ -161,7 +177,12 @@ def test_the_command_needs_no_argument_but_the_log(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "controller.py").write_text("raise RuntimeError('not ours')\n")
     (tmp_path / "space.yaml").write_text("asc.threshold: [0, 0.01, 0.1]\nload.ewma: [0.3, 1]\n")
-    result = CliRunner().invoke(app, ["tune", "journal", "--space", "space.yaml", "-o", "json"])
+    given = ["tune", "journal", "--space", "space.yaml", "-o", "json"]
+    alone = CliRunner().invoke(app, given)
+    assert alone.exit_code == 0, alone.output
+    assert not Path("build/tune/spark.log").exists()
+    result = CliRunner().invoke(app, [*given, "--master", "local[2]", "--tables", "again"])
+    assert result.stdout == alone.stdout
     assert result.exit_code == 0, result.output
     document = json.loads(result.stdout)
     assert len(document["ranking"]) == 7
@@ -169,6 +190,7 @@ def test_the_command_needs_no_argument_but_the_log(
     assert [Path(name).name for name in document["files"]][:2] == ["front.png", "report.html"]
     assert all(Path(name).is_file() for name in document["files"])
     assert "parameter sets" in result.stderr
+    assert "Spark: http://" in result.stderr
     # Spark speaks into its log alone.
     assert capfd.readouterr() == ("", "")
     assert (tmp_path / "build/tune/spark.log").stat().st_size > 0
@@ -178,7 +200,7 @@ def test_the_command_needs_no_argument_but_the_log(
 def test_a_master_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     with (
         pytest.raises(TuneError, match=r"Spark did not start: .*[Mm]aster"),
-        spark("nonsense", tmp_path / "spark.log"),
+        spark("nonsense", tmp_path / "spark.log", "tables"),
     ):
         pytest.fail("there is no such master")
 
@@ -194,19 +216,19 @@ def test_a_jvm_that_does_not_start_is_one_sentence(
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with (
         pytest.raises(TuneError, match="did not start: it is too old; it needs Java 17"),
-        spark("local[1]", tmp_path / "spark.log"),
+        spark("local[1]", tmp_path / "spark.log", "tables"),
     ):
         pytest.fail("there is no Java")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
     with (
         pytest.raises(TuneError, match=r"none in JAVA_HOME, .*; type: apt-get install"),
-        spark("local[1]", tmp_path / "spark.log"),
+        spark("local[1]", tmp_path / "spark.log", "tables"),
     ):
         pytest.fail("there is no Java")
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", os.devnull)
     with (
         pytest.raises(TuneError, match="there is none on the path; type: apt-get"),
-        spark("local[1]", tmp_path / "spark.log"),
+        spark("local[1]", tmp_path / "spark.log", "tables"),
     ):
         pytest.fail("there is no Java")

@@ -96,8 +96,19 @@ ALLOWED: dict[str, frozenset[str]] = {
             "migration",
         }
     ),
+    "controller.pipeline": frozenset(
+        {
+            "controller.config",
+            "controller.core",
+            "controller.errors",
+            "controller.journal",
+            "controller.replay",
+            "migration.model",
+        }
+    ),
     "controller.tune": frozenset(
         {
+            "controller.pipeline",
             "controller.compiling",
             "controller.config",
             "controller.core",

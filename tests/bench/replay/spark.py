@@ -4,23 +4,24 @@ Times are of the clock, because the point is how long one waits; rounds are inte
 compared.
 """
 
+import shutil
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from controller.config import build
-from controller.journal.reader import Log
-from controller.replay.recording import spans
-from controller.tune.chunks import Chunk, unpack
+from controller.pipeline import stages
+from controller.pipeline.engine import Engine, Episode
+from controller.pipeline.figures import Figures
+from controller.pipeline.fold import Fold
+from controller.pipeline.spark import spark
 from controller.tune.space import ParameterSet, Space, parameter_sets
-from controller.tune.spark import spark
-from controller.tune.sweep import SweptChunk, Trial, Wave, step, sweep
 from tests.bench.frame import in_turn
-from tests.bench.replay.cases import TICK_S, record
+from tests.bench.replay.cases import record
+from tests.bench.replay.reading import lay_out
 
 
 def against_no_spark(
@@ -34,11 +35,12 @@ def against_no_spark(
         Seconds, medians; Spark's overhead, with its start and without; two cores against one; and
         whether all gave the same figures.
     """
-    chunks, tried = prepared(executors, ticks, sets, folder)
+    of = prepared(record(executors, ticks, folder / "log"), folder)
+    tried = _tried(sets)
     ways: dict[str, Callable[[], tuple[float, Any]]] = {
-        "alone": partial(_timed, chunks, tried, alone),
-        "one": partial(_on_spark, chunks, tried, "local[1]", folder),
-        "two": partial(_on_spark, chunks, tried, "local[2]", folder),
+        "alone": partial(_timed, of, tried, folder, Fold(folder)),
+        "one": partial(_on_spark, of, tried, "local[1]", folder),
+        "two": partial(_on_spark, of, tried, "local[2]", folder),
     }
     begun_s: dict[str, list[float]] = {name: [] for name in ways}
     swept_s: dict[str, list[float]] = {name: [] for name in ways}
@@ -64,14 +66,11 @@ def against_no_spark(
     }
 
 
-def prepared(
-    executors: int, ticks: int, sets: int, folder: Path
-) -> tuple[list[Chunk], list[ParameterSet]]:
-    """Record a log and choose what to try."""
-    unpacked = folder / "chunks"
-    unpacked.mkdir(parents=True)
-    chunks = unpack(spans(Log.open(record(executors, ticks, folder / "log"))), unpacked)
-    return chunks, _tried(sets)
+def prepared(log: Sequence[Path], tables: Path) -> list[Episode]:
+    """Decode a log in this process, which leaves its tables."""
+    engine = Fold(tables)
+    found = stages.ticks(engine, stages.raw(engine, list(map(str, log))), lambda share: None)
+    return stages.episodes(found)
 
 
 def _tried(sets: int) -> list[ParameterSet]:
@@ -91,41 +90,44 @@ def day(executors: int, recorded: int, times: int, sets: int, folder: Path) -> d
     Returns
     -------
     dict
-        How much it was, and how long that took, without reading it and without Spark's start.
+        How much it was, how long that took without Spark's start, and the sizes of log and tables.
     """
-    log = list(spans(Log.open(record(executors, recorded, folder / "quarter"))))
-    whole_s = recorded * TICK_S
-    again = (
-        replace(span, time_s=span.time_s + turn * whole_s) for turn in range(times) for span in log
-    )
-    unpacked = folder / "day"
-    unpacked.mkdir()
-    chunks, tried = unpack(again, unpacked), _tried(sets)
-    took_s, figures = _on_spark(chunks, tried, "local[2]", folder)
+    long = folder / "long"
+    lay_out(record(executors, recorded, folder / "quarter"), recorded * times, long)
+    at_s = time.perf_counter()
+    of, tried = prepared(sorted(long.iterdir()), folder), _tried(sets)
+    read_s = time.perf_counter() - at_s
+    took_s, figures = _on_spark(of, tried, "local[2]", folder)
     return {
         "executors": executors,
-        "ticks": sum(chunk.ticks for chunk in chunks),
+        "ticks": sum(one.ticks for one in of),
         "parameter_sets": len(tried),
         "moves": sum(chosen_by.moves + held_back.moves for chosen_by, held_back in figures),
+        "read_minutes": round(read_s / 60, 2),
         "sweep_minutes": round(took_s / 60, 2),
+        "journal_mb": _mb(long),
+        "ticks_mb": _mb(folder / "ticks"),
     }
 
 
-def alone(wave: Wave, trials: Sequence[Trial], done: Callable[[int], None]) -> Iterable[SweptChunk]:
-    """Work trials off one after the other, in this process."""
-    for count, trial in enumerate(trials, 1):
-        yield step(wave, trial)
-        done(count)
+def _mb(folder: Path) -> float:
+    sizes = (path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return round(sum(sizes) / 1e6, 1)
 
 
-def _timed(chunks: Sequence[Chunk], sets: Sequence[ParameterSet], engine: Any) -> tuple[float, Any]:
+def _timed(
+    of: Sequence[Episode], sets: Sequence[ParameterSet], tables: Path, engine: Engine
+) -> tuple[float, list[tuple[Figures, Figures]]]:
+    # What is there would not be tried again.
+    shutil.rmtree(tables / "trials", ignore_errors=True)
     at_s = time.perf_counter()
-    outcomes = sweep(chunks, sets, engine, lambda share: None)
-    return time.perf_counter() - at_s, [(one.chosen_by, one.held_back) for one in outcomes]
+    folders = stages.trials(engine, of, [one.config for one in sets], lambda share: None)
+    figures = stages.answers(engine, folders, len(sets))
+    return time.perf_counter() - at_s, figures
 
 
 def _on_spark(
-    chunks: Sequence[Chunk], sets: Sequence[ParameterSet], master: str, folder: Path
-) -> tuple[float, Any]:
-    with spark(master, folder / "spark.log") as engine:
-        return _timed(chunks, sets, engine)
+    of: Sequence[Episode], sets: Sequence[ParameterSet], master: str, tables: Path
+) -> tuple[float, list[tuple[Figures, Figures]]]:
+    with spark(master, tables / "spark.log", str(tables)) as engine:
+        return _timed(of, sets, tables, engine)

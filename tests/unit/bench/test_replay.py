@@ -5,14 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from controller.config import build
 from controller.journal.reader import Log
+from controller.pipeline.fold import Fold
 from controller.replay.recording import spans
-from controller.tune.sweep import sweep
+from controller.tune.space import Space, parameter_sets
 from tests.bench.replay import report
-from tests.bench.replay.cases import TICK_S
+from tests.bench.replay.cases import TICK_S, record
 from tests.bench.replay.cost import cost
 from tests.bench.replay.reading import reading
-from tests.bench.replay.spark import alone, prepared
+from tests.bench.replay.spark import _timed, prepared
 
 
 def test_costs_are_of_the_run(tmp_path: Path) -> None:
@@ -36,13 +38,13 @@ def test_a_long_log_goes_on_where_the_short_one_ends(tmp_path: Path) -> None:
     assert reading(40, 6, 15, tmp_path)["measured_ticks"] == 12  # the log that is there
 
 
-def test_the_sweep_without_spark_is_the_sweep(tmp_path: Path) -> None:
-    chunks, sets = prepared(20, 12, 3, tmp_path)
-    done: list[float] = []
-    outcomes = sweep(chunks, sets, alone, done.append)
-    assert [one.parameters for one in outcomes] == sets
-    assert {one.chosen_by.ticks + one.held_back.ticks for one in outcomes} == {11}
-    assert done[-1] == pytest.approx(1.0)
+def test_a_sweep_is_timed_as_if_it_were_the_first(tmp_path: Path) -> None:
+    of = prepared(record(20, 12, tmp_path / "log"), tmp_path)
+    sets = parameter_sets(Space({"load.high": (0.8, 0.9)}), build({}).keys)
+    for _ in range(2):
+        took_s, figures = _timed(of, sets, tmp_path, Fold(tmp_path))
+        assert took_s > 0
+        assert [chosen.ticks + held_back.ticks for chosen, held_back in figures] == [11] * 3
 
 
 def test_all_of_it_makes_tables_and_json() -> None:

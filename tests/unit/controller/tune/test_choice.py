@@ -4,9 +4,17 @@ import pytest
 
 from controller.config import build
 from controller.errors import TuneError
-from controller.tune.choice import MOVE_S, Objective, crossing_frac, front, ranked, suggest
+from controller.pipeline.figures import Figures
+from controller.tune.choice import (
+    MOVE_S,
+    Objective,
+    SetOutcome,
+    crossing_frac,
+    front,
+    ranked,
+    suggest,
+)
 from controller.tune.space import ParameterSet
-from controller.tune.sweep import Figures, SetOutcome
 
 NOTHING = Figures()
 

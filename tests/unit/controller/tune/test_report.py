@@ -8,10 +8,10 @@ import yaml
 
 from controller.config import build
 from controller.console import Console
-from controller.tune.choice import Objective, Suggestion, suggest
+from controller.pipeline.figures import Figures
+from controller.tune.choice import Objective, SetOutcome, Suggestion, suggest
 from controller.tune.report import as_document, draw, page, print_found, proposed_diff
 from controller.tune.space import ParameterSet, without_moves
-from controller.tune.sweep import Figures, SetOutcome
 
 TODAY: dict[str, Any] = dict(build({}).keys)
 CHANGES = {"load.high": 0.9, "asc.threshold": 0.01}

@@ -1,5 +1,6 @@
 """A sweep searches where there is time for it, and names what that leaves out."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,15 +8,16 @@ import numpy as np
 import pytest
 
 from controller.config import build
+from controller.pipeline.spark import cores_of
+from controller.pipeline.stages import episodes, samples
+from controller.pipeline.ticks import DAY_S
 from controller.policies.gather.goal import Answer
 from controller.policies.gather.question import TargetQuestion
 from controller.replay.recording import Span
 from controller.tune import searches
-from controller.tune.chunks import DAY_S, unpack
 from controller.tune.searches import Searches, TopologyCost, rehearse
 from controller.tune.space import ParameterSet, Space, parameter_sets
-from controller.tune.spark import cores_of
-from tests.tuned_world import three_that_go_together
+from tests.tuned_world import laid_out, three_that_go_together
 
 SMALL, LARGE = TopologyCost("a-1", 10, 20.0, 100.0), TopologyCost("b-1", 1000, 300.0, 90_000.0)
 
@@ -53,6 +55,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(TargetQuestion, "answer", noted)
     return found
+
+
+def rehearsed(
+    spans: Sequence[Span], tables: Path, tried: list[ParameterSet], cores: int = 1
+) -> Searches:
+    engine, ticks = laid_out(spans, tables)
+    return rehearse(samples(engine, episodes(ticks)), tried, cores)
 
 
 def searches_of(*costs: TopologyCost, cores: int = 2) -> Searches:
@@ -96,16 +105,16 @@ def test_where_there_is_time_for_some_sets_the_best_are_tried_again() -> None:
 
 
 def test_a_set_of_every_policy_shows_what_all_sets_need(tmp_path: Path, asked: list[str]) -> None:
-    chunks = unpack([three_that_go_together(300)], tmp_path)
-    found = rehearse(chunks, sets("gather", "otd"), 1)
+    load = [three_that_go_together(300)]
+    found = rehearsed(load, tmp_path, sets("gather", "otd"))
     (cost,) = found.costs
     assert (found.sets, found.searching) == (5, 3)
     assert (cost.topology, cost.executors) == ("wc-1-7", 7)
     assert cost.decide_s > 0
     assert len(asked) > 2
-    (alone,) = rehearse(chunks, sets("gather")[:1], 1).costs
+    (alone,) = rehearsed(load, tmp_path, sets("gather")[:1]).costs
     assert 1 < cost.search_s / alone.search_s < 9  # three times as many search
-    none = rehearse(chunks, sets("otd")[1:], 1)
+    none = rehearsed(load, tmp_path, sets("otd")[1:])
     assert (none.costs[0].search_s, none.searching) == (0, 0)
     assert found.topologies == none.topologies == {"wc-1-7"}
 
@@ -115,7 +124,7 @@ def test_no_more_is_searched_than_shows_that_there_is_no_time(
 ) -> None:
     monkeypatch.setattr(searches, "MOST_S", 1e-6)
     small = three_that_go_together(300)
-    found = rehearse(unpack([larger(small), small], tmp_path), sets("gather"), 1)
+    found = rehearsed([larger(small), small], tmp_path, sets("gather"))
     assert [cost.topology for cost in found.costs] == ["wc-1-7", "big-1-7"]
     assert asked == ["wc-1-7"]
     # The others count as much a search as the one that was made.
@@ -127,7 +136,7 @@ def test_it_times_no_longer_than_it_takes_to_know(
     tmp_path: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(searches, "TIMED_S", 1e-6)
-    found = rehearse(unpack([three_that_go_together(300)], tmp_path), sets("gather"), 1)
+    found = rehearsed([three_that_go_together(300)], tmp_path, sets("gather"))
     assert len(asked) == 1
     assert found.topologies == {"wc-1-7"}
 
@@ -135,11 +144,9 @@ def test_it_times_no_longer_than_it_takes_to_know(
 def test_one_day_shows_what_all_days_need(tmp_path: Path, asked: list[str]) -> None:
     load = three_that_go_together(60)
     days = [replace(load, time_s=load.time_s + day * DAY_S) for day in range(4)]
-    for name in "ab":
-        (tmp_path / name).mkdir()
-    (one,) = rehearse(unpack(days[:1], tmp_path / "a"), sets("gather"), 1).costs
+    (one,) = rehearsed(days[:1], tmp_path / "a", sets("gather")).costs
     once = len(asked)
-    (four,) = rehearse(unpack(days, tmp_path / "b"), sets("gather"), 1).costs
+    (four,) = rehearsed(days, tmp_path / "b", sets("gather")).costs
     assert len(asked) == 2 * once
     assert 1.5 < four.search_s / one.search_s < 12
 

@@ -12,18 +12,20 @@ from controller.core.cluster import Floats, Ints, Traffic
 from controller.core.decision import Outcome
 from controller.core.hops import HOP_COST_S
 from controller.errors import TuneError
+from controller.pipeline.figures import Figures
+from controller.pipeline.stages import HELD_BACK_FRAC, Ticks, episodes
+from controller.pipeline.ticks import DAY_S, spans_of
 from controller.replay import rerun as run
+from controller.replay.recording import PlacementChange
 from controller.replay.rerun import Rerun, measure
-from controller.tune import chunks as chunks_module
 from controller.tune.choice import MOVE_S, Objective, suggest
-from controller.tune.chunks import DAY_S, HELD_BACK_FRAC, unpack, waves
 from controller.tune.space import Space
-from controller.tune.sweep import Figures
 from tests.bench.replay.score import through
 from tests.tuned_world import (
     BEGIN_S,
     HUBS,
     TICK_S,
+    laid_out,
     span,
     strong_and_fickle,
     swept,
@@ -101,7 +103,6 @@ def test_sets_are_ranked_with_the_targets_that_they_search(tmp_path: Path) -> No
     load, space, found = three_that_go_together(100), Space({"policy": ("gather",)}), {}
     for searched in ([], [load.topology]):
         folder = tmp_path / str(len(searched))
-        folder.mkdir()
         _, outcomes = swept([load], folder, space, {"policy": "otd"}, searched)
         found[len(searched)] = suggest(outcomes, Objective())
     assert not found[0].helps
@@ -112,16 +113,13 @@ def test_sets_are_ranked_with_the_targets_that_they_search(tmp_path: Path) -> No
     assert (figures.moves, figures.inter_node) == (3, (180 + 180 + 320 + 260) * TICK_S)
 
 
-def test_pieces_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pieces_do_not_matter(tmp_path: Path) -> None:
     load = strong_and_fickle(120)
     space = Space({"asc.threshold": (0.0, 0.02)})
-    for folder in "abc":
-        (tmp_path / folder).mkdir()
     _, whole = swept([load], tmp_path / "a", space, RESTLESS)
     parts = [load.within(load.time_s[i], load.time_s[i + 9]) for i in range(0, 120, 10)]
-    monkeypatch.setattr(chunks_module, "WAVE_BYTES", 1)
-    chunks, pieces = swept(parts, tmp_path / "b", space, RESTLESS)
-    assert len(list(waves(chunks))) == len(chunks) == 13  # one is cut
+    of, pieces = swept(parts, tmp_path / "b", space, RESTLESS)
+    assert [len(one.folders) for one in of] == [12]
     for one, other in zip(whole, pieces, strict=True):
         assert one.parameters == other.parameters
         for figures, same in ((one.chosen_by, other.chosen_by), (one.held_back, other.held_back)):
@@ -133,48 +131,69 @@ def test_pieces_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert len(series.moves) == whole[0].chosen_by.moves + whole[0].held_back.moves
 
 
+def test_a_span_comes_back_as_it_was(tmp_path: Path) -> None:
+    load = replace(
+        strong_and_fickle(9),
+        held=np.arange(9) == 3,
+        shifts=(PlacementChange(2, 4, 0, True), PlacementChange(2, 5, 0, False)),
+        hosts={"a": "host-a", "b": "host-b"},
+    )
+    engine, ticks = laid_out([load], tmp_path)
+    (one,) = episodes(ticks)
+    (back,) = spans_of(engine.ticks(one, one.folders))
+    for name in ("place", "time_s", "span_s", "cpu_cores", "traffic_tps", "source", "target"):
+        assert np.array_equal(getattr(back, name), getattr(load, name)), name
+        assert getattr(back, name).dtype == getattr(load, name).dtype, name
+    assert np.array_equal(back.held, load.held)
+    assert (back.shifts, back.hosts, back.topology) == (load.shifts, load.hosts, load.topology)
+    assert back.cluster.workers == load.cluster.workers
+    assert back.first.pinned == load.first.pinned
+    assert np.isnan(back.size_bytes).all()
+
+
 def test_each_day_begins_as_recorded_and_topologies_are_apart(tmp_path: Path) -> None:
     late = BEGIN_S - BEGIN_S % DAY_S + DAY_S - 30 * TICK_S
     load = span(60, [1], lambda tick: [(0, HUBS, 10.0)], begin_s=late)
     other = replace(load, first=replace(load.first, topology="other-1-7"))
-    chunks, (today,) = swept([load, other], tmp_path, Space({"load.high": (0.85,)}), {})
-    assert [(c.topology, c.ticks, c.held_back) for c in chunks] == [
-        *[("other-1-7", 30, False), ("wc-1-7", 30, False)],
-        *[("other-1-7", 12, False), ("other-1-7", 18, True)],
-        *[("wc-1-7", 12, False), ("wc-1-7", 18, True)],
+    of, (today,) = swept([load, other], tmp_path, Space({"load.high": (0.85,)}), {})
+    # 42 of 60 ticks are chosen by: all of the first day, 12 of the second.
+    assert [(one.topology, one.ticks, one.chosen_s) for one in of] == [
+        *[("other-1-7", 30, np.inf), ("wc-1-7", 30, np.inf)],
+        *[("other-1-7", 30, 12 * TICK_S), ("wc-1-7", 30, 12 * TICK_S)],
     ]
-    assert len({chunk.day for chunk in chunks}) == 2
+    assert len({one.day for one in of}) == 2
+    assert (today.chosen_by.ticks, today.held_back.ticks) == (84, 36)
     assert today.chosen_by.moves == 4
-    (tmp_path / "one").mkdir()
-    assert {c.topology for c in unpack([load, other], tmp_path / "one", "wc")} == {"wc-1-7"}
+    _, ticks = laid_out([load, other], tmp_path)
+    assert {one.topology for one in episodes(ticks, "wc")} == {"wc-1-7"}
     with pytest.raises(TuneError, match="no topology x, it has other-1-7, wc-1-7"):
-        unpack([load, other], tmp_path / "one", "x")
+        episodes(ticks, "x")
     with pytest.raises(TuneError, match="no tick in which a topology was measured"):
-        unpack([], tmp_path / "one")
+        episodes(Ticks((), (), ()))
 
 
 def test_a_clock_that_goes_back_stops_nothing(tmp_path: Path) -> None:
     load = strong_and_fickle(80)
+    load = replace(load, time_s=load.time_s + 2 * 3600)  # all of one day
     back = replace(load, time_s=np.where(np.arange(80) < 30, load.time_s, load.time_s - 3600))
-    parts = [back.within(BEGIN_S, np.inf), back.within(0, BEGIN_S - 1)]
-    parts = [replace(part, place=load.place) for part in parts]
+    parts = [back.rows(0, 30), back.rows(30, 80)]
     assert [len(part.time_s) for part in parts] == [30, 50]
     for folder, spans in (("whole", [back]), ("parts", parts), ("right", [load])):
-        (tmp_path / folder).mkdir()
         _, outcomes = swept(spans, tmp_path / folder, Space({"load.high": (0.8,)}), RESTLESS)
         figures = outcomes[0].chosen_by + outcomes[0].held_back
         assert figures.ticks == 80
         # Four strong moves, and four there and back in every turn.
         assert figures.moves == 4 + 4 * 6
-    assert unpack([back], tmp_path)[0].load().time_s[-1] < BEGIN_S + 80 * TICK_S
 
 
 def test_time_in_which_nothing_can_be_decided_does_not_count_for_the_cut(tmp_path: Path) -> None:
-    load = strong_and_fickle(100)
+    load, space = strong_and_fickle(100), Space({"load.high": (0.85,)})
     held = replace(load, held=np.arange(100) < 60)
-    assert [(c.ticks, c.held_back) for c in unpack([held], tmp_path)] == [(88, False), (12, True)]
+    _, (today, *_) = swept([held], tmp_path / "some", space, {})
+    assert (today.chosen_by.ticks, today.held_back.ticks) == (88, 12)
     never = replace(load, held=np.ones(100, dtype=np.bool_))
-    assert [(c.ticks, c.held_back) for c in unpack([never], tmp_path)] == [(100, False)]
+    _, (today, *_) = swept([never], tmp_path / "never", space, {})
+    assert (today.chosen_by.ticks, today.held_back.ticks) == (100, 0)
 
 
 def test_cpu_follows_the_hops() -> None:

@@ -1,0 +1,1 @@
+"""From raw logs to answers, in stages that are tables: on Spark, or in this process."""

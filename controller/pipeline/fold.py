@@ -1,0 +1,92 @@
+"""Does the work in this process, one part after the other: for logs that need no Spark."""
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+from pyarrow import dataset
+
+from controller.errors import TuneError
+from controller.journal.reader import segments_in
+from controller.pipeline.engine import Episode, Job, RawFile
+from controller.pipeline.schemas import BY, DECODED, ORDER, RAW, TICK
+
+# Spark also writes it last: what has no such file is not whole.
+WHOLE = "_SUCCESS"
+_BY = dataset.partitioning(pa.schema([DECODED.field(name) for name in BY]), flavor="hive")
+
+
+class Fold:
+    """Works on files of this machine, below a folder of tables."""
+
+    cores = 1
+
+    def __init__(self, tables: Path) -> None:
+        self._tables = tables
+
+    def files(self, paths: Sequence[str]) -> list[RawFile]:
+        found = [one for path in paths for one in segments_in(Path(path.removeprefix("file:")))]
+        return [RawFile(str(one.path), one.path.stat().st_size, one) for one in found]
+
+    def opened(self, file: RawFile) -> IO[bytes]:
+        return Path(file.uri).open("rb")
+
+    def do(self, jobs: Sequence[Job], done: Callable[[Job], None]) -> None:
+        for job in jobs:
+            folder = self._tables / job.folder
+            if not (folder / WHOLE).exists():
+                try:
+                    self._do(job, folder)
+                except OSError as error:
+                    raise TuneError(f"{folder}: {error.strerror or error}") from error
+            done(job)
+
+    def _do(self, job: Job, folder: Path) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        of = job.of
+        before = self.ticks(of, of.folders) if isinstance(of, Episode) else _raw(of, job.after)
+        by = dataset.partitioning(
+            pa.schema([job.schema.field(name) for name in job.by]), flavor="hive"
+        )
+        dataset.write_dataset(
+            pa.RecordBatchReader.from_batches(job.schema, job.work(before)),
+            folder,
+            format="parquet",
+            partitioning=by if job.by else None,
+            file_options=dataset.ParquetFileFormat().make_write_options(compression="zstd"),
+            use_threads=False,  # rows stay in their order
+            max_partitions=2**20,
+        )
+        (folder / WHOLE).touch()
+
+    def rows(self, folders: Sequence[str], schema: pa.Schema, **where: Any) -> pa.Table:
+        parts = [self._read(folder, schema, where) for folder in folders]
+        return pa.concat_tables([schema.empty_table(), *parts])
+
+    def ticks(self, episode: Episode, folders: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        where = {"kind": TICK, "topology": episode.topology, "day": episode.day}
+        for folder in folders:
+            # One segment at a time; what Spark wrote is in no order.
+            table = self._read(folder, DECODED, where)
+            yield from table.sort_by([(name, "ascending") for name in ORDER]).to_batches()
+
+    def _read(self, folder: str, schema: pa.Schema, where: dict[str, Any]) -> pa.Table:
+        partitioning = _BY if "kind" in schema.names else None
+        files = dataset.dataset(
+            self._tables / folder, schema=schema, format="parquet", partitioning=partitioning
+        )
+        chosen = None
+        for name, value in where.items():
+            one = dataset.field(name) == value
+            chosen = one if chosen is None else chosen & one
+        return files.to_table(filter=chosen)
+
+
+def _raw(*files: RawFile | None) -> Iterator[pa.RecordBatch]:
+    for file in files:
+        if file is not None:
+            row = {"path": file.uri, "data": Path(file.uri).read_bytes()}
+            yield pa.RecordBatch.from_pylist([row], RAW)

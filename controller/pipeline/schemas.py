@@ -1,0 +1,83 @@
+"""The tables of the pipeline: raw → ticks → episodes → trials; each is Parquet, readable alone.
+
+A row of `DECODED` is of one kind. `TICK`: one topology in one tick. `PART`: what a segment holds of
+one topology on one day. `LEFT_OUT`: what of a segment could not be used. What belongs to another
+kind is null.
+"""
+
+import pyarrow as pa
+
+# The kinds of rows.
+TICK, PART, LEFT_OUT = "tick", "part", "left_out"
+# The topology and the day of rows that are of none.
+NO_TOPOLOGY, NO_DAY = "-", -1
+
+_FLOATS = pa.list_(pa.float32())
+_INTS = pa.list_(pa.int32())
+_NAMES = pa.list_(pa.string())
+
+# A file as it lies there.
+RAW = pa.schema([("path", pa.string()), ("data", pa.binary())])
+
+# What stays in a piece of ticks; only the first of them has it.
+LAYOUT = pa.struct(
+    [
+        ("executors", _NAMES),  # (E,), natural order
+        ("components", _NAMES),  # (E,)
+        ("workers", _NAMES),  # (W,)
+        ("nodes", _NAMES),  # (W,), the node of each worker
+        ("place", _INTS),  # (E,), index of each executor's worker before the first tick
+        ("source", _INTS),  # (P,), indices of executors
+        ("target", _INTS),  # (P,)
+        ("rest", pa.string()),  # `Unchanging`, for the replay alone
+    ]
+)
+MOVED = pa.struct([("executor", pa.int32()), ("worker", pa.int32()), ("own", pa.bool_())])
+
+DECODED = pa.schema(
+    [
+        # Together the order of ticks: a clock that is set back does not change it.
+        ("order_s", pa.float64()),  # Unix seconds at which the segment begins, or one before it
+        ("writer", pa.string()),
+        ("number", pa.int64()),  # of the segment
+        ("row", pa.int64()),  # within it; of a part, the tick before the segment, if it is known
+        ("piece", pa.int32()),  # ticks of one layout and day within it
+        ("time_s", pa.float64()),  # Unix seconds
+        ("span_s", pa.float64()),  # how long the load stands for; of a part, all of it
+        ("held", pa.bool_()),  # nothing could be decided then
+        ("moved", pa.list_(MOVED)),  # executors that are elsewhere than in the tick before
+        ("cpu_cores", _FLOATS),  # (E,)
+        ("traffic_tps", _FLOATS),  # (P,)
+        ("layout", LAYOUT),
+        ("ticks", pa.int64()),  # of a part
+        ("executors", pa.int32()),
+        ("free_s", pa.float64()),  # of `span_s`, in which something could be decided
+        ("rule", pa.string()),  # of what was left out
+        ("count", pa.int64()),
+        ("kind", pa.string()),
+        ("topology", pa.string()),
+        ("day", pa.int32()),  # since 1970, UTC
+    ]
+)
+ORDER = ("order_s", "writer", "number", "row")
+BY = ("kind", "topology", "day")
+
+# When a controller led: the first tick of an epoch in a segment.
+LED = pa.schema([("cluster", pa.string()), ("epoch", pa.int64()), ("time_s", pa.float64())])
+
+# One parameter set in one episode, a row for what it is chosen by and one for what is held back.
+TRIALS = pa.schema(
+    [
+        ("set", pa.int32()),  # number of the parameter set
+        ("topology", pa.string()),
+        ("day", pa.int32()),
+        ("held_back", pa.bool_()),
+        ("ticks", pa.int64()),
+        ("moves", pa.int64()),
+        ("span_s", pa.float64()),
+        ("total", pa.float64()),  # tuples sent
+        ("inter_node", pa.float64()),
+        ("inter_worker", pa.float64()),
+        ("overload_s", pa.float64()),
+    ]
+)

@@ -1,0 +1,281 @@
+"""Lets Spark do the work, on this machine or on a cluster; the only use of pyspark.
+
+Each job is a query of its own that leaves a folder, so what is done stays done. The driver sees
+only what is small: lists of files, parts and answers.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from importlib import import_module
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+
+from controller.errors import TuneError
+from controller.journal.reader import Segment
+from controller.journal.record import JournalError
+from controller.pipeline.engine import Episode, Job, RawFile
+from controller.pipeline.schemas import DECODED, ORDER, TICK
+
+INSTALL = "pip install 'nstorm[replay]'"
+JDK = "apt-get install openjdk-17-jre-headless"
+# How often a task is tried again when the worker that had it dies.
+TRIES = 4
+STOP_S = 30.0
+# A row of ticks may have a hundred kilobytes; a thousand of them would not fit.
+ROWS = 64
+# This number of jobs waits at a cluster for a free core.
+MOST_JOBS = 64
+# A head and a tick, packed.
+BEGINNING_BYTES = 2**26
+
+
+@contextmanager
+def spark(
+    master: str, log: Path, tables: str, conf: Mapping[str, str] | None = None
+) -> Iterator["SparkEngine"]:
+    """Start Spark's driver, and stop it with all that it has started.
+
+    Parameters
+    ----------
+    master : str
+        As for ``spark-submit``.
+    log : Path
+        Where Spark writes its output; its event log is in the same folder.
+    tables : str
+        Folder of the tables, as Spark names it: ``file:``, ``hdfs:``, ``s3a:``.
+    conf : mapping, optional
+        More of Spark's own settings, which win.
+
+    Raises
+    ------
+    TuneError
+        Where pyspark or Java is missing, the master cannot be reached, or Spark has given up a job.
+    """
+    pyspark = _pyspark()
+    # It looks for pandas, which we do not use.
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    # The name of the workers' Python where Spark itself has no other setting.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # `local-cluster[...]` starts workers of its own.
+    local = re.match(r"local(\[|$)", master) is not None
+    settings = pyspark.SparkConf().setMaster(_patient(master)).setAppName("nstorm tune")
+    # A folder that happens to be called like a package of ours is none.
+    settings.setExecutorEnv("PYTHONSAFEPATH", "1")
+    for key, value in {**_settings(log, local), **(conf or {})}.items():
+        settings.set(key, value)
+    with log.open("wb") as file:
+        gateway = _launch(settings, file, log)
+        context: Any = None
+        try:
+            context = pyspark.SparkContext(conf=settings, gateway=gateway)
+            session = import_module("pyspark.sql").SparkSession(context)
+            cores = context.defaultParallelism
+            yield SparkEngine(session, tables, cores, cores + 1 if local else MOST_JOBS)
+        except Exception as error:
+            if not type(error).__module__.startswith(("py4j", "pyspark")):
+                raise
+            raise TuneError(f"Spark at {master} gave up: {_cause(error)}; see {log}") from error
+        finally:
+            _stop(context, gateway)
+
+
+def _settings(log: Path, local: bool) -> dict[str, str]:
+    events = log.parent / "spark-events"
+    events.mkdir(exist_ok=True)
+    found = {
+        "spark.task.maxFailures": str(TRIES),
+        "spark.ui.showConsoleProgress": "false",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": _uri(str(events)),
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS),
+        "spark.sql.parquet.columnarReaderBatchSize": str(ROWS),
+        "spark.sql.parquet.compression.codec": "zstd",
+    }
+    if local:
+        found |= {
+            # Instead of TCP to the workers' Python: half the time for a slice.
+            "spark.python.unix.domain.socket.enabled": "true",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            # The cores are for the work: optimising what hands it out takes longer than it saves.
+            "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        }
+    return found
+
+
+class SparkEngine:
+    """Works with Spark's own file systems, below a folder of tables."""
+
+    def __init__(self, session: Any, tables: str, cores: int, most_jobs: int) -> None:
+        self.cores = cores
+        self.ui = session.sparkContext.uiWebUrl
+        self._session = session
+        self._tables = _uri(tables)
+        self._most_jobs = most_jobs
+
+    def files(self, paths: Sequence[str]) -> list[RawFile]:
+        found = []
+        for path in paths:
+            try:
+                rows = self._binary(path, "path", "length").collect()
+            except Exception as error:
+                if "PATH_NOT_FOUND" not in str(error):
+                    raise
+                raise JournalError(f"{path}: no such file or folder") from None
+            for row in sorted(rows, key=lambda row: (not row.path.endswith(".gz"), row.path)):
+                segment = Segment.named(Path(row.path))
+                if segment is not None:
+                    found.append(RawFile(row.path, row.length, segment))
+        return found
+
+    def opened(self, file: RawFile) -> IO[bytes]:
+        (row,) = self._binary(file.uri, "content").collect()
+        return BytesIO(row.content)
+
+    def do(self, jobs: Sequence[Job], done: Callable[[Job], None]) -> None:
+        with ThreadPoolExecutor(self._most_jobs) as pool:
+            waiting = {pool.submit(self._do, job): job for job in jobs}
+            try:
+                for one in as_completed(waiting):
+                    one.result()
+                    done(waiting[one])
+            except BaseException:
+                for one in waiting:
+                    one.cancel()
+                # Or else the block would end with the jobs.
+                self._session.sparkContext.cancelAllJobs()
+                raise
+
+    def rows(self, folders: Sequence[str], schema: pa.Schema, **where: Any) -> pa.Table:
+        found = self._read(folders, schema, where).toArrow()
+        return found.select(schema.names).cast(schema)
+
+    def ticks(self, episode: Episode, folders: Sequence[str]) -> Iterable[pa.RecordBatch]:
+        found: list[pa.RecordBatch] = self._ticks(episode, folders).toArrow().to_batches()
+        return found
+
+    def _do(self, job: Job) -> None:
+        folder = f"{self._tables}/{job.folder}"
+        if self._is_there(f"{folder}/_SUCCESS"):
+            return
+        of = job.of
+        if isinstance(of, Episode):
+            rows = self._ticks(of, of.folders)
+        else:
+            rows = self._binary(of.uri, "path", "content AS data")
+            if job.after is not None:
+                begins = f"substring(content, 1, {BEGINNING_BYTES}) AS data"
+                rows = rows.union(self._binary(job.after.uri, "path", begins)).coalesce(1)
+        types = import_module("pyspark.sql.pandas.types")
+        made = rows.mapInArrow(job.work, types.from_arrow_schema(job.schema))
+        made.write.mode("overwrite").partitionBy(*job.by).parquet(folder)
+
+    def _binary(self, path: str, *columns: str) -> Any:
+        reader = self._session.read.format("binaryFile").option("recursiveFileLookup", "true")
+        return reader.option("pathGlobFilter", "*.jsonl*").load(_uri(path)).selectExpr(*columns)
+
+    def _ticks(self, episode: Episode, folders: Sequence[str]) -> Any:
+        where = {"kind": TICK, "topology": episode.topology, "day": episode.day}
+        rows = self._read(folders, DECODED, where)
+        return rows.coalesce(1).sortWithinPartitions(*ORDER)
+
+    def _read(self, folders: Sequence[str], schema: pa.Schema, where: Mapping[str, Any]) -> Any:
+        types = import_module("pyspark.sql.pandas.types")
+        table = f"{self._tables}/{folders[0].partition('/')[0]}"
+        reader = self._session.read.schema(types.from_arrow_schema(schema))
+        reader = reader.option("basePath", table)
+        rows = reader.parquet(*(f"{self._tables}/{folder}" for folder in folders))
+        for name, value in where.items():
+            rows = rows.where(rows[name] == value)
+        return rows
+
+    def _is_there(self, path: str) -> bool:
+        jvm, context = self._session._jvm, self._session.sparkContext
+        at = jvm.org.apache.hadoop.fs.Path(path)
+        return bool(at.getFileSystem(context._jsc.hadoopConfiguration()).exists(at))
+
+
+def _uri(path: str) -> str:
+    """Name a path of this machine as such; a cluster has a file system of its own."""
+    return path if re.match(r"\w+:", path) else f"file:{Path(path).absolute()}"
+
+
+def cores_of(master: str) -> int:
+    """Return how many cores work: of a cluster at least as many as there are here."""
+    here = len(os.sched_getaffinity(0))
+    found = re.match(r"local(?:\[(\d+)|$)", master)
+    return min(int(found[1] or 1), here) if found else here
+
+
+def _pyspark() -> Any:
+    """Import pyspark, or name the command that installs it."""
+    try:
+        pyspark = import_module("pyspark")
+        import_module("pyspark.java_gateway")
+    except ModuleNotFoundError as error:
+        raise TuneError(f"{error.name} is missing; type: {INSTALL}") from None
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java", path=f"{home}/bin" if home else None) is None:
+        where = f"in JAVA_HOME, {home}" if home else "on the path"
+        raise TuneError(f"Spark needs Java 17 or later and there is none {where}; type: {JDK}")
+    return pyspark
+
+
+def _launch(conf: Any, file: Any, log: Path) -> Any:
+    """Start the JVM of the driver, which may speak only into the log."""
+    launch = import_module("pyspark.java_gateway").launch_gateway
+    try:
+        return launch(conf, popen_kwargs={"stdout": file, "stderr": subprocess.STDOUT})
+    except Exception as error:
+        if not type(error).__module__.startswith("pyspark"):
+            raise
+        raise TuneError(
+            f"Spark did not start: {_why(log)}; it needs Java 17 or later: {JDK}; see {log}"
+        ) from None
+
+
+def _patient(master: str) -> str:
+    """Let a local Spark try a task again, as a cluster does by default."""
+    return re.sub(r"^local\[([^,\]]+)\]$", rf"local[\1,{TRIES}]", master)
+
+
+def _cause(error: Exception) -> str:
+    """Take the one line out of a stack trace, Python's or Java's, that has the cause."""
+    java = getattr(error, "java_exception", None)
+    lines = str(java.getMessage() if java is not None else error).splitlines() or [repr(error)]
+    raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception)(: |$)", line)]
+    return (raised[-1] if raised else lines[0])[:300]
+
+
+def _why(log: Path) -> str:
+    """Find the most useful line of a failed start."""
+    lines = log.read_text(errors="replace").splitlines()
+    written = [line.strip() for line in lines if line.strip() and not line.startswith("WARNING")]
+    errors = (line for line in written if "Exception" in line or "Error" in line)
+    return next(errors, written[0] if written else "it printed nothing")[:300]
+
+
+def _stop(context: Any, gateway: Any) -> None:
+    """End the JVM too: Spark itself would leave it until this process ends."""
+    if context is not None:
+        context.stop()
+    gateway.shutdown()
+    # The JVM ends when its standard input does.
+    gateway.proc.stdin.close()
+    try:
+        gateway.proc.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        gateway.proc.kill()
+        gateway.proc.wait()
+    kind = import_module("pyspark").SparkContext
+    kind._gateway = kind._jvm = None

@@ -1,0 +1,315 @@
+"""The stages: each takes the one before it, and leaves a table that can be read alone.
+
+``raw`` → ``ticks`` → ``episodes`` → ``trials`` → ``answers``. A part of a table that is whole stays
+as it is, so a run goes on where another one broke off.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any
+
+from controller.config import Config
+from controller.errors import TuneError
+from controller.journal.reader import Log, by_writer, no_segment
+from controller.pipeline.engine import Engine, Episode, Job, RawFile, digest
+from controller.pipeline.figures import Figures
+from controller.pipeline.schemas import BY, DECODED, LED, LEFT_OUT, PART, TRIALS
+from controller.pipeline.ticks import decoded, led, spans_of
+from controller.pipeline.trials import Tried, tried
+from controller.replay.recording import Span
+from migration.model import topology_name
+
+# Of each topology's time in which something could be decided.
+HELD_BACK_FRAC = 0.3
+# This number of parts for each core keeps all of them busy to the end.
+PARTS_PER_CORE = 4
+# After this number of ticks it is known what an episode takes.
+SAMPLE_TICKS = 720
+
+Progress = Callable[[float], None]  # the share that is done, up to 1
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """Files of journals, one controller's after the other's, each in order."""
+
+    files: tuple[RawFile, ...]
+    log: Log  # the same, opened where they lie
+
+
+@dataclass(frozen=True, slots=True)
+class Ticks:
+    """Decoded segments."""
+
+    folders: tuple[str, ...]  # in order
+    parts: tuple["SegmentPart", ...]
+    left_out: tuple[str, ...]  # one line a rule
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentPart:
+    """What a segment holds of one topology on one day."""
+
+    folder: str
+    topology: str
+    day: int
+    ticks: int
+    executors: int
+    span_s: float
+    free_s: float
+
+
+def raw(engine: Engine, paths: Sequence[str]) -> Raw:
+    """Find the segments in folders and files.
+
+    Raises `JournalError` where a path is not there, or there is no segment at all.
+    """
+    found: dict[tuple[str, int], RawFile] = {}
+    for file in engine.files(paths):
+        found.setdefault((file.segment.writer, file.segment.number), file)
+    opened = [replace(file.segment, opened=partial(engine.opened, file)) for file in found.values()]
+    writers = by_writer(opened)
+    if not writers:
+        raise no_segment(", ".join(paths))
+    files = tuple(found[one.writer, one.number] for one in itertools.chain(*writers))
+    return Raw(files, Log(writers, {}))
+
+
+def ticks(engine: Engine, of: Raw, progress: Progress) -> Ticks:
+    """Decode the segments, each for itself."""
+    began_s = _began_s(engine, of)
+    near = _neighbours(of)
+    jobs = [
+        _decoding(file, order_s, began_s, *near[file.uri]) for file, order_s in _ordered(of.files)
+    ]
+    _do(engine, jobs, progress)
+    return found(engine, jobs)
+
+
+def found(engine: Engine, jobs: Sequence[Job]) -> Ticks:
+    """Read what jobs that decode have found."""
+    folders = tuple(job.folder for job in jobs)
+    decoded_of = [(job, job.of.segment) for job in jobs if isinstance(job.of, RawFile)]
+    folder_of = {(segment.writer, segment.number): one.folder for one, segment in decoded_of}
+    parts = []
+    rows = _small(engine, folders, PART)
+    again = _copies(rows)
+    for row in rows:
+        if (row["writer"], row["number"]) in again:
+            continue
+        what = {
+            field.name: row[field.name] for field in fields(SegmentPart) if field.name != "folder"
+        }
+        parts.append(SegmentPart(folder_of[row["writer"], row["number"]], **what))
+    left_out = Counter({"segments that are there twice": len(again)})
+    for row in _small(engine, folders, LEFT_OUT):
+        left_out[row["rule"]] += row["count"]
+    said = tuple(f"{count} {rule}" for rule, count in sorted(left_out.items()) if count)
+    return Ticks(folders, tuple(parts), said)
+
+
+def _copies(rows: Sequence[dict[str, Any]]) -> set[tuple[str, int]]:
+    """Find segments that begin no later than one before them: copies under another number."""
+    latest: dict[str, tuple[int, int]] = {}
+    found = set()
+    for row in sorted(rows, key=lambda row: (row["writer"], row["number"])):
+        number, begins = latest.get(row["writer"], (-1, -1))
+        if row["row"] is None or row["number"] == number:
+            continue
+        if row["row"] <= begins:
+            found.add((row["writer"], row["number"]))
+        else:
+            latest[row["writer"]] = row["number"], row["row"]
+    return found
+
+
+def _small(engine: Engine, folders: Sequence[str], kind: str) -> list[dict[str, Any]]:
+    """Read rows that are not ticks, in order."""
+    rows = engine.rows(folders, DECODED, kind=kind).to_pylist()
+    return sorted(rows, key=lambda r: (r["order_s"], r["writer"], r["number"], r["topology"]))
+
+
+def episodes(of: Ticks, topology: str | None = None) -> list[Episode]:
+    """Name the episodes of one topology (by id or name), or of all, by day.
+
+    The last part of each topology's time is held back. Raises `TuneError` where there is nothing to
+    tune with.
+    """
+    every = {part.topology for part in of.parts}
+    wanted = {name for name in every if topology in (None, name, topology_name(name))}
+    if not every:
+        raise TuneError("the log holds no tick in which a topology was measured")
+    if not wanted:
+        raise TuneError(f"the log has no topology {topology}, it has {', '.join(sorted(every))}")
+    found: list[Episode] = []
+    for name in sorted(wanted):
+        days: dict[int, list[SegmentPart]] = {}
+        for part in of.parts:
+            if part.topology == name:
+                days.setdefault(part.day, []).append(part)
+        whole_s = sum(part.free_s for day in sorted(days) for part in days[day])
+        left_s = (1 - HELD_BACK_FRAC) * whole_s
+        for day in sorted(days):
+            episode = _episode(name, day, days[day], left_s)
+            found.append(episode)
+            left_s -= episode.free_s
+    return sorted(found, key=lambda one: (one.day, one.topology))
+
+
+def samples(engine: Engine, of: Sequence[Episode]) -> Iterator[tuple[str, int, float, list[Span]]]:
+    """Read the beginning of the longest episode of each topology; the smallest topology first.
+
+    Yields
+    ------
+    tuple
+        The topology, its executors, its ticks by those of the sample, and the spans. They have at
+        least `SAMPLE_TICKS` ticks where there are more, and at most those of a segment above it.
+    """
+    for name in sorted(
+        {one.topology for one in of},
+        key=lambda name: (max(one.executors for one in of if one.topology == name), name),
+    ):
+        own = [one for one in of if one.topology == name]
+        longest = max(own, key=lambda one: one.ticks)
+        found: list[Span] = []
+        count = 0
+        for folder in longest.folders:
+            if count < SAMPLE_TICKS:
+                found += spans_of(engine.ticks(longest, [folder]))
+                count = sum(len(span.time_s) for span in found)
+        yield name, longest.executors, sum(one.ticks for one in own) / count, found
+
+
+def trials(
+    engine: Engine,
+    of: Sequence[Episode],
+    configs: Sequence[Config],
+    progress: Progress,
+    searched: Collection[str] = (),
+) -> list[str]:
+    """Try all configurations on all episodes; gives the folders of what came out.
+
+    Policies search for the topologies that are `searched` for, by id, and for no others. The result
+    does not depend on the engine, its cores or their order.
+    """
+    # Each part reads its episode for itself: one core has no use for two of them.
+    groups = -(-PARTS_PER_CORE * engine.cores // len(of)) if engine.cores > 1 else 1
+    groups = min(groups, len(configs))
+    numbered = list(enumerate(configs))
+    jobs = [
+        _trying(one, numbered[group::groups], one.topology in searched)
+        for one in of
+        for group in range(groups)
+    ]
+    _do(engine, jobs, progress)
+    return [job.folder for job in jobs]
+
+
+def answers(engine: Engine, folders: Sequence[str], count: int) -> list[tuple[Figures, Figures]]:
+    """Add up how each of some sets did, with the load it is chosen by and with that held back.
+
+    In the order in which they were tried.
+    """
+    rows = engine.rows(folders, TRIALS).to_pylist()
+    sums = {(number, late): Figures() for number in range(count) for late in (False, True)}
+    # In a fixed order: sums of floats depend on it.
+    for row in sorted(rows, key=lambda row: (row["day"], row["topology"])):
+        key = row["set"], row["held_back"]
+        sums[key] += Figures(**{name: row[name] for name in Figures.__slots__})
+    return [(sums[number, False], sums[number, True]) for number in range(count)]
+
+
+def _do(engine: Engine, jobs: Sequence[Job], progress: Progress) -> None:
+    whole = sum(job.weight for job in jobs) or 1.0
+    done = 0.0
+
+    def count(job: Job) -> None:
+        nonlocal done
+        done += job.weight
+        progress(min(done / whole, 1.0))
+
+    engine.do(jobs, count)
+
+
+def _began_s(engine: Engine, of: Raw) -> dict[tuple[str, int], float]:
+    """Find out when each epoch began; a controller alone is never overtaken."""
+    if len(of.log.writers) < 2:
+        return {}
+    jobs = [Job(f"led/{_name(file)}", file, led, LED) for file in of.files]
+    engine.do(jobs, lambda job: None)
+    found: dict[tuple[str, int], float] = {}
+    for row in engine.rows([job.folder for job in jobs], LED).to_pylist():
+        key = row["cluster"], row["epoch"]
+        found[key] = min(found.get(key, row["time_s"]), row["time_s"])
+    return dict(sorted(found.items()))
+
+
+def _ordered(files: Sequence[RawFile]) -> list[tuple[RawFile, float]]:
+    """Give the files in the order of their ticks, with what they are ordered by.
+
+    A clock that was set back does not change the order within one controller's.
+    """
+    latest: dict[str, float] = {}
+    found = []
+    for file in files:
+        one = file.segment
+        latest[one.writer] = max(latest.get(one.writer, one.begun_s), one.begun_s)
+        found.append((file, latest[one.writer]))
+    return sorted(found, key=lambda row: (row[1], row[0].segment.writer, row[0].segment.number))
+
+
+def _neighbours(of: Raw) -> dict[str, tuple[bool, RawFile | None]]:
+    """Find of each file whether one is before it, and which one is after it."""
+    found: dict[str, tuple[bool, RawFile | None]] = {}
+    for _, group in itertools.groupby(of.files, key=lambda file: file.segment.writer):
+        own = list(group)
+        for number, (file, after) in enumerate(zip(own, [*own[1:], None], strict=True)):
+            found[file.uri] = number > 0, after
+    return found
+
+
+def _decoding(
+    file: RawFile,
+    order_s: float,
+    began_s: dict[tuple[str, int], float],
+    follows: bool,
+    after: RawFile | None,
+) -> Job:
+    made_of = digest(order_s, began_s, follows, after and after.segment.number)
+    work = partial(decoded, order_s=order_s, began_s=began_s, follows=follows)
+    name = f"ticks/{_name(file)}-{made_of}"
+    return Job(name, file, work, DECODED, after, BY, file.size_bytes)
+
+
+def _name(file: RawFile) -> str:
+    one = file.segment
+    return f"segment={one.begun}-{one.writer}-{one.number:06d}-{file.size_bytes}"
+
+
+def _episode(topology: str, day: int, parts: Sequence[SegmentPart], left_s: float) -> Episode:
+    free_s = sum(part.free_s for part in parts)
+    # Sums in another order differ in the last digits: what ends there is not cut.
+    chosen_s = float("inf") if free_s <= left_s else max(left_s, -1.0)
+    return Episode(
+        topology,
+        day,
+        tuple(part.folder for part in parts),
+        sum(part.ticks for part in parts),
+        max(part.executors for part in parts),
+        sum(part.span_s for part in parts),
+        free_s,
+        chosen_s if left_s > 0 or free_s <= left_s else -1.0,
+    )
+
+
+def _trying(of: Episode, configs: Sequence[tuple[int, Config]], searches: bool) -> Job:
+    keys = [(number, sorted(config.keys.items())) for number, config in configs]
+    made_of = digest(of, keys, searches)
+    what = Tried(of.topology, of.day, of.chosen_s, tuple(configs), searches)
+    weight = float(of.ticks * len(configs))
+    return Job(
+        f"trials/part={of.day}-{made_of}", of, partial(tried, of=what), TRIALS, weight=weight
+    )

@@ -1,0 +1,252 @@
+"""Turns a segment of the journal into rows, and rows into spans that a replay goes through."""
+
+import io
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from controller.core.cluster import Cluster, Floats, LoadSnapshot
+from controller.journal.reader import Log, Segment, by_writer
+from controller.journal.record import decode, encode
+from controller.pipeline.schemas import (
+    DECODED,
+    LAYOUT,
+    LED,
+    LEFT_OUT,
+    MOVED,
+    NO_DAY,
+    NO_TOPOLOGY,
+    PART,
+    TICK,
+)
+from controller.replay.recording import PlacementChange, Span, spans_of_one
+
+DAY_S = 86400.0
+
+Batches = Iterator[pa.RecordBatch]
+
+
+class Unchanging(NamedTuple):
+    """What a span needs that has no column of its own."""
+
+    cluster: Cluster
+    hosts: dict[str, str]
+    first: LoadSnapshot
+    size_bytes: Floats
+
+
+def led(batches: Iterable[pa.RecordBatch]) -> Batches:
+    """Find when a segment's controller led first in each epoch."""
+    for segment in _segments(batches):
+        first: dict[tuple[str, int], float] = {}
+        for key, time_s in segment.led():
+            first[key] = min(first.get(key, time_s), time_s)
+        rows = [{"cluster": key[0], "epoch": key[1], "time_s": s} for key, s in first.items()]
+        yield pa.RecordBatch.from_pylist(rows, LED)
+
+
+def decoded(
+    batches: Iterable[pa.RecordBatch],
+    order_s: float,
+    began_s: Mapping[tuple[str, int], float],
+    follows: bool,
+) -> Batches:
+    """Decode a segment, but for its first tick, and the first tick of the one after it.
+
+    So each tick is compared with the one before it, though each segment is decoded for itself.
+
+    Parameters
+    ----------
+    batches : iterable of pyarrow.RecordBatch
+        Rows of `RAW`: the segment, and the one after it if there is one.
+    order_s : float
+        Where its ticks belong among those of other segments.
+    began_s : mapping
+        When each epoch began, by cluster and epoch; what a leader saw later did not count.
+    follows : bool
+        Whether there is a segment before it, with which the first tick comes.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+        Rows of `DECODED`.
+    """
+    segment, *after = _segments(batches)
+    log = Log(by_writer([segment, *(one.begun_alone() for one in after)]), began_s)
+    found = spans_of_one(log, skips_first=follows)
+    head = segment.head()
+    follows_tick = None if head is None else head.seq
+    yield from rows_of(found, order_s, segment.writer, segment.number, follows_tick)
+    nothing = {"kind": LEFT_OUT, "topology": NO_TOPOLOGY, "day": NO_DAY, "order_s": order_s}
+    nothing |= {"writer": segment.writer, "number": segment.number}
+    left_out = [
+        {**nothing, "rule": rule, "count": count}
+        for rule, count in sorted(log.skipped.items())
+        if count
+    ]
+    yield pa.RecordBatch.from_pylist(left_out, DECODED)
+
+
+def rows_of(
+    spans: Iterable[Span],
+    order_s: float,
+    writer: str,
+    number: int,
+    follows_tick: int | None = None,
+) -> Batches:
+    """Make rows of `DECODED`: ticks, cut at the ends of days, and what there is of each day."""
+    known = {"order_s": order_s, "writer": writer, "number": number}
+    parts: dict[tuple[str, int], dict[str, Any]] = {}
+    row = 0
+    for piece, span in enumerate(part for one in spans for part in _days(one)):
+        day = int(span.time_s[0] // DAY_S)
+        yield _rows(span, {**known, "piece": piece, "day": day}, row)
+        row += len(span.time_s)
+        _count(parts, span, day)
+    rows = [{**known, "kind": PART, "row": follows_tick, **part} for part in parts.values()]
+    yield pa.RecordBatch.from_pylist(rows, DECODED)
+
+
+def spans_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Span]:
+    """Put ticks of one topology, in their order, together again; as they were decoded."""
+    rows: list[pa.RecordBatch] = []
+    for batch in batches:
+        begins = np.flatnonzero(batch.column("layout").is_valid().to_numpy(zero_copy_only=False))
+        bounds = [0, *(int(at) for at in begins if at), batch.num_rows]
+        for start, stop in itertools.pairwise(bounds):
+            if start == stop:
+                continue
+            if rows and start in begins:
+                yield _span(rows)
+                rows = []
+            rows.append(batch.slice(start, stop - start))
+    if rows:
+        yield _span(rows)
+
+
+def _segments(batches: Iterable[pa.RecordBatch]) -> list[Segment]:
+    """Take files in the order of their numbers, in whichever they come."""
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    named = (Segment.named(Path(r["path"]), partial(io.BytesIO, r["data"])) for r in rows)
+    return sorted((one for one in named if one is not None), key=lambda one: one.number)
+
+
+def _days(span: Span) -> Iterator[Span]:
+    """Cut where another day begins."""
+    days = span.time_s // DAY_S
+    bounds = [0, *(np.flatnonzero(np.diff(days)) + 1).tolist(), len(days)]
+    for start, stop in itertools.pairwise(bounds):
+        yield span if stop - start == len(days) else span.rows(start, stop)
+
+
+def _count(parts: dict[tuple[str, int], dict[str, Any]], span: Span, day: int) -> None:
+    part = parts.setdefault(
+        (span.topology, day),
+        {
+            "topology": span.topology,
+            "day": day,
+            "ticks": 0,
+            "executors": 0,
+            "span_s": 0.0,
+            "free_s": 0.0,
+        },
+    )
+    part["ticks"] += len(span.time_s)
+    part["executors"] = max(part["executors"], len(span.first.executors))
+    part["span_s"] += float(span.span_s.sum())
+    part["free_s"] += float(span.span_s[~span.held].sum())
+
+
+def _rows(span: Span, known: Mapping[str, Any], row: int) -> pa.RecordBatch:
+    count = len(span.time_s)
+    moved: list[list[dict[str, Any]]] = [[] for _ in range(count)]
+    for shift in span.shifts:
+        moved[shift.row].append(
+            {"executor": shift.executor, "worker": shift.worker, "own": shift.own}
+        )
+    columns = {
+        "row": np.arange(row, row + count),
+        "time_s": span.time_s,
+        "span_s": span.span_s,
+        "held": span.held,
+        "moved": pa.array(moved, pa.list_(MOVED)),
+        "cpu_cores": _lists(span.cpu_cores),
+        "traffic_tps": _lists(span.traffic_tps),
+        "layout": pa.array([_layout(span), *[None] * (count - 1)], LAYOUT),
+        **{name: [value] * count for name, value in known.items()},
+        "kind": [TICK] * count,
+        "topology": [span.topology] * count,
+    }
+    arrays = [
+        pa.array(columns[field.name], field.type)
+        if field.name in columns
+        else pa.nulls(count, field.type)
+        for field in DECODED
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=DECODED)
+
+
+def _lists(table: Any) -> pa.Array:
+    """Make a list of each row, (T, N)."""
+    count, width = table.shape
+    offsets = np.arange(0, (count + 1) * width, width, dtype=np.int32) if width else None
+    if offsets is None:
+        return pa.array([[]] * count, pa.list_(pa.float32()))
+    return pa.ListArray.from_arrays(offsets, pa.array(table.reshape(-1)))
+
+
+def _layout(span: Span) -> dict[str, Any]:
+    cluster = span.cluster
+    rest = Unchanging(cluster, dict(span.hosts), span.first, span.size_bytes)
+    return {
+        "executors": span.first.executors,
+        "components": span.first.component_of,
+        "workers": cluster.workers,
+        "nodes": [cluster.nodes[node] for node in cluster.node_of],
+        "place": span.place,
+        "source": span.source,
+        "target": span.target,
+        "rest": encode(rest),
+    }
+
+
+def _span(rows: list[pa.RecordBatch]) -> Span:
+    layout = rows[0].column("layout")[0].as_py()
+    rest = decode(Unchanging, layout["rest"])
+    count = sum(batch.num_rows for batch in rows)
+
+    def joined(name: str) -> Any:
+        return np.concatenate([b.column(name).to_numpy(zero_copy_only=False) for b in rows])
+
+    def table(name: str) -> Any:
+        values = [batch.column(name).flatten().to_numpy() for batch in rows]
+        return np.concatenate(values).reshape(count, -1 if sum(map(len, values)) else 0)
+
+    def indices(name: str) -> Any:
+        return np.array(layout[name], dtype=np.int64)
+
+    moved = [one for batch in rows for one in batch.column("moved").to_pylist()]
+    return Span(
+        cluster=rest.cluster,
+        hosts=rest.hosts,
+        first=rest.first,
+        place=indices("place"),
+        time_s=joined("time_s"),
+        span_s=joined("span_s"),
+        cpu_cores=table("cpu_cores"),
+        traffic_tps=table("traffic_tps"),
+        source=indices("source"),
+        target=indices("target"),
+        size_bytes=rest.size_bytes,
+        held=joined("held"),
+        shifts=tuple(
+            PlacementChange(row, one["executor"], one["worker"], one["own"])
+            for row, all_of in enumerate(moved)
+            for one in all_of or ()
+        ),
+    )

@@ -1,0 +1,129 @@
+"""Segments decoded one by one are the log, whatever is cut, damaged, or of two leaders."""
+
+import gzip
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from controller.errors import TuneError
+from controller.journal.reader import Log
+from controller.journal.record import JournalError
+from controller.journal.writer import Bounds
+from controller.pipeline.fold import Fold
+from controller.pipeline.stages import Ticks, episodes, raw, ticks
+from controller.pipeline.ticks import spans_of
+from controller.replay.recording import Span, spans
+from tests.recorded_world import record
+
+SMALL = Bounds(segment_bytes=20_000)
+
+
+def decoded(tables: Path, *paths: Path) -> Ticks:
+    engine = Fold(tables)
+    return ticks(engine, raw(engine, list(map(str, paths))), lambda share: None)
+
+
+def read_back(tables: Path, *paths: Path) -> list[Span]:
+    engine, found = Fold(tables), episodes(decoded(tables, *paths))
+    return [span for one in found for span in spans_of(engine.ticks(one, one.folders))]
+
+
+def joined(found: Sequence[Span], name: str) -> list[object]:
+    return list(np.concatenate([getattr(span, name) for span in found]).tolist())
+
+
+def moved(found: Sequence[Span]) -> list[tuple[object, ...]]:
+    """When which executor was elsewhere than before, and whose decision that was."""
+    return [
+        (span.time_s[shift.row], shift.executor, shift.worker, shift.own)
+        for span in found
+        for shift in span.shifts
+    ]
+
+
+@pytest.mark.parametrize("delay_ticks", [0, 3])
+def test_segments_give_what_the_whole_log_gives(tmp_path: Path, delay_ticks: int) -> None:
+    record(tmp_path / "log", ticks=range(40), bounds=SMALL, delay_ticks=delay_ticks)
+    assert len(list((tmp_path / "log").iterdir())) > 4
+    whole = list(spans(Log.open([tmp_path / "log"])))
+    back = read_back(tmp_path / "tables", tmp_path / "log")
+    assert len(back) > len(whole)
+    for name in ("time_s", "span_s", "cpu_cores", "traffic_tps", "held"):
+        assert joined(back, name) == joined(whole, name), name
+    assert len(moved(whole)) > 3
+    assert moved(back) == moved(whole)
+
+
+def test_of_two_leaders_the_later_epoch_counts(tmp_path: Path) -> None:
+    record(tmp_path / "one", ticks=range(30), mode="advise", bounds=SMALL)
+    record(tmp_path / "two", ticks=range(20, 40), name="two", epoch=1, mode="advise", bounds=SMALL)
+    found = decoded(tmp_path / "tables", tmp_path / "one", tmp_path / "two")
+    assert found.left_out == ("10 ticks of a leader that had lost its lead",)
+    assert sum(part.ticks for part in found.parts) == 19 + 19
+
+
+def test_what_is_damaged_is_counted_once_and_the_rest_is_read(tmp_path: Path) -> None:
+    record(tmp_path / "log", ticks=range(40), mode="advise", bounds=SMALL)
+    whole = sum(part.ticks for part in decoded(tmp_path / "whole", tmp_path / "log").parts)
+    segments = sorted((tmp_path / "log").iterdir())
+    shutil.move(segments[2], tmp_path)
+    lines = gzip.decompress(segments[4].read_bytes()).splitlines(keepends=True)
+    lines[3] = lines[3].replace(b"wc-1", b"wc-2", 1)
+    segments[4].write_bytes(gzip.compress(b"".join(lines)))
+    segments[6].write_bytes(segments[6].read_bytes()[:-40])
+    found = decoded(tmp_path / "tables", tmp_path / "log")
+    said = {rule: count for count, rule in (line.split(" ", 1) for line in found.left_out)}
+    assert said["segments missing"] == "1"
+    assert said["damaged records"] == "1"
+    assert said["records cut off at the end"] == "1"
+    left = sum(part.ticks for part in found.parts)
+    assert 20 < left < whole
+    assert len(read_back(tmp_path / "tables", tmp_path / "log")) > 3
+
+
+def test_a_packed_file_of_zeros_is_a_damaged_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(tmp_path / "log", ticks=range(12), mode="advise")
+    monkeypatch.setattr("controller.journal.reader.MOST_LINE_BYTES", 2**16)
+    zeros = tmp_path / "log" / "20260101T000000-zeros-000000.jsonl.gz"
+    zeros.write_bytes(gzip.compress(bytes(2**20)))
+    found = decoded(tmp_path / "tables", tmp_path / "log")
+    assert sum(part.ticks for part in found.parts) == 11
+    # One of these lines is the end, which has no line end either.
+    assert found.left_out == ("16 records cut off at the end",)
+
+
+def test_what_is_whole_stays_and_the_rest_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(tmp_path / "log", ticks=range(40), mode="advise", bounds=SMALL)
+    tables, read = tmp_path / "tables", []
+    first = decoded(tables, tmp_path / "log")
+    (tables / first.folders[2] / "_SUCCESS").unlink()
+    made = Fold._do
+
+    def noted(engine: Fold, job: object, folder: Path) -> None:
+        read.append(folder)
+        made(engine, job, folder)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Fold, "_do", noted)
+    assert decoded(tables, tmp_path / "log") == first
+    assert read == [tables / first.folders[2]]
+
+
+def test_what_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+    engine = Fold(tmp_path / "tables")
+    with pytest.raises(JournalError, match="none: no such file or folder"):
+        raw(engine, [str(tmp_path / "none")])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(JournalError, match="empty: no journal segment"):
+        raw(engine, [str(tmp_path / "empty")])
+    record(tmp_path / "log", ticks=range(4))
+    log = raw(engine, [str(tmp_path / "log")])
+    (tmp_path / "tables").write_text("a file")
+    with pytest.raises(TuneError, match=r"tables/ticks/segment=.*: Not a directory"):
+        ticks(engine, log, lambda share: None)
