@@ -16,7 +16,7 @@ HOURS_OF_DAY, HOURS_OF_WEEK = 24, 168
 MOST_TIMES = 10.0
 
 
-class Hour(Struct, frozen=True):
+class Hour(Struct, frozen=True, array_like=True):
     """An hour: its number since 1970, and the tuples per second of its two busiest minutes."""
 
     number: int
