@@ -15,7 +15,7 @@ class Figures:
     total: float = 0.0  # tuples sent
     inter_node: float = 0.0  # those to other nodes
     inter_worker: float = 0.0  # those to other workers (of other nodes too)
-    overload_s: float = 0.0  # seconds that workers were overloaded, added over the workers
+    unserved_core_s: float = 0.0  # core-seconds that executors needed beyond what there was
 
     def __add__(self, other: "Figures") -> "Figures":
         return Figures(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
@@ -35,5 +35,5 @@ class Figures:
             total=float((series.total_tps * span_s).sum()),
             inter_node=float((series.inter_node_tps * span_s).sum()),
             inter_worker=float((series.inter_worker_tps * span_s).sum()),
-            overload_s=float(series.overload_s.sum()),
+            unserved_core_s=float(series.unserved_core_s.sum()),
         )

@@ -78,6 +78,6 @@ TRIALS = pa.schema(
         ("total", pa.float64()),  # tuples sent
         ("inter_node", pa.float64()),
         ("inter_worker", pa.float64()),
-        ("overload_s", pa.float64()),
+        ("unserved_core_s", pa.float64()),
     ]
 )

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from controller.config import Config
 from controller.errors import TuneError
@@ -60,6 +60,14 @@ class SegmentPart:
     executors: int
     span_s: float
     free_s: float
+
+
+class Judged(NamedTuple):
+    """How a parameter set did."""
+
+    chosen_by: Figures  # with the load it is chosen by
+    held_back: Figures  # with the load that came later
+    by_day: tuple[Figures, ...]  # the same by day
 
 
 def raw(engine: Engine, paths: Sequence[str]) -> Raw:
@@ -208,18 +216,23 @@ def trials(
     return [job.folder for job in jobs]
 
 
-def answers(engine: Engine, folders: Sequence[str], count: int) -> list[tuple[Figures, Figures]]:
-    """Add up how each of some sets did, with the load it is chosen by and with that held back.
-
-    In the order in which they were tried.
-    """
+def answers(engine: Engine, folders: Sequence[str], count: int) -> list[Judged]:
+    """Add up how each set did, in the order in which they were tried; `count` were."""
     rows = engine.rows(folders, TRIALS).to_pylist()
-    sums = {(number, late): Figures() for number in range(count) for late in (False, True)}
+    chosen_by = [Figures()] * count
+    by_day: list[dict[int, Figures]] = [{} for _ in range(count)]
     # In a fixed order: sums of floats depend on it.
     for row in sorted(rows, key=lambda row: (row["day"], row["topology"])):
-        key = row["set"], row["held_back"]
-        sums[key] += Figures(**{name: row[name] for name in Figures.__slots__})
-    return [(sums[number, False], sums[number, True]) for number in range(count)]
+        figures = Figures(**{name: row[name] for name in Figures.__slots__})
+        number, day = row["set"], row["day"]
+        if not row["held_back"]:
+            chosen_by[number] += figures
+        elif figures.ticks:
+            by_day[number][day] = by_day[number].get(day, Figures()) + figures
+    return [
+        Judged(chosen, sum(days.values(), Figures()), tuple(days.values()))
+        for chosen, days in zip(chosen_by, by_day, strict=True)
+    ]
 
 
 def _do(engine: Engine, jobs: Sequence[Job], progress: Progress) -> None:

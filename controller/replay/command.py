@@ -183,7 +183,7 @@ def _score(series: Series) -> dict[str, Any]:
     return {
         "inter_node_frac": round(series.inter_node_frac, 6),
         "moves": len(series.moves),
-        "overload_s": round(float(series.overload_s.sum()), 3),
+        "unserved_core_s": round(float(series.unserved_core_s.sum()), 3),
         "max_load_frac": round(float(series.max_load_frac.max()), 6),
         "outcomes": {
             OUTCOMES[outcome].value: count
@@ -227,14 +227,14 @@ def _print_what_if(document: dict[str, Any]) -> None:
     }
     for one in document["topologies"]:
         title = f"{one['topology']}, {one['ticks']} ticks"
-        table = Table("", "between nodes", "moves", "overload s", "fullest worker", title=title)
+        table = Table("", "between nodes", "moves", "core s short", "fullest worker", title=title)
         for key, name in names.items():
             score = one[key]
             table.add_row(
                 name,
                 f"{score['inter_node_frac']:.4f}",
                 str(score["moves"]),
-                f"{score['overload_s']:.0f}",
+                f"{score['unserved_core_s']:.0f}",
                 f"{score['max_load_frac']:.2f}",
             )
         console.print(table)

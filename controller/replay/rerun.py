@@ -62,8 +62,8 @@ OUTCOMES = tuple(Outcome)
 NO_CYCLE = -1
 # Of a table of which each row is a tick; the outcome is the last.
 COLUMNS, OUTCOME = 8, 7
-# The same yardstick for every configuration: a worker above the default of load.high is overloaded.
-OVERLOAD = Limits()
+# For room alone, which knows no limits.
+_PLAIN = Limits()
 
 
 class Smoothed(NamedTuple):
@@ -91,8 +91,8 @@ class Series:
     inter_worker_tps: Floats  # (T,), with that to workers of other nodes
     total_tps: Floats  # (T,)
     max_load_frac: Floats  # (T,), load of the fullest worker
-    # (T,), seconds that workers were above the yardstick, added over the workers
-    overload_s: Floats
+    # (T,), core-seconds that executors needed beyond what their nodes or workers have
+    unserved_core_s: Floats
     moves: tuple[ReplayedMove, ...]
 
     @property
@@ -152,7 +152,7 @@ class Rerun:
             inter_worker_tps=table[:, 3],
             total_tps=table[:, 4],
             max_load_frac=table[:, 5],
-            overload_s=table[:, 6],
+            unserved_core_s=table[:, 6],
             outcome=table[:, OUTCOME].astype(np.int64),
             moves=tuple(self._moves),
         )
@@ -317,8 +317,9 @@ def measure(table: Floats, row: int, span: Span, place: Ints, recorded: Ints) ->
     tps, cpu_cores = span.traffic_tps[row], span.cpu_cores[row]
     pairs = span.source, span.target
     cores, *sums = _load(*pairs, tps, cpu_cores, place, recorded, span.cluster.node_of)
-    fit = Fit.at(span.cluster, place, cores, OVERLOAD)
-    table[row, 2:7] = *sums, fit.frac.max(), fit.is_high.sum() * span.span_s[row]
+    fit = Fit.at(span.cluster, place, cores, _PLAIN)
+    beyond = np.maximum(fit.used - fit.capacity, 0.0)[fit.each_unit].sum()
+    table[row, 2:7] = *sums, fit.frac.max(), beyond * span.span_s[row]
     return cores
 
 

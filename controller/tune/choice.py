@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from controller.core.distance import TrafficWeights, weighed
 from controller.core.limits import Limits
 from controller.errors import TuneError
@@ -15,6 +17,8 @@ MOVE_S = 1.0
 LEAST_GAIN_FRAC = 0.01
 # Fewer ticks are no test.
 LEAST_TICKS = 10
+# This number of days shows how sure a gain is; it has to be that in this share of them, resampled.
+LEAST_DAYS, SURE_FRAC, RESAMPLED = 5, 0.9, 2000
 # Of sets this close to the best, the one that changes fewest keys is taken.
 AS_GOOD_FRAC = 0.005
 _PLAIN = Limits()
@@ -27,6 +31,7 @@ class SetOutcome:
     parameters: ParameterSet
     chosen_by: Figures  # with the load it is chosen by
     held_back: Figures  # with the load that came later
+    by_day: tuple[Figures, ...] = ()  # the same by day; of all sets the same days
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,7 @@ class Objective:
     """The weights of a cost, in seconds in which all tuples cross between nodes."""
 
     traffic: float = 1.0  # such a second
-    overload: float = 1.0  # a second in which a worker is overloaded
+    overload: float = 1.0  # a core-second that is needed where there is none left
     moves: float = MOVE_S
 
     @classmethod
@@ -66,8 +71,9 @@ class Objective:
     def said(self) -> str:
         """The meaning of a cost, in one sentence."""
         return (
-            f"cost: {self.traffic:g} if all tuples crossed between nodes; a second of a worker's "
-            f"overload counts {self.overload:g} s of that, a move {self.moves:g} s"
+            f"cost: {self.traffic:g} if all tuples crossed between nodes; a core-second "
+            f"that is needed and not there counts {self.overload:g} s of that, a move "
+            f"{self.moves:g} s"
         )
 
     def cost(self, figures: Figures) -> float:
@@ -78,7 +84,7 @@ class Objective:
         """
         if not figures.span_s:
             return 0.0
-        lasting = self.overload * figures.overload_s + self.moves * figures.moves
+        lasting = self.overload * figures.unserved_core_s + self.moves * figures.moves
         return self.traffic * crossing_frac(figures) + lasting / figures.span_s
 
 
@@ -106,7 +112,7 @@ def ranked(outcomes: Sequence[SetOutcome], objective: Objective) -> list[SetOutc
 
 
 def front(outcomes: Sequence[SetOutcome]) -> list[SetOutcome]:
-    """Find the sets that no other beats in traffic, moves and overload together.
+    """Find the sets that no other beats in traffic, moves and unserved demand together.
 
     One for each such combination of the three, the first of equals; by falling share of traffic
     that crosses. O(S log S + S·F) for S sets of which F are on the front.
@@ -124,7 +130,7 @@ def front(outcomes: Sequence[SetOutcome]) -> list[SetOutcome]:
 
 def _three(outcome: SetOutcome) -> tuple[float, int, float]:
     figures = outcome.chosen_by
-    return round(crossing_frac(figures), 9), figures.moves, round(figures.overload_s, 6)
+    return round(crossing_frac(figures), 9), figures.moves, round(figures.unserved_core_s, 6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +155,9 @@ def suggest(outcomes: Sequence[SetOutcome], objective: Objective) -> Suggestion:
     best = min(close, key=lambda outcome: len(outcome.parameters.changes))
     costs = objective.cost(today.held_back), objective.cost(best.held_back)
     gain_frac, held_frac = _gain_frac(now, objective.cost(best.chosen_by)), _gain_frac(*costs)
+    sure_frac = _sure_frac(today, best, objective)
+    unserved = best.held_back.unserved_core_s, today.held_back.unserved_core_s
+    days = len(best.by_day)
     helps = False
     if not best.parameters.changes:
         reason = "No change: nothing that was tried does better than today's settings."
@@ -163,6 +172,16 @@ def suggest(outcomes: Sequence[SetOutcome], objective: Objective) -> Suggestion:
             f"chosen by. The load held back gives {held_frac:.1%}; less than "
             f"{LEAST_GAIN_FRAC:.0%} is noise."
         )
+    elif unserved[0] > (1 + LEAST_GAIN_FRAC) * unserved[1]:
+        reason = (
+            f"No change: with the load held back the best set leaves {unserved[0]:.3g} "
+            f"core-seconds of demand unserved, and today's {unserved[1]:.3g}."
+        )
+    elif sure_frac is not None and sure_frac < SURE_FRAC:
+        reason = (
+            f"No change: of {days} days held back, resampled, the best set lowers the cost in "
+            f"{sure_frac:.0%}, and {SURE_FRAC:.0%} are needed."
+        )
     else:
         helps = True
         reason = (
@@ -170,7 +189,27 @@ def suggest(outcomes: Sequence[SetOutcome], objective: Objective) -> Suggestion:
             f"{gain_frac:.1%} with the load it was chosen by and by {held_frac:.1%} with the load "
             "held back."
         )
+        reason += (
+            f" {days} of {LEAST_DAYS} days are held back that would show how sure that is."
+            if sure_frac is None
+            else f" Of {days} days, resampled, it falls in {sure_frac:.0%}."
+        )
     return Suggestion(today, best, gain_frac, held_frac, helps, reason)
+
+
+def _sure_frac(today: SetOutcome, best: SetOutcome, objective: Objective) -> float | None:
+    """Find in which share of resampled days the best lowers the cost; None with too few days.
+
+    Days are the blocks of a bootstrap: what comes within a day depends on itself.
+    """
+    if len(best.by_day) < LEAST_DAYS:
+        return None
+    pairs = zip(today.by_day, best.by_day, strict=True)
+    gains = np.array(
+        [objective.cost(a) * a.span_s - objective.cost(b) * b.span_s for a, b in pairs]
+    )
+    rows = np.random.default_rng(0).integers(len(gains), size=(RESAMPLED, len(gains)))
+    return float((gains[rows].sum(axis=1) > 0).mean())
 
 
 def _gain_frac(before: float, after: float) -> float:

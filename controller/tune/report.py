@@ -27,7 +27,7 @@ from controller.tune.choice import (
 from migration.settings import PREFIX
 
 SHOWN = 10
-COLUMNS = ("cost", "local", "moves", "overload s", "cost held back", "settings")
+COLUMNS = ("cost", "local", "moves", "unserved core s", "cost held back", "settings")
 
 
 def proposed_diff(storm_yaml: str | None, suggestion: Suggestion, today: dict[str, Any]) -> str:
@@ -100,7 +100,7 @@ def _figures(figures: Figures, objective: Objective) -> dict[str, Any]:
         "local": round(1.0 - figures.inter_node_frac, 6),
         "crossing_weighted": round(crossing_frac(figures), 6),
         "moves": figures.moves,
-        "overload_s": round(figures.overload_s, 3),
+        "unserved_core_s": round(figures.unserved_core_s, 3),
         "seconds": round(figures.span_s, 3),
         "ticks": figures.ticks,
     }
@@ -112,7 +112,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
         f"{by['cost']:.4f}",
         f"{by['local']:.4f}",
         str(by["moves"]),
-        f"{by['overload_s']:.0f}",
+        f"{by['unserved_core_s']:.0f}",
         f"{later['cost']:.4f}" if later["ticks"] else "–",
         row["settings"],
     )
@@ -166,7 +166,7 @@ def draw(document: dict[str, Any], path: Path) -> None:
     axes = figure.subplots()
     every = _points(document["ranking"])
     shown = axes.scatter(every[0], every[1], c=every[2], s=14, cmap="viridis")
-    figure.colorbar(shown, label="seconds of overload")
+    figure.colorbar(shown, label="core-seconds of unserved demand")
     axes.plot(*_points(document["front"])[:2], "o", mfc="none", mec="black", label="on the front")
     for kind, marker in (("today", "X"), ("best", "*"), ("no_moves", "s")):
         x, y, _ = _points([document[kind]])
@@ -178,7 +178,7 @@ def draw(document: dict[str, Any], path: Path) -> None:
 
 def _points(rows: Sequence[dict[str, Any]]) -> tuple[list[int], list[float], list[float]]:
     by = [row["chosen_by"] for row in rows]
-    return [f["moves"] for f in by], [f["local"] for f in by], [f["overload_s"] for f in by]
+    return [f["moves"] for f in by], [f["local"] for f in by], [f["unserved_core_s"] for f in by]
 
 
 def page(document: dict[str, Any], diff: str, png: bytes, about: str) -> str:

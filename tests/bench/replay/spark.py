@@ -15,7 +15,6 @@ from typing import Any
 from controller.config import build
 from controller.pipeline import stages
 from controller.pipeline.engine import Engine, Episode
-from controller.pipeline.figures import Figures
 from controller.pipeline.fold import Fold
 from controller.pipeline.spark import spark
 from controller.tune.space import ParameterSet, Space, parameter_sets
@@ -102,7 +101,7 @@ def day(executors: int, recorded: int, times: int, sets: int, folder: Path) -> d
         "executors": executors,
         "ticks": sum(one.ticks for one in of),
         "parameter_sets": len(tried),
-        "moves": sum(chosen_by.moves + held_back.moves for chosen_by, held_back in figures),
+        "moves": sum(chosen_by.moves + held_back.moves for chosen_by, held_back, _ in figures),
         "read_minutes": round(read_s / 60, 2),
         "sweep_minutes": round(took_s / 60, 2),
         "journal_mb": _mb(long),
@@ -117,7 +116,7 @@ def _mb(folder: Path) -> float:
 
 def _timed(
     of: Sequence[Episode], sets: Sequence[ParameterSet], tables: Path, engine: Engine
-) -> tuple[float, list[tuple[Figures, Figures]]]:
+) -> tuple[float, list[stages.Judged]]:
     # What is there would not be tried again.
     shutil.rmtree(tables / "trials", ignore_errors=True)
     at_s = time.perf_counter()
@@ -128,6 +127,6 @@ def _timed(
 
 def _on_spark(
     of: Sequence[Episode], sets: Sequence[ParameterSet], master: str, tables: Path
-) -> tuple[float, list[tuple[Figures, Figures]]]:
+) -> tuple[float, list[stages.Judged]]:
     with spark(master, tables / "spark.log", str(tables)) as engine:
         return _timed(of, sets, tables, engine)

@@ -44,7 +44,7 @@ def test_a_sweep_is_timed_as_if_it_were_the_first(tmp_path: Path) -> None:
     for _ in range(2):
         took_s, figures = _timed(of, sets, tmp_path, Fold(tmp_path))
         assert took_s > 0
-        assert [chosen.ticks + held_back.ticks for chosen, held_back in figures] == [11] * 3
+        assert [one.chosen_by.ticks + one.held_back.ticks for one in figures] == [11] * 3
 
 
 def test_all_of_it_makes_tables_and_json() -> None:

@@ -161,13 +161,14 @@ def test_a_longer_cycle_decides_less_often(tmp_path: Path) -> None:
     assert np.flatnonzero(series.outcome != NO_CYCLE).tolist() == [0, 4, 8, 12, 16]
 
 
-def test_overload_is_counted_in_worker_seconds(tmp_path: Path) -> None:
+def test_demand_beyond_the_cpu_is_counted_in_core_seconds(tmp_path: Path) -> None:
     record(tmp_path, ticks=range(6), mode="advise")
     (span,) = measured(tmp_path)
     hot = replace(span, cpu_cores=np.where(span.place == 0, 9.0, 0.0) * np.ones((5, 1), np.float32))
     keys = {**KEYS, "asc.threshold": 1.0, "target.gain": 1.0, "load.high": 1.0}
     series = through(Rerun(build(keys)), [hot])
-    assert through(Rerun(None), [hot]).overload_s.tolist() == [TICK_S] * 5
+    # Two executors of 9 cores on a worker of 2.
+    assert through(Rerun(None), [hot]).unserved_core_s.tolist() == [(2 * 9 - 2) * TICK_S] * 5
     assert series.max_load_frac[0] == pytest.approx(9.0)
 
 

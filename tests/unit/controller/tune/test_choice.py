@@ -1,5 +1,7 @@
 """Ranking, front, and what is suggested."""
 
+from dataclasses import replace
+
 import pytest
 
 from controller.config import build
@@ -19,8 +21,9 @@ from controller.tune.space import ParameterSet
 NOTHING = Figures()
 
 
-def figures(crossing: float, moves: int = 0, overload_s: float = 0.0) -> Figures:
-    return Figures(100, moves, 500.0, 1000.0, 1000.0 * crossing, 1000.0 * crossing, overload_s)
+def figures(crossing: float, moves: int = 0, unserved_core_s: float = 0.0) -> Figures:
+    crossed = 1000.0 * crossing
+    return Figures(100, moves, 500.0, 1000.0, crossed, crossed, unserved_core_s)
 
 
 def outcome(chosen_by: Figures, held_back: Figures, **changes: float) -> SetOutcome:
@@ -84,6 +87,38 @@ def test_only_what_helps_later_too_is_suggested() -> None:
     # The second best is not tried on what is held back: that would be fitting to it.
     assert (found.best, found.helps) == (fitted, False)
     assert "75.0%" in found.reason and "less than 1% is noise" in found.reason
+
+
+def test_what_leaves_more_demand_unserved_is_not_suggested() -> None:
+    today, better = outcome(figures(0.4), figures(0.4)), outcome(figures(0.2), figures(0.2), a=1)
+    assert suggest([today, better], Objective()).helps
+    starved = replace(better, held_back=figures(0.2, unserved_core_s=3.0))
+    found = suggest([today, starved], Objective())
+    assert found.held_back_gain_frac > 0.4
+    assert not found.helps
+    assert "leaves 3 core-seconds of demand unserved, and today's 0." in found.reason
+
+
+def test_a_gain_of_one_day_is_not_sure() -> None:
+    def by_days(*crossing: float, **changes: float) -> SetOutcome:
+        days = tuple(map(figures, crossing))
+        return SetOutcome(
+            ParameterSet(tuple(changes.items()), build({})), days[0], sum(days, NOTHING), days
+        )
+
+    today = by_days(*[0.4] * 6)
+    each = suggest([today, by_days(*[0.3] * 6, a=1)], Objective())
+    assert each.helps
+    assert each.reason.endswith("Of 6 days, resampled, it falls in 100%.")
+    one = suggest([today, by_days(0.1, *[0.41] * 5, a=1)], Objective())
+    # The sum of all days gains; without the first day none of it is left.
+    assert one.held_back_gain_frac > 0.1
+    assert not one.helps
+    # That day is in a sample of six in 1 - (5/6)^6 of all.
+    assert "lowers the cost in 6" in one.reason
+    few = suggest([by_days(*[0.4] * 4), by_days(*[0.3] * 4, a=1)], Objective())
+    assert few.helps
+    assert few.reason.endswith("4 of 5 days are held back that would show how sure that is.")
 
 
 def test_fewer_changes_win_where_nearly_as_good() -> None:
