@@ -192,6 +192,10 @@ class _Run:
             self._kill(happening.who)
         elif happening.what is What.SLOW:
             self.nodes.speed[int(happening.who[1:])] = happening.value
+        elif happening.what is What.COSTLY:
+            self.nodes.cost_times[int(happening.who[1:])] = happening.value
+            for world in self.worlds:
+                world.reroute()
         elif happening.what is What.FEED:
             self.worlds[0].rate_tps = happening.value
         elif happening.what is What.DRAIN:

@@ -37,6 +37,7 @@ class What(StrEnum):
 
     KILL = "kill"
     SLOW = "slow"
+    COSTLY = "costly"
     FEED = "feed"
     KEYS = "keys"
     DRAIN = "drain"
@@ -321,8 +322,8 @@ def _happening(line: Any, hardware: Hardware) -> Happening:
     """Read such as `at 60: kill n0:6700` or `every 9: keys`."""
     found = _EVENT.fullmatch(str(line))
     usage = (
-        "at SECONDS: kill WORKER | slow NODE PART | feed TPS | keys | drain NODE | undrain NODE, "
-        "or every SECONDS: the same"
+        "at SECONDS: kill WORKER | slow NODE PART | costly NODE TIMES | feed TPS | keys | "
+        "drain NODE | undrain NODE, or every SECONDS: the same"
     )
     if found is None:
         raise ScenarioError(f"events: {line!r} is not {usage}")
@@ -330,7 +331,7 @@ def _happening(line: Any, hardware: Hardware) -> Happening:
     time_s = _number(found["s"], Quantity, f"events: {line!r}")
     nodes = [f"n{n}" for n in range(hardware.nodes)]
     workers = [f"{n}:{6700 + w}" for n in nodes for w in range(hardware.workers)]
-    expected = {What.SLOW: 2, What.KEYS: 0}.get(what, 1)
+    expected = {What.SLOW: 2, What.COSTLY: 2, What.KEYS: 0}.get(what, 1)
     if len(words) != expected or (found["when"] == "every" and time_s == 0):
         raise ScenarioError(f"events: {line!r} is not {usage}")
     who, value = "", 0.0
@@ -338,7 +339,7 @@ def _happening(line: Any, hardware: Hardware) -> Happening:
         who, known = words[0], workers if what is What.KILL else nodes
         if who not in known:
             raise ScenarioError(f"events: {line!r}: must be one of {', '.join(known)}, is {who!r}")
-    if what in (What.SLOW, What.FEED):
+    if what in (What.SLOW, What.COSTLY, What.FEED):
         value = _number(words[-1], Unbounded, f"events: {line!r}")
     return Happening(time_s, what, time_s if found["when"] == "every" else 0.0, who, value)
 

@@ -4,15 +4,18 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Annotated
 
 import numpy as np
 from msgspec import UNSET, Meta, Struct
 
 from controller.core.cluster import MOST, Floats, Quantity
+from controller.core.latency import BEGINS_MS
 from deploy.sim.flow.nodes import MB_BYTES, Nodes
 from deploy.sim.flow.world import World
 from migration.model import (
+    LATENCY_BUCKETS,
     ExecutorId,
     ExecutorLoad,
     Meters,
@@ -26,6 +29,10 @@ from migration.model import (
 NS_PER_S, MS_PER_S = 1e9, 1e3
 # Of the tuples to other workers, those whose size is measured (`nstorm.load.TupleSizes`).
 SAMPLED_FRAC = 1 / 31
+# Of the tuples of spouts, those that Storm times (topology.stats.sample.rate).
+TIMED_FRAC = 1 / 20
+# The times of tuples are log-normal about the one that Little's law gives, as far as this.
+_TIMES = np.exp(0.5 * np.array([NormalDist().inv_cdf((k + 0.5) / 50) for k in range(50)])).round(9)
 
 
 class Metering(Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,6 +71,10 @@ class Meter:
         self._process_s = np.zeros(workers)
         # (W, C, C), tuples to other workers, by their two components.
         self._left = np.zeros((workers, *world.size_bytes.shape))
+        # Of each worker's spouts, the tuples that were acked and failed, and of those by time.
+        self._felt, self._felt_of = np.zeros((2, workers)), np.zeros(2)
+        self._timed = np.zeros((workers, LATENCY_BUCKETS))
+        self._reported_s = 0.0
         self.born = [1] * workers
         self.done = Delivered(np.zeros(workers))
         self._count_noise, self._cpu_noise = np.ones((size, size)), np.ones(size)
@@ -107,11 +118,12 @@ class Meter:
         """Start a worker's totals at zero, as its process does."""
         self.born[worker] += 1
         self._sent[worker], self._thread_s[worker], self._process_s[worker] = 0.0, 0.0, 0.0
-        self._left[worker] = 0.0
+        self._left[worker], self._felt[:, worker], self._timed[worker] = 0.0, 0.0, 0.0
 
     def report(self, topology: str) -> None:
         """Send a report of every live worker on its way; the meters of all topologies are read."""
         now_s, waiting = self._world.now_s, self._world.transfer_queue
+        self._feel(now_s)
         up = np.flatnonzero(self._world.up).tolist()
         workers = [self._worker(topology, w, float(waiting[w])) for w in up]
         nodes = sorted({slot.supervisor for slot in self._slots})
@@ -126,6 +138,22 @@ class Meter:
         )
         self._err()
         self._on_the_way.append((now_s + self._metering.delay_s, loads))
+
+    def _feel(self, now_s: float) -> None:
+        """Count what was acked and failed at the spouts, and for how long tuples were under way."""
+        world, span_s = self._world, now_s - self._reported_s
+        felt = np.array([world.done, world.failed])
+        more, self._felt_of, self._reported_s = felt - self._felt_of, felt, now_s
+        if not world.has_ackers or span_s <= 0:
+            return
+        spouts = np.bincount(world.place[world.is_spout], minlength=len(self._slots))
+        share = spouts / spouts.sum()
+        self._felt += more[:, None] * share
+        if more[0] > 0:
+            late_ms = MS_PER_S * (world.way_s + world.pending * span_s / more[0]) * _TIMES
+            buckets = np.searchsorted(BEGINS_MS, late_ms, side="right") - 1
+            timed = np.bincount(buckets, minlength=LATENCY_BUCKETS) * more[0] / len(_TIMES)
+            self._timed += share[:, None] * timed * TIMED_FRAC
 
     def _worker(self, topology: str, w: int, waiting: float) -> WorkerLoad:
         here = np.flatnonzero(self._world.place == w)
@@ -154,11 +182,17 @@ class Meter:
             ),
             meters=self._meters(w, waiting) or UNSET,
             sizes=self._sizes(w) or UNSET,
+            latency=tuple(
+                (b, int(self._timed[w, b])) for b in np.flatnonzero(self._timed[w] >= 1).tolist()
+            )
+            or UNSET,
         )
 
     def _meters(self, w: int, waiting: float) -> Meters:
-        """Read what the scenario bounds."""
+        """Read what users feel, and what the scenario bounds."""
         world, found = self._world, Meters()
+        if world.has_ackers and world.is_spout[world.place == w].any():
+            found["acked_tuples"], found["failed_tuples"] = self._felt[:, w].round().tolist()
         if not math.isinf(world.hardware.heap_mb):
             # Without executors it is the JVM alone.
             live_mb = max(world.heaps.live_mb(world.place)[w], world.hardware.heap_base_mb)

@@ -58,6 +58,7 @@ class Nodes:
         workers = hardware.nodes * hardware.workers
         self.node_of: Ints = np.arange(workers) // hardware.workers  # of each slot
         self.speed = np.ones(hardware.nodes)  # share of its processors that a node still has
+        self.cost_times = np.ones(hardware.nodes)  # what tuples cost there, as a factor
         bounded = not math.isinf(hardware.link_bytes_s)
         self.links = Links(np.full(hardware.nodes, hardware.link_bytes_s)) if bounded else None
         self.cpu_s = np.zeros(hardware.nodes)  # what all that runs on each has used

@@ -70,7 +70,7 @@ class World:
         self._wire_bytes = np.zeros((hardware.nodes, count))
         self._sent_bytes = np.zeros((hardware.nodes,) * 2)
         self.now_s = 0.0
-        self.offered = self.emitted = self.done = self.lost = self.backlog = 0.0
+        self.offered = self.emitted = self.done = self.lost = self.failed = self.backlog = 0.0
         self._held: list[tuple[float, float]] = []
         self._arrived = np.zeros(count)
         # Totals since the flow was last measured, by `take`.
@@ -142,9 +142,10 @@ class World:
         incoming = through(flow, self.routes)
         hops_s = through(flow, self.routes * hop_s)
         receive_s = np.divide(hops_s, incoming, out=np.zeros_like(flow), where=incoming > 0)
+        own_s = self._base_s * self.nodes.cost_times[node] + send_s + LEAST_S
         # A spout works off acknowledgements for next to nothing; it sends when it emits.
-        thread_s = np.where(self.is_spout, LEAST_S, self._base_s + send_s + LEAST_S)
-        self._emit_s = np.where(self.is_spout, self._base_s + send_s + LEAST_S, 0.0)
+        thread_s = np.where(self.is_spout, LEAST_S, own_s)
+        self._emit_s = np.where(self.is_spout, own_s, 0.0)
         self._receive_s = receive_s
         self._cost_s = thread_s + receive_s
         self.flow = flow
@@ -201,6 +202,10 @@ class World:
         return float(way_s[self.is_spout].mean())
 
     @property
+    def has_ackers(self) -> bool:
+        return bool(self._is_acker.any())
+
+    @property
     def _links_bind(self) -> bool:
         return self.nodes.links is not None or not math.isinf(self.hardware.link_tps)
 
@@ -254,6 +259,7 @@ class World:
         # The spouts replay each that has lost a part, so it is due once more.
         failed = in_flight(self._stages, gone)
         self.backlog += failed
+        self.failed += failed
         self._held.append((self.now_s + self.feed.timeout_s, failed))
 
     def forget_lost(self) -> None:
