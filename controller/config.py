@@ -8,15 +8,20 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
 from controller.core.excluded import Excluded
 from controller.core.fit import Capacity
+from controller.core.guards import Guard
 from controller.core.limits import Limits
 from controller.core.resources import RESOURCES
+from controller.errors import ControllerError
 from controller.policies.gather.problem import TargetOptions
 from controller.policies.registry import NAMES, Aniello, Options
+from controller.strict import joined
+from controller.strict import read as strict_read
 from controller.windows import checked
 from kvstore.ensemble import Ensemble
 from migration import ConfigError
@@ -68,6 +73,7 @@ class Config:
     max_moves_hour: int | None = setting("max.moves.per.hour")
     max_moves_host_hour: int | None = setting("max.moves.per.host.hour")
     windows: tuple[str, ...] = ()
+    guards: tuple[Guard, ...] = ()
     cooldown_s: float = setting("cooldown.executor.secs")
     min_age_s: float = setting("min.age.secs")
     ewma: float = setting("load.ewma")
@@ -107,6 +113,7 @@ def build(given: Mapping[str, Any]) -> Config:
             TargetOptions(**fields_read(TargetOptions, read)),
         ),
         windows=checked(read["windows"]),
+        guards=_guards(read["guard"]),
         excluded=Excluded(
             frozenset(read["excluded.topologies"]),
             frozenset(read["excluded.components"]),
@@ -115,6 +122,37 @@ def build(given: Mapping[str, Any]) -> Config:
         journal=JournalBounds(Path(folder) if folder else None, **fields_read(JournalBounds, read)),
         keys=read,
     )
+
+
+def _guards(given: Sequence[Any]) -> tuple[Guard, ...]:
+    """Read the guards; whatever is wrong is refused by its place and key."""
+    key, found = f"{PREFIX}guard", list[Guard]()
+    for row, one in enumerate(given):
+        path = joined(key, row)
+        try:
+            guard = strict_read(one, Guard, ControllerError, path)
+        except ControllerError as error:
+            raise ConfigError(str(error)) from None
+        if (guard.signal is None) == (guard.query is None):
+            raise ConfigError(f"{path}: must have either signal or query")
+        if (guard.query is None) != (guard.url is None):
+            raise ConfigError(f"{path}.url: must be there with query, and only there")
+        if guard.url is not None and not _is_web_address(guard.url):
+            raise ConfigError(
+                f"{path}.url: must be http(s)://HOST[:PORT][/PATH] without a user, is {guard.url!r}"
+            )
+        found.append(guard)
+    return tuple(found)
+
+
+def _is_web_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        has_port = parts.port is None or parts.port > 0
+    except ValueError:
+        return False
+    plain = parts.username is None and not parts.query and not parts.fragment
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and has_port and plain
 
 
 def _limits(read: Mapping[str, Any]) -> Limits:

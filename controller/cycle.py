@@ -4,18 +4,20 @@ It reads no clock, writes nothing and keeps nothing. The live run, a replayed jo
 simulator each make their own `CycleInput`, call `cycle`, and write the plans of its report.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from controller.config import Config, Mode
+from controller.core.back import back_each
 from controller.core.blocks import LoadSeen
 from controller.core.case import Budget, TopologyCase
 from controller.core.choose import choose_each, in_turn
 from controller.core.controls import NOTHING_SET, Controls
-from controller.core.decision import Outcome
+from controller.core.decision import Outcome, Veto
 from controller.core.drain import drain_each
 from controller.core.gate import gate_each
+from controller.core.guards import Above, Answers, guard_each, holding
 from controller.core.latency import Timed, observe_timed_each
 from controller.core.layout import Layout
 from controller.core.learnt import Learnt, learn_each
@@ -25,7 +27,7 @@ from controller.core.peaks import Peaks, peaks_each
 from controller.core.picture import Picture, picture_each
 from controller.core.plan import plan_each
 from controller.core.policy import Policy
-from controller.core.runs import Watch, watch_each
+from controller.core.runs import Refused, Watch, begun_of, given_up, guarded, watch_each
 from controller.core.slots import slots_each
 from controller.core.spare import spare_each
 from controller.core.spouts import spout_figures
@@ -56,6 +58,9 @@ class CycleInput:
     begun: tuple[tuple[float, str, str], ...] = ()
     drained: tuple[str, ...] = ()  # the hosts that operators drain
     free: frozenset[Slot] = frozenset()  # the slots where a move may start a worker
+    # By topology, what was taken back under earlier leaders.
+    refused: tuple[tuple[str, Refused], ...] = ()
+    guard_answers: Answers = ()  # to the queries of guards
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,7 @@ class Memory:
     watches: Mapping[str, Watch] = field(default_factory=dict)  # by topology
     peaks: Mapping[str, Peaks] = field(default_factory=dict)  # by name
     learnt: Mapping[str, Learnt] = field(default_factory=dict)  # what hops cost, by topology
+    above: Mapping[str, Mapping[str, Above]] = field(default_factory=dict)  # guards, by topology
     # Since when, in monotonic seconds, executors rest, and workers are missed.
     moved_s: Mapping[tuple[str, ExecutorId], float] = field(default_factory=dict)
     unheard_s: Mapping[tuple[str, Slot], float] = field(default_factory=dict)
@@ -116,10 +122,16 @@ def _cycle(
         _looks(memory),
         {t: LoadSeen(seen.now_s, rates[t], of) for t, of in timed.items()},
         seen.rests,
+        refused=_by_topology(seen.refused),
         cooldown_s=settings.cooldown_s,
         time_s=seen.time_s,
     )
-    felt = {t: Felt(spouts[t], watch.effects) for t, watch in watches.items()}
+    named = {view.id: (view.publication.name, spouts[view.id]) for view in views}
+    guards, above = guard_each(settings.guards, named, seen.guard_answers, memory.above, seen.now_s)
+    watches = {
+        topology: _paused(guarded(watch, guards[topology], seen.now_s), seen, named[topology][0])
+        for topology, watch in watches.items()
+    }
     pictures, unheard_s = picture_each(
         views,
         rates,
@@ -157,11 +169,21 @@ def _cycle(
         memory.moved_s,
         holds.excluded,
         settings,
-        unwanted=holds.unwanted,
+        unwanted={t: {**watch.stays, **holds.unwanted[t]} for t, watch in watches.items()},
         busy_nodes=holds.busy_nodes,
         now_s=seen.now_s,
         time_s=seen.time_s,
     )
+    cases, budget, stays = back_each(
+        cases, watches, settings.limits, budget, free=seen.free, capacity=settings.capacity
+    )
+    watches |= {topology: given_up(watches[topology], why) for topology, why in stays.items()}
+    cases = [
+        replace(case, guard=Veto(Outcome.PAUSED, why))
+        if (why := watches[case.id].pause or holding(guards[case.id]))
+        else case
+        for case in cases
+    ]
     cases = choose_each(
         policy,
         cases,
@@ -172,7 +194,17 @@ def _cycle(
         begins={topology for topology, mode in holds.modes.items() if mode is Mode.AUTO},
     )
     cases = plan_each(cases, epoch, seen.free)
+    felt = {
+        t: Felt(
+            spouts[t],
+            watch.effects,
+            guards[t],
+            "" if watch.is_returning else watch.pause,
+        )
+        for t, watch in watches.items()
+    }
     reports = report_each(cases, holds.modes, felt, tick=memory.tick, time_s=seen.time_s)
+    watches |= _begun(watches, reports)
     decided = {
         one.id: one.decided for one in in_turn(cases, memory.tick) if one.decided is not None
     }
@@ -191,6 +223,7 @@ def _cycle(
             seen.time_s,
         ),
         learnt=learn_each(memory.learnt, pictures, rates, now_s=seen.now_s),
+        above=above,
         layouts={t: made.layout for t, made in pictures.items() if isinstance(made, Picture)},
         moved_s={**memory.moved_s, **dict.fromkeys(begun_by(reports), seen.now_s)},
         unheard_s=unheard_s,
@@ -198,6 +231,29 @@ def _cycle(
     )
     questions = tuple(one.question for one in decided.values() if one.question is not None)
     return after, Report(reports, questions)
+
+
+def _paused(watch: Watch, seen: CycleInput, name: str) -> Watch:
+    """Ask for no pause that is there."""
+    return replace(watch, pause="") if seen.controls.held(name, seen.time_s) else watch
+
+
+def _begun(watches: Mapping[str, Watch], reports: Iterable[TopologyReport]) -> dict[str, Watch]:
+    """Note the moves that begin; those of a drain are an operator's."""
+    return {
+        one.topology: replace(
+            watches[one.topology], begun=begun_of(one.picture.view, one.plan, one.predicted_cpu)
+        )
+        for one in reports
+        if one.outcome is Outcome.MOVED and not one.drains and one.plan and one.picture
+    }
+
+
+def _by_topology(refused: Iterable[tuple[str, Refused]]) -> dict[str, tuple[Refused, ...]]:
+    found: dict[str, tuple[Refused, ...]] = {}
+    for topology, one in refused:
+        found[topology] = (*found.get(topology, ()), one)
+    return found
 
 
 def _looks(memory: Memory) -> dict[str, LoadSeen]:
@@ -212,9 +268,15 @@ def _remembering(memory: Memory, seen: CycleInput, settings: Config) -> Memory:
     """Count the cycle, and let rest the executors that have moved."""
     begun_s = {k: s for k, s in memory.moved_s.items() if k not in set(seen.not_begun)}
     moved_s = {**begun_s, **{(t, executor): at_s for t, executor, at_s in seen.rests}}
+    unwritten = {topology for topology, _ in seen.not_begun}
+    watches = {
+        t: replace(watch, begun=None) if t in unwritten else watch
+        for t, watch in memory.watches.items()
+    }
     return replace(
         memory,
         tick=memory.tick + 1,
+        watches=watches,
         moved_s={k: s for k, s in moved_s.items() if seen.now_s - s < settings.cooldown_s},
     )
 

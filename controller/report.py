@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 
 from controller.config import Mode
 from controller.core.case import TopologyCase
-from controller.core.decision import Move, Outcome, Vetoes, proposal_id
+from controller.core.decision import Decision, Move, Outcome, Vetoes, proposal_id
 from controller.core.distance import inter_node_tps
 from controller.core.effect import Effect
+from controller.core.guards import GuardRow
 from controller.core.picture import Picture
 from controller.core.policy import Question
 from controller.core.spouts import NOT_KNOWN, SpoutFigures
@@ -20,6 +21,8 @@ class Felt:
 
     spouts: SpoutFigures = NOT_KNOWN
     effects: tuple[Effect, ...] = ()  # of the last runs, the oldest first; the last may change
+    guards: tuple[GuardRow, ...] = ()
+    pause: str = ""  # why a guard lets the topology pause; empty where it need not
 
     @property
     def effect(self) -> Effect | None:
@@ -44,6 +47,7 @@ class TopologyReport:
     vetoes: Vetoes | None = None  # and what was in its way; None if it did not get as far
     mode: Mode = Mode.ADVISE
     drains: bool = False  # the moves take executors away from drained hosts
+    goes_back: bool = False  # the moves take a run back that was for the worse
     felt: Felt = NOTHING_FELT
 
     @property
@@ -51,6 +55,18 @@ class TopologyReport:
         """The id by which an operator may approve the moves; empty if they wait for no approval."""
         waits = self.outcome is Outcome.AWAITING_APPROVAL
         return proposal_id(self.topology, self.moves) if waits else ""
+
+    @property
+    def predicted_cpu(self) -> float | None:
+        """By what factor the moves change the CPU of the topology; None where it is not known."""
+        if self.picture is None or not self.moves:
+            return None
+        cluster, snapshot = self.picture.cluster, self.picture.snapshot
+        if any(move.target not in cluster.workers for move in self.moves):
+            return None  # a slot that is opened has no load yet
+        after = Decision(self.outcome, self.reason, self.moves).applied(cluster, snapshot)
+        used = float(snapshot.cpu_cores.sum())
+        return float(after.cpu_cores.sum()) / used if used else None
 
     @property
     def inter_node_frac(self) -> float | None:
@@ -100,6 +116,7 @@ def report_each(
             case.vetoes,
             modes[case.id],
             drains=case.drain is not None,
+            goes_back=case.drain is None and case.back is not None,
             felt=felt[case.id],
         )
         for case in cases

@@ -26,6 +26,7 @@ class Kind(StrEnum):
     NAMES = "list of names"
     WORDS = "a value for each component"
     LISTS = "a list of names for each component"
+    RECORDS = "list of records"
     SWITCH = "true or false"
     FOLDER = "directory, or off"
     TEXT = "text"
@@ -90,6 +91,7 @@ class Setting:
             Kind.NAMES: list[str],
             Kind.WORDS: dict[str, word],
             Kind.LISTS: dict[str, Annotated[list[str], Meta(min_length=1)]],
+            Kind.RECORDS: list[dict[str, Any]],
             Kind.SWITCH: bool,
             Kind.FOLDER: str,
             Kind.TEXT: Annotated[str, Meta(min_length=1)],
@@ -104,6 +106,7 @@ class Setting:
             Kind.NAMES: "a list of names",
             Kind.LISTS: "a list of names for each component",
             Kind.WORDS: f"one of {', '.join(words)} for each component",
+            Kind.RECORDS: "a list of records with keys",
             Kind.SWITCH: "true or false",
             Kind.FOLDER: "a directory, or off",
             Kind.TEXT: "text",
@@ -194,6 +197,14 @@ SETTINGS: tuple[Setting, ...] = (
         "When decisions may begin moves. Five fields of cron name the open minutes, and a zone "
         "follows, such as `* 2-4 * * MON-FRI Europe/Berlin` for each night from 2 to 5.",
         unset="always"),
+    Setting("guard", Kind.RECORDS, (),
+        "Signals of yours that moves must not harm. Each record has a `limit`, and `secs` for how "
+        "long the signal may be above it (30 by default). The signal is `signal: ack.p99.ms`, "
+        "`signal: failed.tps`, or a `query` in PromQL and the `url` of the server that answers it. "
+        "`topology` names the only topology that it is for. While a signal is above its limit or "
+        "cannot be read, no new moves begin. Where a run of moves breaches it, the run goes back "
+        "and the topology pauses.",
+        unset="none"),
     Setting("worker.cpu.capacity", Kind.NUMBER, None,
         "What each worker may use for itself, where something limits it, such as a cgroup.",
         unit="cores", least=0.01,
@@ -362,7 +373,9 @@ def values(
         if row.key in given:
             found[row.key] = row.read(given[row.key], (choices or {}).get(row.key, ()))
         else:
-            empty = {Kind.NAMES: list, Kind.WORDS: dict, Kind.LISTS: dict}.get(row.kind)
+            empty = {Kind.NAMES: list, Kind.RECORDS: list, Kind.WORDS: dict, Kind.LISTS: dict}.get(
+                row.kind
+            )
             found[row.key] = empty() if empty else row.default
     return found
 

@@ -13,6 +13,7 @@ from controller.core.controls import EVERYWHERE, Controls, Pause, Rejected
 from controller.core.decision import Outcome
 from controller.core.topology import TopologyView, moves_under_way
 from controller.errors import CommandError
+from controller.journal.cycle_record import rows_of
 from controller.output import Output, OutputOption, tell, unix_s
 from controller.storm import controls
 from controller.storm.collect import LiveCluster
@@ -21,7 +22,7 @@ from controller.storm.proposals import Proposal
 from controller.storm.status import CycleStatus, read
 from kvstore.zookeeper import Session
 from migration import storm_yaml
-from migration.model import MOVING
+from migration.model import MOVING, topology_name
 
 DAY_S = 86_400.0
 
@@ -58,7 +59,7 @@ def mode(
             modes = {n: m for n, m in before.modes.items() if n != name}
             return replace(before, modes=modes if chosen == "default" else {**modes, name: chosen})
 
-        after = controls.change(session, edit)
+        after, guards = controls.change(session, edit), _guards(session)
     now = {
         of.name: after.mode_of(of.name, of.mode, config.mode, config.mode_max or config.mode)
         for of in (view.publication for view in views)
@@ -69,11 +70,25 @@ def mode(
         {
             "topology": name,
             "mode": chosen,
-            "now": [{"topology": of, "mode": m, "by": by} for of, (m, by) in now.items()],
+            "now": [
+                {"topology": of, "mode": m, "by": by, "guards": guards.get(of, [])}
+                for of, (m, by) in now.items()
+            ],
         },
         f"{name or 'every topology without a mode of its own'}: {chosen}",
         *(f"{of} is in mode {' by '.join(found)}" for of, found in now.items()),
+        *(
+            f"{of} is guarded: {'; '.join(guards.get(of, ())) or 'by no limit of nstorm.guard'}"
+            for of, (m, _) in now.items()
+            if m == Mode.AUTO
+        ),
     )
+
+
+def _guards(session: Session) -> dict[str, list[str]]:
+    """Give how the guards of topologies stand, by name, as the leader last read them."""
+    cycles = read(session).cycles
+    return {topology_name(one.topology): list(map(str, rows_of(one.guards))) for one in cycles}
 
 
 def approve(proposal: ProposalId, conf: Conf, output: OutputOption = Output.TABLE) -> None:

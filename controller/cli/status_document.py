@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct, UnsetType, to_builtins
 from controller.core.controls import EVERYWHERE, Controls
 from controller.core.drain import left_on
 from controller.core.effect import Effect
+from controller.core.guards import GuardRow
 from controller.core.hops import HopFigures
 from controller.core.layout import settled_placement
 from controller.core.peaks import Peak
@@ -170,6 +171,7 @@ class TopologyStatus(Struct, frozen=True):
     hops: HopFigures | UnsetType = UNSET  # what they cost, where workers share their node's CPU
     nimbus_storm: str | None = None  # its version
     nimbus_error: str | None = None  # why Nimbus follows no plan
+    guards: tuple[GuardRow, ...] | UnsetType = UNSET
 
 
 class StatusDocument(Struct, frozen=True):
@@ -314,6 +316,7 @@ def _topology(view: TopologyView, found: CycleStatus | None, controls: Controls)
         hops=cycle.hops,
         nimbus_storm=view.nimbus.storm if view.nimbus else None,
         nimbus_error=view.nimbus.error if view.nimbus else None,
+        guards=cycle.guards,
     )
 
 

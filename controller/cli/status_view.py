@@ -107,6 +107,8 @@ def decided(topology: TopologyStatus, hosts: Mapping[str, str]) -> Iterator[str]
         yield f"spouts: {_felt(topology.spouts)}"
     if topology.hops is not UNSET:
         yield f"cost of hops: {topology.hops}"
+    for guard in () if topology.guards is UNSET else topology.guards:
+        yield f"guard {guard.state}: {guard}"
     if topology.effect is not UNSET:
         yield f"effect of {', '.join(topology.effect.moves) or 'moves'}: {topology.effect}"
     decision = topology.decision

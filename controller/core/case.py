@@ -25,7 +25,9 @@ class TopologyCase:
     drain_stop: Veto | None = None
     slots: tuple[Spare, ...] = ()  # that could be opened for it, the one with the most CPU first
     drain: Decision | None = None  # which takes its executors away from drained hosts
+    back: Decision | None = None  # which takes back a run of moves that was for the worse
     vetoes: Vetoes | None = None  # None where no policy decides
+    guard: Veto | None = None  # why a guard lets no policy decide
     decided: Decided[Any] | None = None
     plan: Plan | None = None  # that begins the moves
 

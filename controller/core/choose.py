@@ -73,10 +73,11 @@ def in_turn(cases: Sequence[TopologyCase], first: int) -> list[TopologyCase]:
 
 def _standing(case: TopologyCase, budget: Budget) -> Decision | None:
     """Give the decision about a topology that no policy is asked about."""
-    if case.drain is not None:
-        return case.drain
-    if case.stop is not None:
-        return Decision(case.stop.outcome, case.stop.reason)
+    if case.drain is not None or case.back is not None:
+        return case.drain or case.back
+    stop = case.stop or case.guard
+    if stop is not None:
+        return Decision(stop.outcome, stop.reason)
     if budget.free_moves <= 0:
         reason = "other topologies take all the moves that the cluster may have at a time"
         return Decision(Outcome.MOVE_IN_FLIGHT, reason)

@@ -1,8 +1,13 @@
-"""Watches each topology, and judges each run of moves while its effect is measured."""
+"""Watches each topology, and judges each run of moves while its effect is measured.
 
-from collections.abc import Iterable, Mapping
+A run that was for the worse goes back. Its executors then stay as long as the load is like that:
+the input is within a factor of `INPUT_FACTOR` of what it was.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 from msgspec import Struct, structs
 
 from controller.core.blocks import (
@@ -14,14 +19,36 @@ from controller.core.blocks import (
     same_jvms,
     spout_tasks,
 )
-from controller.core.effect import MOST_BLOCKS, Effect, Verdict, judged
+from controller.core.cluster import MOST
+from controller.core.effect import (
+    INPUT_FACTOR,
+    LOOKS,
+    MOST_BLOCKS,
+    Effect,
+    Verdict,
+    judged,
+)
+from controller.core.guards import GuardRow, breached
+from controller.core.layout import settled_placement
 from controller.core.topology import TopologyView
-from migration.model import ExecutorId
+from migration.model import ExecutorId, Plan, Slot
 
 # Classes are loaded, code is compiled and queues are worked off for so long after a move.
 WARM_S = 30.0
-# How many effects of a topology are remembered.
+# How many effects of a topology, and runs that were taken back, are remembered.
 _REMEMBERED = 8
+# The input now is the mean of this number of blocks: a burst of some seconds is no other load.
+_RECENT_BLOCKS = 6
+KEPT, GOING_BACK, TAKEN_BACK = "kept", "going back", "taken back"
+
+
+class OwnMove(Struct, frozen=True):
+    """A move that a policy has begun."""
+
+    id: str
+    executor: ExecutorId
+    source: Slot
+    target: Slot
 
 
 class Run(Struct, frozen=True):
@@ -31,8 +58,27 @@ class Run(Struct, frozen=True):
     begun_s: float  # Unix seconds
     last_begun_s: float  # monotonic
     before: tuple[Block, ...]
+    first_begun_s: float = 0.0  # monotonic
     ended_s: float | None = None  # Unix seconds; None while moves are under way
     calm_s: float = 0.0  # since when nothing moves, monotonic
+    made: tuple[OwnMove, ...] = ()  # by a policy
+    is_own: bool = True  # a policy has begun all of them
+    predicted_cpu: float | None = None  # by what factor the CPU was to change
+
+
+class Refused(Struct, frozen=True):
+    """Executors of a run that was taken back, and the input for which they stay."""
+
+    executors: tuple[str, ...]
+    like_tps: tuple[float, float]  # from, to
+    why: str
+
+
+class Begun(Struct, frozen=True):
+    """The moves that a policy, or what takes a run back, has begun in the last cycle."""
+
+    made: tuple[OwnMove, ...] = ()
+    predicted_cpu: float | None = None  # by what factor the CPU is to change
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +91,34 @@ class Watch:
     blocks: tuple[Block, ...] = ()  # since the run has ended, or before any
     run: Run | None = None  # None once its effect is final
     effects: tuple[Effect, ...] = ()  # the oldest first; the last may change
+    begun: Begun | None = None  # in the last cycle
+    back: tuple[OwnMove, ...] = ()  # the moves of a run that goes back, as far as they are left
+    refused: tuple[Refused, ...] = ()
+    pause: str = ""  # why the topology has to pause, until it does
+
+    @property
+    def is_returning(self) -> bool:
+        """Whether a run is on its way back."""
+        return bool(self.effects) and self.effects[-1].end == GOING_BACK
+
+    @property
+    def input_tps(self) -> float | None:
+        """The input of the last minute; None where it is not known yet."""
+        recent = self.blocks[-_RECENT_BLOCKS:]
+        return float(np.mean([block.input_tps for block in recent])) if recent else None
+
+    @property
+    def stays(self) -> dict[str, str]:
+        """Why executors stay that were taken back, as long as the input is like it was then."""
+        now, found = self.input_tps, dict[str, str]()
+        for one in () if self.is_returning else self.refused:
+            low, high = one.like_tps
+            if now is None or low <= now <= high:
+                like = f"while the input is between {low:,.0f} and {high:,.0f} tuples/s"
+                found |= {
+                    e: f"{e} was taken back and stays {like}: {one.why}" for e in one.executors
+                }
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +141,24 @@ def watch_each(
     after: Mapping[str, LoadSeen],
     rests: tuple[tuple[str, ExecutorId, float], ...],
     *,
+    refused: Mapping[str, tuple[Refused, ...]],  # under earlier leaders, by topology
     cooldown_s: float,
     time_s: float,
 ) -> dict[str, Watch]:
     """Look at topologies once more; `before` is what the last look saw."""
     found = {}
     for view in views:
-        watch, moves, now = watches.get(view.id, Watch()), MovesSeen.of(view, rests), after[view.id]
-        if moves.under_way - watch.under_way or (moves.has_ended and not watch.under_way):
-            watch = _begun(watch, moves, now.now_s, within_s=2 * cooldown_s, time_s=time_s)
+        moves, now = MovesSeen.of(view, rests), after[view.id]
+        watch = watches.get(view.id) or Watch(refused=refused.get(view.id, ()))
+        begun, watch = watch.begun, replace(watch, begun=None)
+        new = moves.under_way - watch.under_way
+        if watch.is_returning:
+            watch = _returning(watch, view, moves, begun)
+        elif begun or new or (moves.has_ended and not watch.under_way):
+            within_s = 2 * cooldown_s
+            watch = _begun(
+                watch, new, begun or Begun(), now.now_s, within_s=within_s, time_s=time_s
+            )
         elif moves.under_way or moves.has_ended:
             watch = replace(watch, part=None)
         else:
@@ -89,20 +172,45 @@ def watch_each(
 
 
 def _begun(
-    watch: Watch, moves: MovesSeen, now_s: float, *, within_s: float, time_s: float
+    watch: Watch, new: frozenset[str], begun: Begun, now_s: float, *, within_s: float, time_s: float
 ) -> Watch:
-    new, run, effects = tuple(sorted(moves.under_way - watch.under_way)), watch.run, watch.effects
+    run, effects = watch.run, watch.effects
+    own = {made.id for made in begun.made}
+    # A move that came and went between two looks has no name here; no policy has begun it.
+    is_own = bool(own) and new <= own
+    named = tuple(sorted(new | own))
     if run is not None and now_s - run.last_begun_s <= within_s:
         effects = effects[:-1]
-        run = structs.replace(run, moves=run.moves + new, last_begun_s=now_s, ended_s=None)
+        run = structs.replace(
+            run,
+            moves=run.moves + named,
+            last_begun_s=now_s,
+            ended_s=None,
+            made=run.made + begun.made,
+            is_own=run.is_own and is_own,
+            predicted_cpu=_together(run.predicted_cpu, begun.predicted_cpu),
+        )
     else:
         if run is not None:
             effects = _final(effects)
         lasts_s = (MOST_BLOCKS + 1) * BLOCK_S
         known = tuple(block for block in watch.blocks if now_s - block.ended_s <= lasts_s)
-        run = Run(new, time_s, now_s, known)
+        run = Run(
+            named,
+            time_s,
+            now_s,
+            known,
+            now_s,
+            made=begun.made,
+            is_own=is_own,
+            predicted_cpu=begun.predicted_cpu,
+        )
     moving = Effect(Verdict.UNKNOWN, "moves are under way", run.moves, run.begun_s)
-    return Watch(run=run, effects=(*effects, moving)[-_REMEMBERED:])
+    return replace(watch, part=None, blocks=(), run=run, effects=(*effects, moving)[-_REMEMBERED:])
+
+
+def _together(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one * other
 
 
 def _calm(watch: Watch, more: Part | None, now_s: float, *, time_s: float) -> Watch:
@@ -136,17 +244,91 @@ def _restarted(watch: Watch, now_s: float) -> Watch:
     return replace(watch, blocks=(), run=None, effects=_final(watch.effects))
 
 
-def _final(effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
-    return (*effects[:-1], structs.replace(effects[-1], is_final=True))
+def _final(effects: tuple[Effect, ...], end: str = KEPT) -> tuple[Effect, ...]:
+    return (*effects[:-1], structs.replace(effects[-1], is_final=True, end=end))
 
 
 def _judged(watch: Watch, run: Run) -> Watch:
-    is_final = len(watch.blocks) >= MOST_BLOCKS
+    """Judge a run where enough was measured; what is looked at more often errs more often."""
+    count = len(watch.blocks)
+    if count > LOOKS[0] and count not in LOOKS:
+        return watch
     effect = structs.replace(
         judged(run.before, watch.blocks),
         moves=run.moves,
         begun_s=run.begun_s,
         ended_s=run.ended_s,
-        is_final=is_final,
+        predicted_cpu=run.predicted_cpu,
     )
-    return replace(watch, effects=(*watch.effects[:-1], effect), run=None if is_final else run)
+    watch = replace(watch, effects=(*watch.effects[:-1], effect))
+    if effect.verdict is Verdict.WORSE:
+        return returned(watch, effect.sentence)
+    if count < MOST_BLOCKS:
+        return watch
+    return replace(watch, run=None, effects=_final(watch.effects))
+
+
+def returned(watch: Watch, why: str) -> Watch:
+    """Let the run go back, if a policy alone has made it, and remember for which input."""
+    run = watch.run
+    assert run is not None, "there is a run"
+    if not run.is_own:
+        stays = "kept, for an operator or a drain has asked for moves of it"
+        return replace(watch, run=None, effects=_final(watch.effects, stays))
+    known = [block.input_tps for block in (*run.before, *watch.blocks)]
+    mean_tps = float(np.mean(known)) if known else 0.0
+    like = (mean_tps / INPUT_FACTOR, mean_tps * INPUT_FACTOR) if known else (0.0, MOST)
+    executors = tuple(dict.fromkeys(str(made.executor) for made in run.made))
+    refused = (*watch.refused, Refused(executors, like, why))[-_REMEMBERED:]
+    effects = _final(watch.effects, GOING_BACK)
+    effects = (*effects[:-1], structs.replace(effects[-1], like_tps=like))
+    return replace(
+        watch, part=None, run=None, effects=effects, back=_merged(run.made), refused=refused
+    )
+
+
+def _merged(made: Iterable[OwnMove]) -> tuple[OwnMove, ...]:
+    """Make one move of all that an executor made, the last executor first."""
+    found: dict[ExecutorId, OwnMove] = {}
+    for one in made:
+        first = found.pop(one.executor, one)
+        found[one.executor] = structs.replace(one, source=first.source)
+    return tuple(one for one in reversed(found.values()) if one.source != one.target)
+
+
+def guarded(watch: Watch, rows: Sequence[GuardRow], now_s: float) -> Watch:
+    """Let the run go back that has breached a guard, and the topology pause."""
+    if watch.run is None:
+        return watch
+    why = breached(rows, now_s - watch.run.first_begun_s)
+    if why is None:
+        return watch
+    *_, last = watch.effects
+    effect = structs.replace(last, verdict=Verdict.WORSE, sentence=f"{why}; {last.sentence}")
+    watch = replace(watch, effects=(*watch.effects[:-1], effect), pause=why)
+    return returned(watch, why)
+
+
+def begun_of(view: TopologyView, plan: Plan, predicted_cpu: float | None) -> Begun:
+    """Note what a plan begins that a policy has decided on."""
+    before = {entry.id for entry in view.plan.entries}
+    new = (entry for entry in plan.entries if entry.id not in before)
+    made = tuple(OwnMove(e.id, e.executor, e.source, e.target) for e in new)
+    return Begun(made, predicted_cpu)
+
+
+def _returning(watch: Watch, view: TopologyView, moves: MovesSeen, begun: Begun | None) -> Watch:
+    """Look how far a run has gone back; what somebody else has moved since is left where it is."""
+    there = settled_placement(view.publication, view.plan)
+    left = tuple(one for one in watch.back if there.get(one.executor) == one.target)
+    watch = replace(watch, part=None, blocks=(), back=left)
+    if left or moves.under_way or begun is not None:
+        return watch
+    return replace(watch, effects=_final(watch.effects, TAKEN_BACK))
+
+
+def given_up(watch: Watch, why: str) -> Watch:
+    """Leave a run where it is, since it cannot go back."""
+    *_, last = watch.effects
+    ended = structs.replace(last, end=f"kept, for it cannot go back: {why}", like_tps=None)
+    return replace(watch, back=(), refused=watch.refused[:-1], effects=(*watch.effects[:-1], ended))

@@ -17,6 +17,8 @@ import numpy as np
 from msgspec import Raw, Struct
 
 from controller.core.controls import Controls
+from controller.core.guards import Answers
+from controller.core.runs import Refused
 from controller.errors import ControllerError
 from migration.model import Slot
 
@@ -75,6 +77,8 @@ class TickRecord(Struct, frozen=True, tag_field="kind", tag="tick", kw_only=True
     # topology, answer to a question of the policy by `encode`
     answers: tuple[tuple[str, str], ...] = ()
     begun: tuple[tuple[float, str, str], ...] = ()
+    refused: tuple[tuple[str, Refused], ...] = ()
+    guard_answers: Answers = ()
     error: str | None = None  # what kept the cycle from looking
     unwritten: tuple[str, ...] = ()  # topologies whose plan another controller had changed
     commands: tuple[dict[str, Any], ...] = ()  # what operators asked for, for people alone

@@ -135,6 +135,8 @@ class Recorder:
             not_begun=tuple((topology, str(executor)) for topology, executor in found.not_begun),
             answers=tuple((topology, encode(answer)) for topology, answer in found.answers),
             begun=found.begun,
+            refused=found.refused,
+            guard_answers=found.guard_answers,
             error=repr(report.error) if seen is None else None,
             unwritten=tuple(unwritten),
             commands=tuple(self._commands),

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from controller.core.effect import Effect
+from controller.core.runs import GOING_BACK, Refused
 from controller.journal.record import from_line
 from controller.journal.writer import move_lines
 from kvstore.zookeeper import Stored
@@ -57,6 +58,8 @@ class MoveRecord:
     measured_with: int = 0
     # What the run of moves has changed that it belongs to, once no more is measured.
     effect: str = ""
+    # Where it was taken back: for an input from this to that, in tuples/s, its executor stays.
+    like_tps: tuple[float, float] | None = None
 
     @property
     def pause_s(self) -> float | None:
@@ -153,17 +156,33 @@ class History:
     def judge(self, effects: Mapping[str, Iterable[Effect]]) -> None:
         """Note the effects of runs that are measured to their end, by topology."""
         final = {
-            (topology, move): str(effect)
+            (topology, move): effect
             for topology, of in effects.items()
             for effect in of
             if effect.is_final
             for move in effect.moves
         }
         for row, move in enumerate(self.moves):
-            effect = final.get((move.topology, move.id), "")
-            if effect and move.outcome and not move.effect:
-                self.moves[row] = replace(move, effect=effect)
-                self.changed = True
+            effect = final.get((move.topology, move.id))
+            head = move.effect.partition(":")[0]
+            if effect is None or not move.outcome or (head and GOING_BACK not in head):
+                continue
+            if str(effect) == move.effect:
+                continue
+            self.moves[row] = replace(move, effect=str(effect), like_tps=effect.like_tps)
+            self.changed = True
+
+    def refused(self) -> tuple[tuple[str, Refused], ...]:
+        """List by topology what was taken back, run by run, for a leader that has not seen it."""
+        runs: dict[tuple[str, str, tuple[float, float]], list[str]] = {}
+        for move in self.moves:
+            if move.like_tps is not None:
+                run = move.topology, move.effect, move.like_tps
+                runs.setdefault(run, []).append(move.executor)
+        return tuple(
+            (topology, Refused(tuple(dict.fromkeys(executors)), like_tps, why))
+            for (topology, why, like_tps), executors in runs.items()
+        )
 
     def hour(self, time_s: float) -> tuple[tuple[float, str, str], ...]:
         """List begin, source node and target node of the moves of the last hour."""

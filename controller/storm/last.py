@@ -63,8 +63,9 @@ class LastCycle:
 
 def asked_by(report: TopologyReport, config: Config) -> dict[str, Any]:
     """Return who asks for the moves of a report, why, and what each gains."""
+    policy = "measured effect" if report.goes_back else f"policy {config.policy}"
     return {
-        "asked_by": "drain" if report.drains else f"policy {config.policy}",
+        "asked_by": "drain" if report.drains else policy,
         "why": report.reason,
         "asc_tps": {move.executor: move.asc_tps for move in report.moves},
     }

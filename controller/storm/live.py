@@ -15,6 +15,7 @@ from controller.journal.recorder import Recorder
 from controller.journal.writer import Writer
 from controller.report import Report, TopologyReport, not_written
 from controller.searching import SubprocessSearches
+from controller.storm import controls
 from controller.storm.act import Act
 from controller.storm.answer_records import PlanAnswer
 from controller.storm.answers import explained
@@ -28,6 +29,7 @@ from controller.storm.look import Look
 from controller.storm.mirror import Mirror
 from controller.storm.notes import Notes
 from controller.storm.publisher import Publisher
+from controller.storm.queries import Queries
 from controller.storm.remembered import remembered
 from kvstore.errors import AccessError, StoreError
 from kvstore.pulse import Pulse
@@ -87,8 +89,14 @@ class LiveController:
             session, mirror=mirror, leader=self._leader, timing=timing, history=self._history
         )
         self._searches = SubprocessSearches()
+        self._queries = Queries(config.guards)
         self._look = Look(
-            self._view, self._applier, self._history, self._searches, config.cooldown_s
+            self._view,
+            self._applier,
+            self._history,
+            self._searches,
+            self._queries,
+            cooldown_s=config.cooldown_s,
         )
         self._last = LastCycle(config, memory=remembered(config))
         self._act = Act(self._applier, lambda: self._last)
@@ -124,6 +132,7 @@ class LiveController:
             self._work(stop)
         finally:
             self._searches.close()
+            self._queries.close()
             self._recorder.close()
 
     def _work(self, stop: threading.Event) -> None:
@@ -241,7 +250,14 @@ class LiveController:
         except Exception as error:  # the policy asks again in the next cycle
             log.warning("search_not_begun", reason=repr(error))
         self._tell(seen, reports, time.monotonic() - began_s)
+        self._pause(report)
         return len(unwritten) < len(report.plans)
+
+    def _pause(self, report: Report) -> None:
+        """Pause the topologies whose guards were breached."""
+        for one in report.topologies:
+            if one.felt.pause:
+                controls.pause(self._session, one.felt.pause, topology_name(one.topology))
 
     def _tell(
         self, seen: CycleInput | None, reports: tuple[TopologyReport, ...], took_s: float

@@ -8,6 +8,7 @@ from controller.searching import SubprocessSearches
 from controller.storm.apply import Applier
 from controller.storm.collect import LiveCluster
 from controller.storm.history import History, MoveRecord
+from controller.storm.queries import Queries
 from migration.model import ExecutorId
 
 
@@ -20,12 +21,15 @@ class Look:
         applier: Applier,
         history: History,
         searches: SubprocessSearches,
+        queries: Queries,
+        *,
         cooldown_s: float,
     ) -> None:
         self._view = view
         self._applier = applier
         self._history = history
         self._searches = searches
+        self._queries = queries
         self._cooldown_s = cooldown_s
         # The moves of the last cycle whose plan could not be written, as in `CycleInput`.
         self.not_begun: tuple[tuple[str, ExecutorId], ...] = ()
@@ -54,6 +58,8 @@ class Look:
             not_begun=self.not_begun,
             answers=self._searches.take_answers(),
             begun=self._history.hour(time_s),
+            refused=self._history.refused(),
+            guard_answers=self._queries.answers(),
         )
 
     def _rests(self) -> tuple[tuple[str, ExecutorId, float], ...]:

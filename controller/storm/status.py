@@ -11,6 +11,7 @@ from controller.config import Config
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.distance import node_traffic_tps
 from controller.core.fit import room_at
+from controller.core.guards import GuardRow
 from controller.core.headroom import headroom
 from controller.core.limits import Limits
 from controller.core.meters import known_rows
@@ -68,6 +69,7 @@ class CycleStatus(CycleRecord, frozen=True):
     meters: dict[str, dict[str, float]] | UnsetType = UNSET
     spouts: SpoutFigures | UnsetType = UNSET
     peak: Peak | UnsetType = UNSET
+    guards: tuple[GuardRow, ...] | UnsetType = UNSET
 
 
 class LeaderStatus(Struct, frozen=True):
@@ -137,7 +139,9 @@ def _cycle(
 ) -> CycleStatus:
     """Show what the journal has of a cycle, and the executors."""
     spouts = UNSET if report.felt.spouts == NOT_KNOWN else report.felt.spouts
-    found = CycleStatus(**asdict(cycle_record(report)), way=way, spouts=spouts)
+    found = CycleStatus(
+        **asdict(cycle_record(report)), way=way, spouts=spouts, guards=report.felt.guards or UNSET
+    )
     if report.picture is None:
         return found
     cluster, snapshot = report.picture.cluster, report.picture.snapshot

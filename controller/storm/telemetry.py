@@ -17,6 +17,7 @@ from controller.config import Config
 from controller.core.controls import EVERYWHERE
 from controller.core.decision import Outcome
 from controller.core.distance import inter_node_bytes_per_s
+from controller.core.effect import MEASURES, Effect
 from controller.core.headroom import headroom
 from controller.core.meters import MS_PER_S, known_rows
 from controller.core.picture import Picture
@@ -65,6 +66,15 @@ _GAUGES = {
         "Share of the traffic that a move in the history brings inside nodes, mean of all. kind "
         "is predicted, or measured 30 s after its end.",
         "topology kind",
+    ),
+    "run_cpu_ratio": (
+        "By what factor the last run of moves changes the CPU for an input tuple. kind is "
+        "predicted, or measured.",
+        "topology kind",
+    ),
+    "executors_taken_back": (
+        "Executors that stay since a run of moves was taken back, while the load is like it was.",
+        "topology",
     ),
     "plan_version": ("The version of the topology's plan.", "topology"),
     "executors_not_running": ("Executors that their worker has not got.", "topology"),
@@ -188,11 +198,14 @@ class Telemetry(Collector):
                 gauges.add("moves_under_way", phases.count(phase), name, phase)
             for kind, gains in _gains([move for move in moves if move.topology == view.id]):
                 gauges.add("move_gain_ratio", sum(gains) / len(gains), name, kind)
+            watch = memory.watches.get(view.id)
+            gauges.add("executors_taken_back", len(watch.stays) if watch else 0, name)
             rates = memory.rates.get(view.id)
             if seen and rates is not None and rates.slots:
                 gauges.add("load_age_seconds", seen.now_s - float(rates.seen_s.min()), name)
         for report in reports:
             _add_spouts(gauges, topology_name(report.topology), report.felt.spouts)
+            _add_effect(gauges, topology_name(report.topology), report.felt.effect)
             if report.picture is not None:
                 _add_picture(gauges, report, report.picture)
         views = seen.topologies if seen else ()
@@ -247,6 +260,16 @@ def _add_spouts(gauges: Families, topology: str, spouts: SpoutFigures) -> None:
     for quantile, ms in (("0.5", spouts.latency_p50_ms), ("0.99", spouts.latency_p99_ms)):
         if ms is not None:
             gauges.add("complete_latency_seconds", ms / MS_PER_S, topology, quantile)
+
+
+def _add_effect(gauges: Families, topology: str, effect: Effect | None) -> None:
+    if effect is None:
+        return
+    if effect.predicted_cpu is not None:
+        gauges.add("run_cpu_ratio", effect.predicted_cpu, topology, "predicted")
+    cpu = effect.changes.get(MEASURES[0].name)
+    if cpu is not None and cpu.before:
+        gauges.add("run_cpu_ratio", cpu.after / cpu.before, topology, "measured")
 
 
 def _add_picture(gauges: Families, report: TopologyReport, picture: Picture) -> None:

@@ -6,12 +6,13 @@ from dataclasses import replace
 from msgspec import structs
 
 from controller.core.allowed import free_slots
+from controller.core.controls import Controls, Pause
 from controller.core.topology import TopologyView
 from controller.cycle import CycleInput
 from controller.report import Report
 from deploy.sim.flow.load import Meter
 from deploy.sim.storm import EPOCH, Storm
-from migration.model import NodeAcks, NodeLoad, Slot
+from migration.model import NodeAcks, NodeLoad, Slot, topology_name
 
 
 class Together:
@@ -20,6 +21,7 @@ class Together:
     def __init__(self, storms: Sequence[Storm], meters: Sequence[Meter]) -> None:
         self._storms, self._meters = storms, meters
         self.drained: set[str] = set()
+        self._controls = Controls()
 
     def seen(self, now_s: float, *, opens: bool) -> CycleInput:
         """Show the topologies and the newest reports that have come, as the only controller.
@@ -35,6 +37,7 @@ class Together:
             now_s,
             now_s,
             EPOCH,
+            self._controls,
             topologies=tuple(views),
             loads=_by_node([meter.loads() for meter in self._meters]),
             drained=tuple(sorted(self.drained)),
@@ -42,7 +45,11 @@ class Together:
         )
 
     def write(self, report: Report) -> None:
-        """Begin the moves of a report; its cycle saw this very moment."""
+        """Begin the moves of a report, and pause; its cycle saw this very moment."""
+        for one in report.topologies:
+            if one.felt.pause:
+                pauses = {topology_name(one.topology): Pause(one.felt.pause)}
+                self._controls = Controls(pauses={**self._controls.pauses, **pauses})
         for storm in self._storms:
             plan = report.plans.get(storm.topology)
             for worker in storm.write(plan) if plan is not None else ():

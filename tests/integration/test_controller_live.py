@@ -565,7 +565,7 @@ def test_what_operators_set_is_told_to_programs_too(
 
     with leading(storm, "one", mode=Mode.ADVISE):
         wait_for(lambda: read(puppets.session).cycles)
-        now = {"topology": "wc", "mode": "observe", "by": "nstorm mode"}
+        now = {"topology": "wc", "mode": "observe", "by": "nstorm mode", "guards": []}
         assert said("mode", "observe") == {"topology": "", "mode": "observe", "now": [now]}
         paused = {"reason": "release", "until_s": None}
         for words, name in (((), ""), (("--topology", "wc"), "wc")):

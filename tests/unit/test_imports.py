@@ -45,6 +45,8 @@ ALLOWED: dict[str, frozenset[str]] = {
         {
             "controller.policies",
             "controller.core",
+            "controller.errors",
+            "controller.strict",
             "controller.windows",
             "kvstore.ensemble",
             "migration",

@@ -4,14 +4,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from controller.core.blocks import Block
-from controller.core.effect import MOST_BLOCKS, Effect, Verdict, judged
+from controller.core.cluster import Floats
+from controller.core.effect import LOOKS, MOST_BLOCKS, Effect, Verdict, judged
 from controller.journal.record import decode, encode
 
 
 def blocks(
-    count: int = MOST_BLOCKS, *, noise: float = 0.02, seed: int = 1, **means: Any
+    count: int = MOST_BLOCKS,
+    *,
+    noise: float = 0.02,
+    seed: int = 1,
+    begins_s: float = 0.0,
+    **means: Any,
 ) -> list[Block]:
     """Make blocks around means; of a number that is None nothing is known."""
     random = np.random.default_rng(seed)
@@ -31,23 +38,24 @@ def blocks(
         }
         if row["acked_tps"] is not None and "acked_tps" not in means:
             row["acked_tps"] = row["input_tps"]
-        rows.append(Block(10.0 * i, **row))  # type: ignore[arg-type]
+        rows.append(Block(begins_s + 10.0 * i, **row))  # type: ignore[arg-type]
     return rows
 
 
 def effect(before: dict[str, Any] | None = None, **after: Any) -> Effect:
-    return judged(blocks(**(before or {})), blocks(seed=2, **after))
+    return judged(blocks(**(before or {})), blocks(seed=2, begins_s=330.0, **after))
 
 
 def test_less_cpu_for_each_input_tuple_is_better() -> None:
     found = effect(cores=1.76)
     assert found.verdict is Verdict.BETTER
     cpu, *others = found.sentence.split("; ")
-    assert cpu.startswith("CPU for each input tuple −1") and "± 1" in cpu
+    assert cpu.startswith("CPU for each input tuple −1") and "± 4" in cpu
     assert others[0].startswith("p50 ") and others[1].startswith("p99 ")
     assert others[2] == "no fails"
     change = found.changes["cpu_s_per_input"]
     assert change.before == pytest.approx(0.002, rel=0.02)
+    assert change.after == pytest.approx(0.00176, rel=0.02)
     assert change.sign == -1
 
 
@@ -59,7 +67,6 @@ def test_less_cpu_for_each_input_tuple_is_better() -> None:
         {"failed_tps": 5.0},
         {"latency_p50_ms": 12.0},
         {"latency_p99_ms": 60.0},
-        {"cores": 1.5, "latency_p99_ms": 60.0},
     ],
 )
 def test_any_change_for_the_worse_is_worse(after: dict[str, Any]) -> None:
@@ -67,22 +74,117 @@ def test_any_change_for_the_worse_is_worse(after: dict[str, Any]) -> None:
 
 
 def test_tuples_that_fail_are_named_as_a_share_of_the_input() -> None:
-    assert "fails 0.00% → 0.5" in effect(failed_tps=5.0).sentence
-    assert "acks for each input tuple −9.7 % ± " in effect(acked_tps=900.0).sentence
+    assert "fails 0.00% → 0.4" in effect(failed_tps=5.0).sentence
+    assert "acks for each input tuple −8.9 % ± " in effect(acked_tps=900.0).sentence
     assert effect({"failed_tps": 5.0}).verdict is Verdict.BETTER
 
 
-def test_what_may_be_chance_is_no_difference() -> None:
-    seen = [
-        judged(blocks(seed=2 * s, noise=0.2), blocks(seed=2 * s + 1, noise=0.2)).verdict
-        for s in range(100)
-    ]
-    assert seen.count(Verdict.SAME) > 75, "four numbers, each with 5 % by chance"
-    exact = judged(blocks(noise=0), blocks(noise=0, cores=2.019))
-    assert exact.verdict is Verdict.SAME, "below a hundredth"
-    assert judged(blocks(noise=0), blocks(noise=0, cores=2.021)).verdict is Verdict.WORSE
-    noisy = effect({"noise": 0.5, "cores": 2.0}, cores=1.9, noise=0.5)
+def test_what_is_small_or_uncertain_is_no_difference() -> None:
+    exact = {"noise": 0.0}
+    assert effect(exact, **exact, cores=2.09).verdict is Verdict.SAME, "below a twentieth"
+    assert effect(exact, **exact, cores=2.11).verdict is Verdict.WORSE
+    noisy = effect({"noise": 0.5}, cores=1.9, noise=0.5)
     assert noisy.changes["cpu_s_per_input"].sign == 0
+
+
+def test_what_users_feel_goes_before_cpu() -> None:
+    """A move that relieves a worker costs hops, and one that saves CPU may cost time."""
+    assert effect(cores=2.3, latency_p99_ms=20.0).verdict is Verdict.BETTER
+    assert effect(cores=1.5, latency_p99_ms=60.0).verdict is Verdict.WORSE
+
+
+def test_less_that_goes_through_where_spouts_wait_for_acks_is_worse() -> None:
+    for factor, verdict in ((0.7, Verdict.WORSE), (1.4, Verdict.BETTER)):
+        found = effect(
+            input_tps=1000 * factor,
+            cores=2.0,
+            latency_p50_ms=10 / factor,
+            latency_p99_ms=40 / factor,
+        )
+        assert found.verdict is verdict
+        assert found.sentence.startswith("throughput 997 → ")
+    users = effect(input_tps=700.0, cores=1.4, latency_p50_ms=8.0, latency_p99_ms=35.0)
+    assert users.verdict is Verdict.UNKNOWN, "they send less"
+
+
+def noise(random: np.random.Generator, rows: int, alike: float, *, heavy: bool) -> Floats:
+    drawn = random.standard_t(3, rows) / 3**0.5 if heavy else random.standard_normal(rows)
+    for row in range(1, rows):
+        drawn[row] = alike * drawn[row - 1] + (1 - alike**2) ** 0.5 * drawn[row]
+    return np.asarray(drawn)
+
+
+def input_of(kind: str, random: np.random.Generator, time_s: Floats) -> Floats:
+    phase, rows = random.uniform(0, 2 * np.pi), len(time_s)
+    shape = {
+        "180 s": 0.2 * np.sin(2 * np.pi * time_s / 180 + phase),
+        "10 min": 0.2 * np.sin(2 * np.pi * time_s / 600 + phase),
+        "20 min": 0.2 * np.sin(2 * np.pi * time_s / 1200 + phase),
+        "hour": 0.4 * np.sin(2 * np.pi * time_s / 3600 + phase),
+        "day": 0.5 * np.sin(2 * np.pi * time_s / 86_400 + phase),
+        "bursts": 0.5 * (random.random(rows) < 0.1),
+        "step": (time_s > 300 + random.uniform(-100, 100)) * random.uniform(-0.15, 0.15),
+        "walk": np.expm1(np.cumsum(random.normal(0, 0.02, rows))),
+    }.get(kind, np.zeros(rows))
+    return np.asarray(1000 * (1 + shape) * np.exp(0.02 * random.standard_normal(rows)))
+
+
+def no_effect(kind: str, seed: int) -> list[Block]:
+    """Make 63 blocks without any effect: time in queues grows with the input as in M/M/1."""
+    random = np.random.default_rng([seed, len(kind), ord(kind[0])])
+    time_s = np.arange(63, dtype=np.float64) * 10.0
+    alike = float(kind.removeprefix("alike ")) if kind.startswith("alike") else 0.2
+    wrong = [noise(random, 63, alike, heavy=kind == "heavy tails") for _ in range(3)]
+    tps = input_of(kind, random, time_s)
+    p50_ms, cores = 10 / (1 - np.clip(tps / 1600, 0, 0.95)), 0.3 + 0.002 * tps
+    if kind == "trend":
+        rises = random.choice([-1, 1], 2)
+        p50_ms *= np.exp(0.2 * rises[0] * time_s / 600)
+        cores *= np.exp(0.05 * rises[1] * time_s / 600)
+    rows = zip(
+        time_s.tolist(),
+        (cores * np.exp(0.03 * wrong[0])).tolist(),
+        tps.tolist(),
+        (tps * np.exp(0.005 * random.standard_normal(63))).tolist(),
+        (random.poisson(0.0003 * 10 * tps) / 10).tolist(),
+        (p50_ms * np.exp(0.08 * wrong[1])).tolist(),
+        (4 * p50_ms * np.exp(0.25 * wrong[2])).tolist(),
+        strict=True,
+    )
+    return [Block(*row) for row in rows]
+
+
+KINDS = (
+    *("white", "heavy tails", "alike 0.6", "alike 0.8", "trend", "day", "hour", "20 min"),
+    *("10 min", "180 s", "bursts", "step", "walk"),
+)
+
+
+def test_of_runs_without_effect_at_most_one_in_a_hundred_is_worse() -> None:
+    """So it is in each kind of noise: a trend and an input of its own fool it no more than chance.
+
+    Of 4,800 such runs in 16 kinds of noise 0.2 % were worse; a latency that walks at random 1.3 %.
+    """
+    tries = 30
+    worse = {
+        kind: sum(
+            any(judged(row[:30], row[33 : 33 + look]).verdict is Verdict.WORSE for look in LOOKS)
+            for row in (no_effect(kind, seed) for seed in range(tries))
+        )
+        for kind in KINDS
+    }
+    assert sum(worse.values()) <= 0.01 * tries * len(KINDS), worse
+    assert max(worse.values()) <= 2, worse
+
+
+@pytest.mark.parametrize("kind", ["white", "trend", "10 min", "bursts", "day"])
+def test_a_fifth_more_cpu_is_seen_in_any_noise(kind: str) -> None:
+    seen = []
+    for seed in range(20):
+        rows = no_effect(kind, seed)
+        more = [structs.replace(row, cores=1.2 * row.cores) for row in rows[33:]]
+        seen.append(judged(rows[:30], more).changes["cpu_s_per_input"].sign)
+    assert seen.count(1) >= 17
 
 
 def test_the_change_of_the_input_is_taken_out() -> None:
@@ -119,9 +221,9 @@ def test_a_latency_that_is_not_known_is_not_compared() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "why"),
     [
-        (0, 30, "measured for 0 s before the moves, of 60 s at least"),
-        (5, 30, "measured for 50 s before the moves, of 60 s at least"),
-        (30, 5, "measured for 50 s after the moves, of 60 s at least"),
+        (0, 30, "measured for 0 s before the moves, of 120 s at least"),
+        (11, 30, "measured for 110 s before the moves, of 120 s at least"),
+        (30, 17, "measured for 170 s after the moves, of 180 s at least"),
     ],
 )
 def test_too_few_blocks_show_nothing(before: int, after: int, why: str) -> None:
@@ -133,7 +235,7 @@ def test_without_input_nothing_is_known() -> None:
     found = effect({"input_tps": 0.0}, input_tps=0.0)
     assert (found.verdict, found.sentence.split("; ")[0]) == (
         Verdict.UNKNOWN,
-        "the spouts emit nothing",
+        "the spouts emit nothing, or not all the time",
     )
 
 

@@ -9,7 +9,7 @@ from controller.core.blocks import LoadSeen, part_between
 from controller.core.effect import MOST_BLOCKS, Effect, Verdict
 from controller.core.latency import Timed, observe_timed
 from controller.core.metrics import Rates, by_topology, observe
-from controller.core.runs import Watch, watch_each
+from controller.core.runs import KEPT, Watch, watch_each
 from controller.core.tasks import component_targets
 from controller.core.topology import TopologyView
 from controller.journal.record import decode, encode
@@ -64,6 +64,7 @@ class World:
             {"wc-1": before},
             {"wc-1": LoadSeen(self.now_s, self.rates, self.timed)},
             self.rests,
+            refused={},
             cooldown_s=COOLDOWN_S,
             time_s=1.7e9 + self.now_s,
         )["wc-1"]
@@ -111,10 +112,10 @@ def test_a_run_that_saves_cpu_is_better_and_final_after_5_minutes() -> None:
     world.moving = frozenset({"m1"})
     assert last(world.run(20)).sentence == "moves are under way"
     world.moving, world.other_cores = frozenset(), 0.8
-    assert last(world.run(60)).sentence.startswith("measured for ")
-    assert last(world.run(60)).verdict is Verdict.BETTER
+    assert last(world.run(120)).sentence.startswith("measured for ")
+    assert last(world.run(110)).verdict is Verdict.BETTER, "after 3 minutes"
     assert not last(world.watch).is_final
-    found = last(world.run(280))
+    found = last(world.run(160))
     assert found.is_final and found.moves == ("m1",)
     assert found.verdict is Verdict.BETTER
     assert found.sentence.startswith("CPU for each input tuple −18")
@@ -142,7 +143,7 @@ def test_moves_that_begin_later_are_another_run_and_end_the_first() -> None:
     world.run(2 * COOLDOWN_S)
     world.move("m2")
     first, second = world.watch.effects
-    assert first.is_final and first.moves == ("m1",) and first.verdict is Verdict.SAME
+    assert first.is_final and first.moves == ("m1",) and first.end == KEPT
     assert second.moves == ("m2",)
     assert world.watch.run is not None
     assert 15 <= len(world.watch.run.before) < MOST_BLOCKS
@@ -176,7 +177,7 @@ def test_a_restart_by_no_move_ends_what_is_measured() -> None:
     assert not measured.is_final
     world.jvm, world.other_cores = "2-2", 9.0
     found = world.cycle()
-    assert last(found) == replace(measured, is_final=True)
+    assert last(found) == replace(measured, is_final=True, end=KEPT)
     assert (found.run, found.blocks) == (None, ())
     assert last(world.run(400)) == last(found)
 
@@ -195,7 +196,7 @@ def test_a_leader_that_comes_within_a_run_knows_no_before() -> None:
     world.move("m1")
     found = last(world.run(400))
     assert found.verdict is Verdict.UNKNOWN
-    assert "before the moves, of 60 s at least" in found.sentence
+    assert "before the moves, of 120 s at least" in found.sentence
 
 
 def test_without_acks_nothing_is_known() -> None:

@@ -1,0 +1,129 @@
+"""Takes runs of moves back that were for the worse, before any policy is asked."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from controller.core.case import Budget, TopologyCase
+from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.decision import Decision, Outcome, Vetoes
+from controller.core.fit import Capacity, Fit
+from controller.core.heap import Heap
+from controller.core.limits import Limits
+from controller.core.picture import Picture
+from controller.core.runs import OwnMove, Watch
+from controller.core.slots import opened_slot
+from controller.core.veto import row_of
+from controller.core.view.proposals import proposals
+from migration.model import Slot
+
+# The executors have just moved, and this is why they have to move again.
+_PASSED_OVER = frozenset({Outcome.COOLDOWN})
+# These end with time, so that the way back waits for them: a worker that is left ends soon.
+_WAITS = frozenset(
+    {
+        Outcome.CAPPED,
+        Outcome.MOVE_IN_FLIGHT,
+        Outcome.NO_WORKER_IN_SLOT,
+        Outcome.STAND_BACK,
+    }
+)
+
+
+def back_each(
+    cases: Sequence[TopologyCase],
+    watches: Mapping[str, Watch],
+    limits: Limits,
+    budget: Budget,
+    *,
+    free: Collection[Slot],  # the slots where a move may start a worker
+    capacity: Capacity,
+) -> tuple[list[TopologyCase], Budget, dict[str, str]]:
+    """Decide about the topologies that have a run to take back; also why one stays.
+
+    The vetoes are those of a policy, but for the cool-down. What fits alone goes first. Where
+    nothing does, all goes at once, as long as no worker gets too full.
+    """
+    found: list[TopologyCase] = []
+    stays: dict[str, str] = {}
+    for case in cases:
+        watch, made = watches[case.id], case.picture
+        asked = made and case.vetoes and case.drain is None and watch.is_returning
+        if not asked or made is None or case.vetoes is None or not watch.back:
+            found.append(case)
+            continue
+        vetoes = case.vetoes.without(_PASSED_OVER)
+        to_open = {one.source for one in watch.back} - set(case.view.observation.slots)
+        opened = [opened_slot(case.view, slot, capacity) for slot in sorted(to_open & set(free))]
+        cluster = made.cluster.with_opened(*(one for one in opened if one is not None))
+        decision = _back(cluster, made, watch.back, vetoes, limits=limits, budget=budget)
+        if decision.outcome is Outcome.NO_LOW_WORKER:
+            stays[case.id] = decision.reason
+            found.append(case)
+            continue
+        why = watch.refused[-1].why
+        decision = replace(decision, reason=f"a run of moves goes back, {why}: {decision.reason}")
+        found.append(replace(case, back=decision))
+        budget = budget.without(len(decision.moves))
+    return found, budget, stays
+
+
+def _back(
+    cluster: Cluster,
+    made: Picture,
+    moves: Sequence[OwnMove],
+    vetoes: Vetoes,
+    *,
+    limits: Limits,
+    budget: Budget,
+) -> Decision:
+    """Choose what goes back now; NO_LOW_WORKER where it never will."""
+    snapshot, rows = made.snapshot, row_of(made.snapshot.executors)
+    workers = {name: w for w, name in enumerate(cluster.workers)}
+    ways: list[tuple[int, int]] = []
+    for one in moves:
+        executor, source = str(one.executor), str(one.source)
+        veto = vetoes.executors.get(executor) or vetoes.workers.get(source)
+        if source not in workers:
+            return Decision(Outcome.NO_LOW_WORKER, f"{source} cannot be opened again")
+        if veto is not None:
+            outcome = veto.outcome if veto.outcome in _WAITS else Outcome.NO_LOW_WORKER
+            return Decision(outcome, veto.reason)
+        ways.append((rows[executor], workers[source]))
+    most = min(budget.free_moves, made.view.allowed.room)
+    if most <= 0:
+        return Decision(Outcome.MOVE_IN_FLIGHT, "it waits for moves under way")
+    fit, steps = Fit.of(cluster, snapshot, limits), list[tuple[int, int]]()
+    for row, worker in ways:
+        if len(steps) < most and fit.has_room(row, worker, fit.may_fill):
+            fit = fit.moved(row, worker)
+            steps.append((row, worker))
+    if not steps:
+        too_full = _too_full(cluster, snapshot, ways, limits)
+        if too_full is not None:
+            return Decision(Outcome.NO_LOW_WORKER, too_full)
+        if not budget.may_exceed and len(ways) > most:
+            reason = f"an exchange of {len(ways)} moves waits until no other is under way"
+            return Decision(Outcome.MOVE_IN_FLIGHT, reason)
+        steps = ways
+    back = proposals(cluster, snapshot, steps)
+    reason = f"{len(steps)} of {len(ways)} executors go back"
+    return Decision(Outcome.WOULD_MOVE, reason, back, is_exchange=steps is ways)
+
+
+def _too_full(
+    cluster: Cluster, snapshot: LoadSnapshot, ways: Sequence[tuple[int, int]], limits: Limits
+) -> str | None:
+    """Name what a placement would fill too much that has all moves taken back."""
+    place = snapshot.place.copy()
+    for executor, worker in ways:
+        place[executor] = worker
+    fit = Fit.of(cluster, snapshot, limits)
+    after = fit.placed(place)
+    fuller = np.flatnonzero(after.is_high & (after.used > fit.used))
+    if fuller.size:
+        return f"with all of it back, {after.how_high(int(fuller[0]))}"
+    if Heap(cluster, snapshot).overflows_at(fit, place):
+        return "with all of it back, a heap would be too full"
+    return None

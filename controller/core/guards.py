@@ -1,0 +1,147 @@
+"""Guards: the limits of signals that users watch, and for how long one may be exceeded.
+
+A signal is a number of the topology's spouts, or the answer to a query in PromQL. A guard that is
+exceeded, or cannot be read, holds new moves. Where it was exceeded for its time since a run of
+moves began, the run goes back and the topology pauses.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from controller.core.cluster import MOST
+from controller.core.spouts import SpoutFigures
+
+# What is not looked at for so long may have been within its limit in between.
+_LONGEST_S = 30.0
+NO_ACKS = "no acks of the spouts are known, or too few tuples"
+
+
+class Guard(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A limit of a signal: exactly one of `signal` and `query` is there, with `url` for a query."""
+
+    limit: Annotated[float, Meta(ge=-MOST, le=MOST)]
+    secs: Annotated[float, Meta(ge=0, le=86_400)] = 30.0  # how long it may be exceeded
+    topology: str = ""  # its name; empty for every topology
+    signal: Literal["ack.p99.ms", "failed.tps"] | None = None
+    query: Annotated[str, Meta(min_length=1)] | None = None
+    url: Annotated[str, Meta(min_length=1)] | None = None  # of a server that answers PromQL
+
+    @property
+    def name(self) -> str:
+        return self.signal or self.query or ""
+
+
+class Reading(Struct, frozen=True):
+    """What a signal is now, or why that is not known."""
+
+    value: float | None = None
+    problem: str = ""
+
+
+# Answers to queries, as (URL, query, answer).
+Answers = tuple[tuple[str, str, Reading], ...]
+
+
+class GuardState(StrEnum):
+    HOLDS = "holds"
+    ABOVE = "above"
+    BREACHED = "breached"
+    NOT_READ = "not read"
+
+
+class GuardRow(Struct, frozen=True):
+    """How a guard of a topology stands."""
+
+    name: str
+    limit: float
+    secs: float
+    state: GuardState
+    value: float | None = None
+    above_s: float = 0.0  # for how long it has been exceeded
+    problem: str = ""
+
+    def __str__(self) -> str:
+        if self.state is GuardState.NOT_READ:
+            return f"{self.name} cannot be read: {self.problem}"
+        if self.state is GuardState.HOLDS:
+            return f"{self.name} is {self.value:,.4g}, and may be {self.limit:,.4g}"
+        return (
+            f"{self.name} is {self.value:,.4g}, above {self.limit:,.4g} for {self.above_s:.0f} s, "
+            f"and may be so for {self.secs:.0f} s"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """Since when a guard is exceeded, and when that was last seen, in monotonic seconds."""
+
+    since_s: float
+    seen_s: float
+
+
+def guard_each(
+    guards: Sequence[Guard],
+    topologies: Mapping[str, tuple[str, SpoutFigures]],  # name and figures, by id
+    answers: Answers,
+    before: Mapping[str, Mapping[str, Above]],  # by topology and guard
+    now_s: float,
+) -> tuple[dict[str, tuple[GuardRow, ...]], dict[str, dict[str, Above]]]:
+    """Read the guards of topologies; also gives since when which are exceeded."""
+    answered = {(url, query): answer for url, query, answer in answers}
+    rows: dict[str, tuple[GuardRow, ...]] = {}
+    above: dict[str, dict[str, Above]] = {}
+    for topology, (name, figures) in topologies.items():
+        found: list[GuardRow] = []
+        for guard in guards:
+            if guard.topology not in ("", name):
+                continue
+            answer = _read(guard, figures, answered)
+            was = before.get(topology, {}).get(_key(guard))
+            if answer.value is not None and answer.value > guard.limit:
+                goes_on = was is not None and now_s - was.seen_s <= _LONGEST_S
+                since_s = was.since_s if was and goes_on else now_s
+                above.setdefault(topology, {})[_key(guard)] = Above(since_s, now_s)
+                found.append(_row(guard, answer, now_s - since_s))
+            else:
+                found.append(_row(guard, answer, None))
+        rows[topology] = tuple(found)
+    return rows, above
+
+
+def breached(rows: Sequence[GuardRow], since_s: float) -> str | None:
+    """Name a guard that is breached, and was within its limit `since_s` seconds ago."""
+    states = (row for row in rows if row.state is GuardState.BREACHED and row.above_s <= since_s)
+    return next((f"guard {row}" for row in states), None)
+
+
+def holding(rows: Sequence[GuardRow]) -> str | None:
+    """Return why no new moves begin; None if all guards hold."""
+    return next((f"guard {row}" for row in rows if row.state is not GuardState.HOLDS), None)
+
+
+def _read(
+    guard: Guard, figures: SpoutFigures, answered: Mapping[tuple[str, str], Reading]
+) -> Reading:
+    if guard.query is not None and guard.url is not None:
+        return answered.get((guard.url, guard.query), Reading(problem="nobody has answered yet"))
+    value = figures.latency_p99_ms if guard.signal == "ack.p99.ms" else figures.failed_tps
+    return Reading(problem=NO_ACKS) if value is None else Reading(value)
+
+
+def _row(guard: Guard, answer: Reading, above_s: float | None) -> GuardRow:
+    state = GuardState.HOLDS
+    if answer.value is None:
+        state = GuardState.NOT_READ
+    elif above_s is not None:
+        state = GuardState.BREACHED if above_s >= guard.secs else GuardState.ABOVE
+    return GuardRow(
+        guard.name, guard.limit, guard.secs, state, answer.value, above_s or 0.0, answer.problem
+    )
+
+
+def _key(guard: Guard) -> str:
+    return f"{guard.name} {guard.url or ''} {guard.limit!r} {guard.secs!r}"

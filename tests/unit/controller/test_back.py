@@ -1,0 +1,225 @@
+"""A run of moves that was for the worse goes back, and its executors stay under like load."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from controller.config import Config, Mode
+from controller.core.decision import Outcome
+from controller.core.effect import Verdict
+from controller.core.runs import GOING_BACK, TAKEN_BACK, Refused
+from controller.core.topology import TopologyView
+from controller.cycle import CycleInput, Memory, cycle
+from controller.journal.record import decode, encode
+from controller.report import TopologyReport
+from controller.storm.history import History
+from migration.model import (
+    ExecutorLoad,
+    Meters,
+    Node,
+    NodeAcks,
+    NodeLoad,
+    Plan,
+    Publication,
+    Slot,
+    WorkerLoad,
+    traffic_of,
+)
+from tests.messages import executor, node_acks, publication, replace, worker_ack
+
+A, B = Slot("a", 1), Slot("b", 1)
+CYCLE_S = 5.0
+ADVISE, AUTO = Config(mode=Mode.ADVISE), Config(mode=Mode.AUTO)
+
+
+@dataclass
+class World:
+    """A spout on a that feeds a bolt on b, which costs more than elsewhere on some workers."""
+
+    places: dict[int, Slot] = field(default_factory=lambda: {1: A, 2: B, 3: B})
+    times: dict[Slot, float] = field(default_factory=dict)  # what a tuple costs there, as a factor
+    input_tps: float = 1000.0
+    noise: float = 0.01
+    acks: bool = True
+    now_s: float = 100.0
+    plan: Plan = field(default_factory=lambda: Plan("uuid", 2, 6, "wc-1"))
+    cpu_ns: Counter[int] = field(default_factory=Counter)
+    sent: Counter[tuple[Slot, int, int]] = field(default_factory=Counter)
+    acked: int = 0
+    random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(5))
+    memory: Memory = field(default_factory=Memory)
+    refused: tuple[tuple[str, Refused], ...] = ()
+    reports: list[TopologyReport] = field(default_factory=list)
+
+    def cycle(self, config: Config = AUTO) -> TopologyReport:
+        self.now_s += CYCLE_S
+        for entry in self.plan.entries:  # a move takes less than a cycle
+            self.places[entry.executor.start] = entry.target
+        self.plan = replace(self.plan, entries=())
+        self._work()
+        self.memory, report = cycle(self.memory, self.seen(), config)
+        self.plan = report.plans.get("wc-1", self.plan)
+        self.reports.append(report.topologies[0])
+        return self.reports[-1]
+
+    def run(self, seconds: float, config: Config = AUTO) -> TopologyReport:
+        for _ in range(round(seconds / CYCLE_S)):
+            self.cycle(config)
+        return self.reports[-1]
+
+    def _work(self) -> None:
+        tuples = round(self.input_tps * CYCLE_S * self.random.normal(1, self.noise))
+        self.acked += tuples
+        self.sent[self.places[1], 1, 2] += tuples
+        for task, us in ((1, 50), (2, 100), (3, 300)):
+            used_ns = us * 1e3 * tuples * self.times.get(self.places[task], 1.0)
+            self.cpu_ns[task] += round(used_ns * self.random.normal(1, self.noise))
+
+    def seen(self) -> CycleInput:
+        view = TopologyView(self._publication(), self.plan, tuple(self._acks()))
+        loads = tuple(NodeLoad(slot.supervisor, 0, (self._load(slot),)) for slot in (A, B))
+        return CycleInput(
+            self.now_s, 1.7e9 + self.now_s, 3, topologies=(view,), loads=loads, refused=self.refused
+        )
+
+    def _publication(self) -> Publication:
+        nodes = [Node(n, f"host-{n}", 200.0, (1,), 1) for n in "ab"]
+        return publication(self.places, nodes, spouts=[1])
+
+    def _here(self, slot: Slot) -> list[int]:
+        return [task for task, at in self.places.items() if at == slot]
+
+    def _acks(self) -> list[NodeAcks]:
+        return [
+            node_acks(slot.supervisor, [worker_ack(slot, self._here(slot))], "uuid")
+            for slot in (A, B)
+        ]
+
+    def _load(self, slot: Slot) -> WorkerLoad:
+        rows = ((a, b, n) for (at, a, b), n in self.sent.items() if at == slot)
+        meters: Meters = {"acked_tuples": self.acked, "failed_tuples": 0}
+        felt = {"meters": meters, "latency": ((22, self.acked // 20),)}
+        made = WorkerLoad(
+            topology="wc-1",
+            slot=slot,
+            incarnation="1-1",
+            time_ms=round(self.now_s * 1000),
+            process_cpu_ns=self.process_ns(slot),
+            executors=tuple(
+                ExecutorLoad(executor(t), "bolt", self.cpu_ns[t], 0, None) for t in self._here(slot)
+            ),
+            traffic=traffic_of(rows),
+        )
+        return replace(made, **felt) if self.acks and slot == A else made
+
+    process: Counter[Slot] = field(default_factory=Counter)
+    counted: Counter[int] = field(default_factory=Counter)
+
+    def process_ns(self, slot: Slot) -> int:
+        for task in self._here(slot):
+            self.process[slot] += self.cpu_ns[task] - self.counted[task]
+            self.counted[task] = self.cpu_ns[task]
+        return self.process[slot]
+
+
+def moved(world: World) -> list[tuple[str, str]]:
+    return [
+        (move.executor, move.target)
+        for report in world.reports
+        if report.outcome is Outcome.MOVED
+        for move in report.moves
+    ]
+
+
+def test_a_move_that_costs_cpu_is_taken_back_once() -> None:
+    """The model expects less CPU where the tuples stay in a worker; this worker needs more."""
+    world = World(times={A: 1.8})
+    world.run(200, ADVISE)
+    world.run(300)
+    assert moved(world) == [("2-2", "a:1"), ("2-2", "b:1")]
+    assert world.places == {1: A, 2: B, 3: B}
+    effect = world.run(20).felt.effect
+    assert effect is not None and effect.verdict is Verdict.WORSE
+    assert effect.end == TAKEN_BACK and effect.is_final
+    assert effect.predicted_cpu is not None and effect.predicted_cpu < 1
+    assert "CPU for each input tuple +" in str(effect) and "predicted was CPU −" in str(effect)
+    report = world.run(1500)
+    assert len(moved(world)) == 2, "it is not chosen again, and the way back is not judged"
+    assert report.outcome is Outcome.EXCLUDED
+    assert report.reason.startswith("2-2 was taken back and stays while the input is between 8")
+
+
+def test_a_move_that_pays_is_kept() -> None:
+    world = World(times={B: 1.8})
+    world.run(200, ADVISE)
+    effect = world.run(600).felt.effect
+    assert moved(world) == [("2-2", "a:1")]
+    assert effect is not None and effect.end == "kept" and effect.verdict is Verdict.BETTER
+
+
+@pytest.mark.parametrize("acks", [True, False])
+def test_what_is_not_certain_stays(acks: bool) -> None:
+    world = World(acks=acks, times={A: 1.8} if not acks else {})
+    world.run(200, ADVISE)
+    effect = world.run(600).felt.effect
+    assert moved(world) == [("2-2", "a:1")]
+    assert effect is not None and effect.end == "kept"
+    assert (effect.verdict is Verdict.UNKNOWN) is not acks
+
+
+def test_under_another_load_it_may_be_chosen_again() -> None:
+    world = World(times={A: 1.8})
+    world.run(200, ADVISE)
+    world.run(320)
+    assert world.places[2] == B
+    world.input_tps, world.times = 2000.0, {}
+    world.run(400)
+    assert world.places[2] == A
+    assert moved(world)[2:] == [("2-2", "a:1")]
+
+
+def test_a_new_leader_and_a_journal_remember_it() -> None:
+    world = World(times={A: 1.8})
+    world.run(200, ADVISE)
+    world.run(320)
+    again = decode(Memory, encode(world.memory))
+    assert again.watches["wc-1"].refused == world.memory.watches["wc-1"].refused
+    history = History()
+    for report in world.reports:
+        for entry in report.plan.entries if report.outcome is Outcome.MOVED and report.plan else ():
+            history.begin("wc-1", entry, report.time_s, {})
+            history.end("wc-1", entry, outcome="MOVED", ended_s=report.time_s + 1)
+        history.judge({"wc-1": report.felt.effects})
+    ((topology, refused),) = history.refused()
+    assert (topology, refused.executors) == ("wc-1", ("2-2",))
+    assert "worse, taken back" in history.moves[0].effect and not history.moves[1].effect
+    world.memory, world.refused = Memory(), history.refused()
+    assert world.run(300).outcome is Outcome.EXCLUDED
+    assert world.places[2] == B
+
+
+def test_what_does_not_fit_back_stays_with_the_reason() -> None:
+    world = World(times={A: 1.8})
+    world.run(200, ADVISE)
+    world.run(205)
+    assert world.places[2] == A
+    world.places[4], world.cpu_ns[4] = B, 0
+    until = len(world.reports) + 40
+    while len(world.reports) < until:
+        world.cpu_ns[4] += round(1.65 * CYCLE_S * 1e9)
+        world.cycle()
+    ends = [effect.end for effect in world.reports[-1].felt.effects]
+    assert ends[0].startswith("kept, for it cannot go back: with all of it back, b at ")
+    assert ("2-2", "b:1") not in moved(world)
+
+
+def test_while_a_way_back_waits_no_policy_moves_anything() -> None:
+    world = World(times={A: 1.8})
+    world.run(200, ADVISE)
+    while world.reports[-1].felt.effect is None or world.reports[-1].felt.effect.end != GOING_BACK:
+        world.cycle()
+    report = world.reports[-1]
+    assert report.goes_back and report.outcome is Outcome.MOVED
+    assert report.reason.startswith("a run of moves goes back, CPU for each input tuple +")
