@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongUnaryOperator;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import nstorm.store.SampleStore;
@@ -140,6 +141,15 @@ public final class LoadSampler implements Runnable {
         }
         cpu.threadNs = Math.max(cpu.threadNs, threads.getThreadCpuTime(executor.threadId()));
         return cpu.beforeNs + cpu.threadNs;
+    }
+
+    /**
+     * True if Java knows no CPU of a thread that runs, as of a virtual one.
+     *
+     * @param cpuNs the CPU of a thread by its id, negative if it is not known
+     */
+    public static boolean isUnmeasured(Thread thread, LongUnaryOperator cpuNs) {
+        return cpuNs.applyAsLong(thread.getId()) < 0 && thread.isAlive();
     }
 
     private static long processCpuNs() {

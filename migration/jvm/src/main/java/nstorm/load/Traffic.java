@@ -12,6 +12,9 @@ import org.apache.storm.tuple.AddressedTuple;
  * of their own may lose a count now and then; the figures are for decisions, not for ledgers.
  */
 public final class Traffic {
+    /** By it tasks of Storm 3 report upstream, against the direction of the user's tuples. */
+    static final String FEEDBACK = "__feedback";
+
     private static long[][] rows = new long[0][];
     /** When each row was last asked for. */
     private static long[] askedNanos = new long[0];
@@ -54,7 +57,7 @@ public final class Traffic {
         long[][] all = rows;
         if (source >= 0 && source < all.length && destination >= 0 && destination < all.length) {
             long[] row = all[source];
-            if (row != null) {
+            if (row != null && !FEEDBACK.equals(tuple.tuple.getSourceStreamId())) {
                 row[destination]++;
             }
         }

@@ -104,6 +104,11 @@ final class ExecutorCopy implements LocalCopies.Copy {
         return stays.reason(ready());
     }
 
+    /** From now on it stays, whatever its bolts keep. */
+    void stay(String why) {
+        stays.failed(why);
+    }
+
     /** Its bolts are prepared only when this worker owns them, as a spout is opened only then. */
     void waitToOpen() {
         waits = true;

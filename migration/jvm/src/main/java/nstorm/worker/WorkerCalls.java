@@ -152,7 +152,8 @@ public final class WorkerCalls {
 
     /**
      * The batch is in the receive queues. With {@code topology.producer.batch.size} above 1 Storm leaves its tail in batches of the Netty
-     * thread until more arrives. It would lose this tail with a queue that moves.
+     * thread until more arrives. It would lose this tail with a queue that moves. Dynamic batches would become small by that, so they
+     * are flushed while queues may move, and then of all queues: the tail may be older than the move.
      */
     public static void afterBatch(ArrayList<AddressedTuple> batch) {
         WorkerLoop now = loop;
@@ -160,6 +161,12 @@ public final class WorkerCalls {
             return;
         }
         Routes routes = now.worker.tables.routes;
+        if (now.worker.routing.dynamicBatch) {
+            if (now.worker.expectsMisrouted()) {
+                routes.flushArrivals();
+            }
+            return;
+        }
         int size = batch.size();
         for (int i = 0; i < size; i++) {
             JCQueue queue = routes.arrival(batch.get(i).dest);

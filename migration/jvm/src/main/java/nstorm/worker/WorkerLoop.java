@@ -116,6 +116,9 @@ final class WorkerLoop implements Runnable {
     private List<LoadSampler.Running> loads() {
         List<LoadSampler.Running> all = new ArrayList<>();
         for (ExecutorCopy copy : worker.copies.values()) {
+            if (LoadSampler.isUnmeasured(copy.thread(), ManagementFactory.getThreadMXBean()::getThreadCpuTime)) {
+                copy.stay("Java knows no CPU of its thread, as of a virtual one");
+            }
             all.add(new LoadSampler.Running(copy.id(), copy.component, copy.threadId(), copy.queue(), copy.pinned()));
         }
         return all;

@@ -50,6 +50,16 @@ public final class Routes extends ArrayList<JCQueue> {
         return at(task, arrivals);
     }
 
+    /** Flushes what the calling thread holds back in batches of any queue of this JVM. */
+    public void flushArrivals() {
+        for (int i = 0; i < arrivals.length(); i++) {
+            JCQueue queue = arrivals.get(i);
+            if (queue != null) {
+                queue.tryFlush();
+            }
+        }
+    }
+
     private static JCQueue at(int task, AtomicReferenceArray<JCQueue> table) {
         int index = task - INDEXING_BASE;
         return index >= 0 && index < table.length() ? table.get(index) : null;
