@@ -528,13 +528,17 @@ class Edge(Struct, frozen=True, gc=False, rename={"source": "from", "target": "t
 
 
 class Node(Struct, frozen=True, gc=False):
-    """A supervisor's host; `cpu_capacity` in per cent of a core, as in Storm."""
+    """A supervisor's host; `cpu_capacity` in per cent of a core, as in Storm.
+
+    `closed` is why nothing may come to it.
+    """
 
     id: Name
     host: Host
     cpu_capacity: float
     slots: tuple[Long, ...]
     slots_in_use: Long
+    closed: str | None = None
 
 
 class PlacedExecutor(Struct, frozen=True, gc=False):
@@ -596,11 +600,13 @@ class PublishedTopology(Struct, frozen=True, gc=False):
     """The report of the hook in Nimbus on an active topology, each time.
 
     `plan` is the newest one that it has read; `problem` is why it publishes the topology no more.
+    `undoes` is why Storm itself would undo moves of the topology.
     """
 
     topology: Name
     plan: PlanVersion | None = None
     problem: str | None = None
+    undoes: str | None = None
 
 
 class NimbusReport(Struct, frozen=True, gc=False):

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import msgspec
 import psutil
 import typer
+from msgspec import UNSET
 
 from agent.config import from_storm_yaml as agent_config
 from controller.cli.operate import ask, connected, look
@@ -165,6 +166,12 @@ def of_status(status: StatusDocument) -> Found:
         what = "the hooks in Nimbus publish no topology"
         yield what, "Submit one, or name the jar in nimbus.childopts and restart Nimbus."
     for topology in status.topologies:
+        if topology.undoes is not UNSET:
+            yield (
+                f"nothing of {topology.name} is moved or drained, for Storm would undo it: "
+                f"{topology.undoes}",
+                "Leave the topology to Storm, or turn that pass off; docs/support.md, Schedulers.",
+            )
         for worker in topology.workers:
             where = f"worker {shown(worker.slot, hosts)} of {topology.name}"
             yield from ((f"{where} {what}", do) for what, do in _of_worker(worker))

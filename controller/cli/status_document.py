@@ -172,6 +172,7 @@ class TopologyStatus(Struct, frozen=True):
     nimbus_storm: str | None = None  # its version
     nimbus_error: str | None = None  # why Nimbus follows no plan
     guards: tuple[GuardRow, ...] | UnsetType = UNSET
+    undoes: str | UnsetType = UNSET  # why Storm itself would undo moves
 
 
 class StatusDocument(Struct, frozen=True):
@@ -317,7 +318,13 @@ def _topology(view: TopologyView, found: CycleStatus | None, controls: Controls)
         nimbus_storm=view.nimbus.storm if view.nimbus else None,
         nimbus_error=view.nimbus.error if view.nimbus else None,
         guards=cycle.guards,
+        undoes=_undoes(view),
     )
+
+
+def _undoes(view: TopologyView) -> str | UnsetType:
+    found = view.nimbus and view.nimbus.find(view.id)
+    return found.undoes if found and found.undoes is not None else UNSET
 
 
 def _inter_node_frac(cycle: CycleStatus) -> float | None:

@@ -191,9 +191,11 @@ class Allowed:
 
     def _unoffered(self, slot: Slot) -> Veto | None:
         node = self.observation.publication.node_of.get(slot.supervisor)
-        if node is not None and slot.port in node.slots:
-            return None
-        return Veto(Outcome.NO_WORKER_IN_SLOT, f"no supervisor offers a slot {slot}")
+        if node is None or slot.port not in node.slots:
+            return Veto(Outcome.NO_WORKER_IN_SLOT, f"no supervisor offers a slot {slot}")
+        if node.closed is not None:
+            return Veto(Outcome.EXCLUDED, f"nothing may come to host {node.host}: {node.closed}")
+        return None
 
     def _full(self, begun: int) -> Veto | None:
         if begun < self.room:
@@ -281,9 +283,9 @@ def free_slots(
     """List the slots of a cluster where a move may start a worker.
 
     No topology has them, neither in Storm (`taken`) nor at their supervisor; supervisor and agent
-    know the phase OPEN.
+    know the phase OPEN, and Storm does not hold the host back.
     """
-    offered = {node.id: node.slots for node in nodes}
+    offered = {node.id: node.slots for node in nodes if node.closed is None}
     free: set[Slot] = set()
     for acks in fresh_acks:
         supervisor = acks.supervisor

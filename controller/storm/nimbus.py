@@ -61,7 +61,7 @@ class NimbusWatch:
             _later_version(plan)
             or self._silent(newest.mzxid)
             or (newest.report.error and f"Nimbus moves nothing: {newest.report.error}")
-            or _unpublished(publication.topology, newest.report)
+            or _not_ours(publication.topology, newest.report)
             or self._changed(publication, plan, newest.mzxid)
         )
 
@@ -112,12 +112,14 @@ def _later_version(plan: Plan) -> str | None:
     )
 
 
-def _unpublished(topology: str, report: NimbusReport) -> str | None:
+def _not_ours(topology: str, report: NimbusReport) -> str | None:
     published = report.find(topology)
     if published is None:
         return "Nimbus has not published the topology recently"
     if published.problem is not None:
         return f"Nimbus cannot publish the topology: {published.problem}"
+    if published.undoes is not None:
+        return f"Storm would undo what is moved: {published.undoes}"
     return None
 
 

@@ -175,7 +175,7 @@ PUBLICATION = Publication(
 NODES = Nodes(
     (
         Node(HERE, "127.0.0.2", 200.0, (6700, 6701), 2),
-        Node(THERE, "n3", 87.5, (6700, 6701), 1),
+        Node(THERE, "n3", 87.5, (6700, 6701), 1, "bad"),
     )
 )
 NIMBUS = NimbusReport(
@@ -185,7 +185,7 @@ NIMBUS = NimbusReport(
     scheduler="org.apache.storm.scheduler.DefaultScheduler",
     topologies=(
         PublishedTopology(TOPOLOGY, PlanVersion(3, 17)),
-        PublishedTopology("new-2-1700000009"),
+        PublishedTopology("new-2-1700000009", undoes="isolated"),
         PublishedTopology("vast-3-1700000001", None, "it needs 300,000 bytes"),
     ),
     storm="2.8.3",

@@ -52,7 +52,18 @@ def as_of_version_1(value: dict[str, Any]) -> dict[str, Any]:
         del value["speaks"]
     if "incarnation" not in value:
         value.pop("error", None)
-    later = ("way", "ways", "mode", "opens", "ordered", "unordered", "silent", "storm")
+    later = (
+        "way",
+        "ways",
+        "mode",
+        "opens",
+        "ordered",
+        "unordered",
+        "silent",
+        "storm",
+        "closed",
+        "undoes",
+    )
     return {key: one for key, one in value.items() if key not in later}
 
 

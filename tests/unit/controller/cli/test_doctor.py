@@ -128,6 +128,15 @@ def test_a_node_without_agent_and_a_jvm_without_hooks_are_found() -> None:
     assert "the supervisor of host-a has no hooks" in found(status)
 
 
+def test_what_storm_would_undo_is_found() -> None:
+    status = status_of()
+    (wc,) = status.topologies
+    status = replace(status, topologies=(replace(wc, undoes="it is isolated"),))
+    assert found(status) == [
+        "nothing of wc is moved or drained, for Storm would undo it: it is isolated"
+    ]
+
+
 def test_another_version_is_named_for_each_who_has_it() -> None:
     mine = metadata.version("nstorm")
     assert found(status_of(version="0.1.9")) == [

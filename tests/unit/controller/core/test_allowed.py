@@ -272,6 +272,20 @@ def test_a_slot_is_free_if_nobody_has_it_and_its_node_knows_how() -> None:
     assert free_slots(PUBLICATION.nodes, taken, [replace(nodes[1], supervisor=None)]) == set()
 
 
+def test_nothing_comes_to_a_host_that_storm_holds_back() -> None:
+    here, there = PUBLICATION.nodes
+    bad = replace(PUBLICATION, nodes=(here, replace(there, closed="bad")), speaks=2)
+    nodes = [later(one) for one in NODES]
+    assert free_slots(bad.nodes, bad.slots, nodes) == set()
+    allowed = Allowed(Observation.of(bad, PLAN, nodes))
+    for target in (B, SPARE):
+        refusal = allowed.why_not(E1, target, free={SPARE})
+        assert refusal == Veto(Outcome.EXCLUDED, "nothing may come to host h2: bad")
+    assert allowed.vetoes.workers[str(B)].outcome is Outcome.EXCLUDED
+    # What is there may leave.
+    assert allowed.why_not(E3, A) is None
+
+
 def test_a_full_plan_takes_no_move_and_fits_into_a_node() -> None:
     long = f"{'u' * 36}-{'h' * 253}"
     source, target = Slot(long, 65535), Slot(long[::-1], 65535)

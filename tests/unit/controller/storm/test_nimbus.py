@@ -154,6 +154,8 @@ def test_what_nimbus_cannot_publish_and_what_it_says_nothing_of() -> None:
     assert reason == "Nimbus cannot publish the topology: it has 300,000 bytes"
     world.report = replace(REPORT, error="Storm 2.9.0 has unknown code")
     assert asked(watch) == "Nimbus moves nothing: Storm 2.9.0 has unknown code"
+    world.report = replace(REPORT, topologies=(PublishedTopology(WC, undoes="it is isolated"),))
+    assert asked(watch) == "Storm would undo what is moved: it is isolated"
     world.report = replace(REPORT, topologies=())
     reason = asked(watch)
     assert reason == "Nimbus has not published the topology recently"

@@ -60,7 +60,7 @@ public final class NimbusCalls {
                 HookStatus.configured(conf);
                 exchange = start(new PlanExchange(conf, state, elector, () -> absorbSoon(nimbus, timer)));
             }
-            exchange.roundBegins(topologies, scheduler.stockName(), first ? FIRST_READ_MS : 0);
+            exchange.roundBegins(topologies, () -> scheduler.passes(conf), first ? FIRST_READ_MS : 0);
             if (HookStatus.watching() == null) {
                 begin(new SchedulingRound(existing, exchange));
             }

@@ -150,11 +150,14 @@ final class Placement {
         }
         String host = existing.get_node_host().get(former.slot().supervisor());
         free.removeIf(slot -> isolated.contains(cluster.getHost(slot.getNodeId())));
+        if (free.isEmpty()) {
+            return null;
+        }
         List<WorkerSlot> sorted = EvenScheduler.sortSlots(free);
         return sorted.stream()
                 .filter(slot -> host != null && host.equals(cluster.getHost(slot.getNodeId())))
                 .findFirst()
-                .orElse(sorted.isEmpty() ? null : sorted.get(0));
+                .orElse(sorted.get(0));
     }
 
     /** The hosts that Storm's isolation scheduler has given to other topologies alone: it looks at the cluster only after this round. */
@@ -186,7 +189,7 @@ final class Placement {
     /** The topology asking for no more workers than it uses: Storm's schedulers leave it alone then. */
     TopologyDetails asking() {
         Set<Object> used = new HashSet<>(slots.values());
-        if (slots.size() < topology.getExecutors().size()) {
+        if (!isWhole()) {
             used.clear();
             existing.get_executor_node_port().values().forEach(node -> used.add(slot(node)));
         }
@@ -198,6 +201,11 @@ final class Placement {
                 topology.getExecutorToComponent(),
                 topology.getLaunchTime(),
                 topology.getTopologySubmitter());
+    }
+
+    /** True if each executor has a slot. */
+    boolean isWhole() {
+        return slots.size() >= topology.getExecutors().size();
     }
 
     List<Move> moves() {

@@ -1,6 +1,7 @@
 package nstorm.nimbus;
 
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Supplier;
 import org.apache.storm.metric.StormMetricsRegistry;
 import org.apache.storm.scheduler.Cluster;
@@ -13,8 +14,9 @@ import org.slf4j.LoggerFactory;
 /**
  * The user's scheduler, run exactly once a round, over a cluster in which managed topologies lack nothing.
  *
- * <p>Storm's schedulers touch only what needs scheduling. So the wanted placement is made before they run, and their
- * answer is taken as it is. None of their choices can clash with ours.
+ * <p>The wanted placement is made before it runs, so that none of its choices can clash with ours, and its answer is
+ * taken as it is. Storm 2 then touches only what needs scheduling. Storm 3 may also restart running workers on idle
+ * supervisors, those of the topologies that its scheduler is given. So it is not given what lacks nothing.
  */
 final class PlanAwareScheduler implements IScheduler {
 
@@ -22,6 +24,7 @@ final class PlanAwareScheduler implements IScheduler {
 
     private final IScheduler stock;
     private final Supplier<SchedulingRound> round;
+    private volatile Set<String> heldBack = Set.of();
 
     /**
      * Wraps a scheduler.
@@ -33,28 +36,32 @@ final class PlanAwareScheduler implements IScheduler {
         this.round = round;
     }
 
-    String stockName() {
-        return stock.getClass().getName();
+    /** What Storm's own passes mean for moves, as of the last round. */
+    StormPasses passes(Map<String, Object> conf) {
+        return new StormPasses(stock, conf, heldBack);
     }
 
     @Override
     public void schedule(Topologies topologies, Cluster cluster) {
         SchedulingRound now = round.get();
-        if (stock instanceof ResourceAwareScheduler) {
-            stock.schedule(topologies, cluster);
-            absorb(now, topologies, cluster);
-            return;
-        }
-        SchedulingRound.Prepared prepared = prepare(now, topologies, cluster);
+        boolean frees = !(stock instanceof ResourceAwareScheduler);
+        SchedulingRound.Prepared prepared = frees ? prepare(now, topologies, cluster) : null;
+        Cluster shown = prepared == null ? cluster : prepared.cluster();
         if (prepared == null) {
-            stock.schedule(topologies, cluster);
+            stock.schedule(topologies, shown);
         } else {
-            stock.schedule(prepared.topologies(), prepared.cluster());
-            take(prepared.cluster(), cluster);
+            stock.schedule(StormPasses.mayMiss(stock) ? prepared.lacking() : prepared.topologies(), shown);
+        }
+        // IsolationScheduler holds its machines back in the cluster that it was given.
+        heldBack = Set.copyOf(shown.getBlacklistedHosts());
+        if (prepared != null) {
+            take(shown, cluster);
+        } else if (!frees) {
+            absorb(now, topologies, cluster);
         }
     }
 
-    /** It never frees a slot of its own accord, and we may not break its limits on memory: only the plan is laid on. */
+    /** The resource-aware scheduler frees what runs only for a higher priority, and has limits on memory: only the plan is laid on. */
     private static void absorb(SchedulingRound now, Topologies topologies, Cluster cluster) {
         try {
             if (now != null) {

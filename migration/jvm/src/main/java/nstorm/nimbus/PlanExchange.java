@@ -8,6 +8,7 @@ import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import nstorm.wire.Entry;
 import nstorm.wire.Plan;
 import nstorm.wire.json.WireException;
@@ -53,7 +54,7 @@ final class PlanExchange implements KnownPlans, Runnable {
     private volatile Set<String> managed;
 
     private volatile Topologies topologies;
-    private volatile String scheduler = "";
+    private volatile Supplier<StormPasses> passes;
 
     /**
      * Prepares the exchange; {@link #run} does the work.
@@ -80,9 +81,9 @@ final class PlanExchange implements KnownPlans, Runnable {
     }
 
     /** A round begins; waits until the plans have been read once, at most this long. */
-    void roundBegins(Topologies current, String schedulerClass, long waitMs) throws InterruptedException {
+    void roundBegins(Topologies current, Supplier<StormPasses> ofStorm, long waitMs) throws InterruptedException {
+        passes = ofStorm;
         topologies = current;
-        scheduler = schedulerClass;
         if (!firstRead.await(waitMs, TimeUnit.MILLISECONDS)) {
             LOG.warn("nstorm: plans not read within {} ms, keeping every executor that lives where it is", waitMs);
         }
@@ -139,7 +140,7 @@ final class PlanExchange implements KnownPlans, Runnable {
         Set<String> active = new HashSet<>(state.activeStorms());
         Topologies known = topologies;
         if (known != null) {
-            publisher.publish(active, known, scheduler);
+            publisher.publish(active, known, passes.get());
         }
         removeGone(active);
     }

@@ -68,7 +68,8 @@ final class PublicationBuilder {
     }
 
     /** All supervisors, with the slots that the assignments of all topologies use. */
-    static Nodes nodes(Collection<Assignment> assignments, Map<String, SupervisorInfo> supervisors) {
+    static Nodes nodes(
+            Collection<Assignment> assignments, Map<String, SupervisorInfo> supervisors, StormPasses passes) {
         Set<Slot> used = new HashSet<>();
         for (Assignment each : assignments) {
             new HashSet<>(each.get_executor_node_port().values()).forEach(node -> used.add(Placement.slot(node)));
@@ -82,7 +83,7 @@ final class PublicationBuilder {
                     .count();
             double capacity =
                     new SupervisorDetails(id, info.get_hostname(), null, ports, info.get_resources_map()).getTotalCpu();
-            nodes.add(new Node(id, info.get_hostname(), capacity, ports, inUse));
+            nodes.add(new Node(id, info.get_hostname(), capacity, ports, inUse, passes.closes(info, inUse == 0)));
         });
         return new Nodes(nodes);
     }

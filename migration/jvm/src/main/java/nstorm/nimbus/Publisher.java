@@ -73,7 +73,7 @@ final class Publisher {
     }
 
     /** One pass over everything. */
-    void publish(Set<String> active, Topologies known, String scheduler) throws Exception {
+    void publish(Set<String> active, Topologies known, StormPasses passes) throws Exception {
         Set<String> found = new HashSet<>();
         znodes.children(TOPOLOGIES, null).forEach(topology -> found.add(path(topology)));
         if (znodes.version(NODES) >= 0) {
@@ -83,7 +83,7 @@ final class Publisher {
         assignments.keySet().retainAll(active);
         outcomes.keySet().retainAll(active);
         int tries = 0;
-        while (elector.isLeader() && !pass(active, known, scheduler) && ++tries < TRIES) {
+        while (elector.isLeader() && !pass(active, known, passes) && ++tries < TRIES) {
             LOG.debug("nstorm: something changed while it was published");
             writer.forgetChanged();
         }
@@ -99,7 +99,7 @@ final class Publisher {
     }
 
     /** False if Storm has changed something in between: the next pass shows it. */
-    private boolean pass(Set<String> active, Topologies known, String scheduler) throws Exception {
+    private boolean pass(Set<String> active, Topologies known, StormPasses passes) throws Exception {
         int last = znodes.version(NIMBUS);
         if (last != spoken) {
             writer.forgetContents();
@@ -120,12 +120,12 @@ final class Publisher {
                     shown.put(ClusterUtils.assignmentPath(topology), assignment.getVersion());
                 }
                 String problem = problem(topology, known.getById(topology), base, assignment);
-                topologies.add(new Published(topology, plans.of(topology), problem));
+                topologies.add(new Published(topology, plans.of(topology), problem, passes.undoes(base.get_name())));
             }
         }
-        publishNodes();
+        publishNodes(passes);
         shown.putAll(writer.versions());
-        return speak(scheduler, topologies, shown);
+        return speak(passes.stockName(), topologies, shown);
     }
 
     /** As ZooKeeper has it, not as this Nimbus remembers it: version and content belong together. */
@@ -193,7 +193,7 @@ final class Publisher {
         }
     }
 
-    private void publishNodes() throws Exception {
+    private void publishNodes(StormPasses passes) throws Exception {
         long now = System.nanoTime();
         if (supervisors.isEmpty() || now - supervisorsNanos > SIGN_OF_LIFE_NANOS) {
             supervisors = state.allSupervisorInfo();
@@ -201,7 +201,7 @@ final class Publisher {
         }
         int excess = writer.put(
                 NODES,
-                PublicationBuilder.nodes(state.assignmentsInfo().values(), supervisors)
+                PublicationBuilder.nodes(state.assignmentsInfo().values(), supervisors, passes)
                         .toJson());
         if (excess > 0 && !nodesTooLarge) {
             LOG.error("nstorm: the nodes are not published: {} bytes too many", excess);

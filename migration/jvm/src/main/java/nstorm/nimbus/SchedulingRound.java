@@ -18,8 +18,12 @@ import org.apache.storm.scheduler.TopologyDetails;
 /** One scheduling round of Nimbus; lives on its thread, under its lock. */
 final class SchedulingRound {
 
-    /** What the scheduler is to see instead of what Nimbus gave. */
-    record Prepared(Topologies topologies, Cluster cluster) {}
+    /**
+     * What the scheduler is to see instead of what Nimbus gave.
+     *
+     * @param lacking the topologies but those that are placed as they shall be
+     */
+    record Prepared(Topologies topologies, Topologies lacking, Cluster cluster) {}
 
     /** Of CPU: a collection of garbage or a stolen core must not cost a topology the placement that it has. */
     private static final long LIMIT_NANOS = 2_000_000_000L;
@@ -50,8 +54,10 @@ final class SchedulingRound {
         long end = cpuNanos.getAsLong() + LIMIT_NANOS;
         Cluster draft = null;
         Map<String, TopologyDetails> asking = new HashMap<>();
+        Map<String, TopologyDetails> lacking = new HashMap<>();
         Map<String, List<Move>> drafted = new HashMap<>();
         for (TopologyDetails topology : topologies.getTopologies()) {
+            boolean whole = false;
             asking.put(topology.getId(), topology);
             if (isPlaced(topology) && plans.manages(topology.getId())) {
                 draft = draft == null ? new Cluster(cluster) : draft;
@@ -59,7 +65,11 @@ final class SchedulingRound {
                 placement.reassignDead();
                 placement.applyTo(draft);
                 asking.put(topology.getId(), placement.asking());
+                whole = placement.isWhole();
                 drafted.put(topology.getId(), placement.moves());
+            }
+            if (!whole) {
+                lacking.put(topology.getId(), asking.get(topology.getId()));
             }
             if (cpuNanos.getAsLong() > end) {
                 throw new IllegalStateException("preparing took more than " + LIMIT_NANOS / 1_000_000 + " ms of CPU");
@@ -67,7 +77,7 @@ final class SchedulingRound {
         }
         moves.putAll(drafted);
         Topologies asked = new Topologies(asking);
-        return draft == null ? null : new Prepared(asked, new Cluster(draft, asked));
+        return draft == null ? null : new Prepared(asked, new Topologies(lacking), new Cluster(draft, asked));
     }
 
     private Placement placement(Cluster cluster, TopologyDetails topology) {
@@ -84,7 +94,7 @@ final class SchedulingRound {
         // On a copy first: a cluster left half done would be written, and workers killed.
         Cluster draft = new Cluster(cluster);
         for (TopologyDetails topology : topologies.getTopologies()) {
-            if (isPlaced(topology) && plans.of(topology.getId()) != null) {
+            if (isPlaced(topology) && isLeft(draft, topology) && plans.of(topology.getId()) != null) {
                 Placement placement = placement(draft, topology);
                 placement.applyTo(draft);
                 moves.put(topology.getId(), placement.moves());
@@ -98,6 +108,11 @@ final class SchedulingRound {
     /** False if it was just submitted or is being rebalanced: Storm's scheduler alone decides. */
     private boolean isPlaced(TopologyDetails topology) {
         return existing.containsKey(topology.getId());
+    }
+
+    /** False if the scheduler has taken all of its slots away, for a topology of a higher priority. */
+    private static boolean isLeft(Cluster cluster, TopologyDetails topology) {
+        return !cluster.getUsedSlotsByTopologyId(topology.getId()).isEmpty();
     }
 
     /** Removes from the executors that Nimbus would give new start times those that only followed the plan. */

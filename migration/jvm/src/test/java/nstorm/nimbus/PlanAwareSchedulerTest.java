@@ -6,24 +6,33 @@ import static nstorm.nimbus.SmallCluster.shown;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import nstorm.wire.Entry;
 import nstorm.wire.Phase;
 import nstorm.wire.Plan;
 import nstorm.wire.Way;
+import org.apache.storm.generated.SupervisorInfo;
 import org.apache.storm.metric.StormMetricsRegistry;
 import org.apache.storm.scheduler.Cluster;
 import org.apache.storm.scheduler.DefaultScheduler;
 import org.apache.storm.scheduler.EvenScheduler;
+import org.apache.storm.scheduler.ExecutorDetails;
 import org.apache.storm.scheduler.IScheduler;
+import org.apache.storm.scheduler.IsolationScheduler;
 import org.apache.storm.scheduler.Topologies;
+import org.apache.storm.scheduler.TopologyDetails;
+import org.apache.storm.scheduler.WorkerSlot;
 import org.apache.storm.scheduler.resource.ResourceAwareScheduler;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -57,6 +66,30 @@ class PlanAwareSchedulerTest {
         @Override
         public Map<?, ?> config() {
             return stock.config();
+        }
+    }
+
+    /** Storm's scheduler with a pass over running workers as Storm 3 has it: one goes to a supervisor that has none. */
+    private static final class Idle extends EvenScheduler {
+        @Override
+        public void schedule(Topologies topologies, Cluster cluster) {
+            for (TopologyDetails topology : topologies.getTopologies()) {
+                List<WorkerSlot> used = cluster.getUsedSlotsByTopologyId(topology.getId()).stream()
+                        .sorted(Comparator.comparing(WorkerSlot::getId))
+                        .toList();
+                cluster.getSupervisors().values().stream()
+                        .filter(one -> cluster.getUsedPorts(one).isEmpty() && used.size() > 1)
+                        .findFirst()
+                        .ifPresent(one -> restart(cluster, topology.getId(), used.get(used.size() - 1), one.getId()));
+            }
+            super.schedule(topologies, cluster);
+        }
+
+        private static void restart(Cluster cluster, String topology, WorkerSlot from, String to) {
+            Collection<ExecutorDetails> executors =
+                    cluster.getAssignmentById(topology).getSlotToExecutors().get(from);
+            cluster.freeSlot(from);
+            cluster.assign(new WorkerSlot(to, 6700), topology, executors);
         }
     }
 
@@ -135,6 +168,97 @@ class PlanAwareSchedulerTest {
         Cluster cluster = scheduled(small);
         assertEquals("s1:6700=1,2", shown(cluster, "t"));
         assertEquals("s1:6701=2 s2:6700=1", shown(cluster, "u"));
+    }
+
+    /** What nstorm has packed would go back, with a restart, in each round. */
+    @Test
+    void stormsOwnPassOverRunningWorkersMissesWhatWasMoved() {
+        SmallCluster small = new SmallCluster()
+                .topology("t", 2, 2)
+                .place("t", "s1:6700", 1, 1)
+                .place("t", "s1:6701", 2, 2);
+        assertEquals("s1:6700=1 s2:6700=2", shown(scheduled(small, new Idle()), "t"));
+        assertEquals("s1:6700=1 s1:6701=2", shown(scheduled(small.plan("t"), new Idle()), "t"));
+    }
+
+    @Test
+    void stormsOwnPassStillMovesWhatWasNeverMoved() {
+        SmallCluster small = new SmallCluster()
+                .topology("t", 2, 2)
+                .place("t", "s1:6700", 1, 2)
+                .plan("t")
+                .topology("u", 2, 2)
+                .place("u", "s1:6701", 1, 1)
+                .place("u", "s1:6702", 2, 2);
+        Cluster cluster = scheduled(small, new Idle());
+        assertEquals("s1:6700=1,2", shown(cluster, "t"));
+        assertEquals("s1:6701=1 s2:6700=2", shown(cluster, "u"));
+    }
+
+    @Test
+    void aTopologyThatLacksAWorkerIsScheduledAllTheSame() {
+        SmallCluster small = fullWithADeadWorker().plan("t");
+        assertEquals(
+                shown(scheduled(fullWithADeadWorker(), new EvenScheduler()), "t"),
+                shown(scheduled(small, new EvenScheduler()), "t"));
+    }
+
+    @Test
+    void theDeadDoNotComeToAHostThatStormHoldsBad() {
+        SmallCluster small = packed().plan("t").kill("t", "s2:6701");
+        Cluster cluster = small.cluster();
+        cluster.blacklistHost("host2");
+        SchedulingRound round = new SchedulingRound(small.existing(), small.plans());
+        PlanAwareScheduler scheduler = new PlanAwareScheduler(new DefaultScheduler(), () -> round);
+        scheduler.schedule(small.topologies(), cluster);
+        assertEquals(
+                "s1:6700=1,2,3,4,5,6,7,8,9 s1:6701=10,11,12,13,14 s1:6702=18 s2:6700=15,16,17", shown(cluster, "t"));
+        assertEquals(Set.of("host2"), scheduler.passes(Map.of()).heldBack());
+    }
+
+    /** Its slots are another's now: what it has moved before would come back alone. */
+    @Test
+    void whatAHigherPriorityHasEvictedIsNotPlacedByItsPlan() {
+        SmallCluster small = new SmallCluster()
+                .topology("t", 4, 2)
+                .place("t", "s1:6700", 1, 2)
+                .place("t", "s2:6700", 3, 4)
+                .plan("t", opening(1, "s1:6700", "s2:6702", Phase.SETTLE))
+                .topology("first", 7, 4)
+                .comesFirst("first");
+        ResourceAwareScheduler ras = new ResourceAwareScheduler();
+        ras.prepare(org.apache.storm.utils.Utils.readDefaultConfig(), new StormMetricsRegistry());
+        Cluster cluster = scheduled(small, ras);
+        assertEquals("", shown(cluster, "t"));
+        assertEquals(7, cluster.getAssignmentById("first").getExecutorToSlot().size());
+    }
+
+    /** It places an isolated topology again whose workers are not as it wants them: its moves are not begun. */
+    @Test
+    void anIsolatedTopologyIsNamedAndItsMachineHeldBack() {
+        SmallCluster small = new SmallCluster()
+                .isolated("u")
+                .topology("u", 4, 2)
+                .place("u", "s2:6700", 1, 3)
+                .place("u", "s2:6701", 4, 4)
+                .plan("u")
+                .topology("t", 1, 1)
+                .place("t", "s1:6700", 1, 1)
+                .plan("t");
+        IsolationScheduler stock = new IsolationScheduler();
+        Map<String, Object> conf = small.cluster().getConf();
+        stock.prepare(conf, new StormMetricsRegistry());
+        SchedulingRound round = new SchedulingRound(small.existing(), small.plans());
+        PlanAwareScheduler scheduler = new PlanAwareScheduler(stock, () -> round);
+        Cluster cluster = small.cluster();
+        scheduler.schedule(small.topologies(), cluster);
+        assertNotEquals("s2:6700=1,2,3 s2:6701=4", shown(cluster, "u"), "what was packed comes apart by restarts");
+        StormPasses passes = scheduler.passes(conf);
+        assertTrue(passes.undoes("u").contains("IsolationScheduler"), passes.undoes("u"));
+        assertNull(passes.undoes("t"));
+        String host = cluster.getHost(shown(cluster, "u").substring(0, 2));
+        assertEquals(Set.of(host), passes.heldBack());
+        assertNotNull(passes.closes(new SupervisorInfo(1, host), false));
     }
 
     @ParameterizedTest

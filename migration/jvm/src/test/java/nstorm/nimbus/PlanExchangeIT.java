@@ -70,18 +70,20 @@ class PlanExchangeIT {
         eventually("the nodes, too", () -> storm.json("/nstorm/nodes").has("nodes"));
         assertEquals(
                 "[{\"id\":\"s1\",\"host\":\"host1\",\"cpu_capacity\":150.0,\"slots\":[6700,6701],"
-                        + "\"slots_in_use\":1}]",
+                        + "\"slots_in_use\":1,\"closed\":null}]",
                 storm.json("/nstorm/nodes").get("nodes").toString());
         assertEquals(
                 "[{\"executor\":[2,2],\"component\":\"words\",\"slot\":null,\"start_secs\":null},"
-                        + "{\"executor\":[3,3],\"component\":\"__acker\",\"slot\":null,\"start_secs\":null},"
-                        + "{\"executor\":[1,1],\"component\":\"counts\",\"slot\":\"s1:6700\",\"start_secs\":1700000000}]",
+                    + "{\"executor\":[3,3],\"component\":\"__acker\",\"slot\":null,\"start_secs\":null},"
+                    + "{\"executor\":[1,1],\"component\":\"counts\",\"slot\":\"s1:6700\",\"start_secs\":1700000000}]",
                 seen.get("executors").toString());
         eventually("a sign of life", () -> storm.told("t") != null);
         JsonObject alive = storm.json("/nstorm/nimbus");
-        assertEquals("the.Scheduler", alive.get("scheduler").getAsString());
         assertEquals(
-                "[{\"topology\":\"t\",\"plan\":null,\"problem\":null}]",
+                "org.apache.storm.scheduler.EvenScheduler",
+                alive.get("scheduler").getAsString());
+        assertEquals(
+                "[{\"topology\":\"t\",\"plan\":null,\"problem\":null,\"undoes\":null}]",
                 alive.get("topologies").toString());
         long first = alive.get("time_ms").getAsLong();
         eventually(

@@ -41,10 +41,14 @@ final class SmallCluster {
     private final Map<String, Plan> plans = new HashMap<>();
 
     private final Map<String, Integer> isolated = new HashMap<>();
+    private final Map<String, Integer> priorities = new HashMap<>();
 
     private Map<String, Object> conf(String name) {
         Map<String, Object> conf = new HashMap<>(Utils.readDefaultConfig());
         conf.put("topology.name", name);
+        // A component's executor takes one core.
+        conf.put("topology.component.cpu.pcore.percent", 100.0);
+        conf.put("topology.priority", priorities.getOrDefault(name, 29));
         conf.put("isolation.scheduler.machines", isolated);
         return conf;
     }
@@ -52,6 +56,12 @@ final class SmallCluster {
     /** Storm's isolation scheduler gives the topology a machine of its own. */
     SmallCluster isolated(String id) {
         isolated.put(id, 1);
+        return this;
+    }
+
+    /** The resource-aware scheduler places it first, at the cost of others. */
+    SmallCluster comesFirst(String id) {
+        priorities.put(id, 0);
         return this;
     }
 

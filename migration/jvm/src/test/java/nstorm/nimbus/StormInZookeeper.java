@@ -30,6 +30,7 @@ import org.apache.storm.generated.StormBase;
 import org.apache.storm.generated.SupervisorInfo;
 import org.apache.storm.generated.TopologyStatus;
 import org.apache.storm.nimbus.ILeaderElector;
+import org.apache.storm.scheduler.EvenScheduler;
 import org.apache.storm.scheduler.ExecutorDetails;
 import org.apache.storm.scheduler.Topologies;
 import org.apache.storm.scheduler.TopologyDetails;
@@ -48,6 +49,9 @@ final class StormInZookeeper implements AutoCloseable {
     final Znodes znodes;
     final PlanExchange exchange;
     final Map<String, Object> conf;
+    /** The hosts on which Storm places nothing. */
+    volatile Set<String> heldBack = Set.of();
+
     private final Map<String, TopologyDetails> submitted = new HashMap<>();
     private final Thread thread;
 
@@ -98,7 +102,8 @@ final class StormInZookeeper implements AutoCloseable {
         if (!thread.isAlive()) {
             thread.start();
         }
-        exchange.roundBegins(new Topologies(submitted), "the.Scheduler", 20_000);
+        exchange.roundBegins(
+                new Topologies(submitted), () -> new StormPasses(new EvenScheduler(), conf, heldBack), 20_000);
         return this;
     }
 

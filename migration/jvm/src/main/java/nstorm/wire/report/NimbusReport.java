@@ -19,8 +19,9 @@ public record NimbusReport(
      *
      * @param plan    the newest that the hook has read, or null
      * @param problem why the topology is not published, or null
+     * @param undoes  why Storm itself would undo moves of the topology, or null
      */
-    public record Published(String topology, Plan plan, String problem) {}
+    public record Published(String topology, Plan plan, String problem, String undoes) {}
 
     public byte[] toJson() {
         return new JsonText()
@@ -36,6 +37,7 @@ public record NimbusReport(
                                 .put("topology", told.topology)
                                 .put("plan", told.plan, (pair, plan) -> pair.values(plan.epoch(), plan.version()))
                                 .put("problem", told.problem)
+                                .put("undoes", told.undoes)
                                 .close())
                 .put("storm", storm)
                 .put("error", error)

@@ -201,8 +201,8 @@ class ReportTest {
         assertGolden(
                 "nodes.json",
                 new Nodes(List.of(
-                                new Node(HERE, "127.0.0.2", 200.0, List.of(6700, 6701), 2),
-                                new Node(TARGET.supervisor(), "n3", 87.5, List.of(6700, 6701), 1)))
+                                new Node(HERE, "127.0.0.2", 200.0, List.of(6700, 6701), 2, null),
+                                new Node(TARGET.supervisor(), "n3", 87.5, List.of(6700, 6701), 1, "bad")))
                         .toJson());
     }
 
@@ -216,9 +216,9 @@ class ReportTest {
                                 "0.2.0",
                                 "org.apache.storm.scheduler.DefaultScheduler",
                                 List.of(
-                                        new Published(TOPOLOGY, plan, null),
-                                        new Published("new-2-1700000009", null, null),
-                                        new Published("vast-3-1700000001", null, "it needs 300,000 bytes")),
+                                        new Published(TOPOLOGY, plan, null, null),
+                                        new Published("new-2-1700000009", null, null, "isolated"),
+                                        new Published("vast-3-1700000001", null, "it needs 300,000 bytes", null)),
                                 "2.8.3",
                                 null)
                         .toJson());
