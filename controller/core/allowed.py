@@ -282,8 +282,8 @@ def free_slots(
 ) -> frozenset[Slot]:
     """List the slots of a cluster where a move may start a worker.
 
-    No topology has them, neither in Storm (`taken`) nor at their supervisor; supervisor and agent
-    know the phase OPEN, and Storm does not hold the host back.
+    No topology has them, neither in Storm (`taken`) nor at their supervisor. Supervisor and agent
+    know the phase OPEN. Storm does not hold the host back.
     """
     offered = {node.id: node.slots for node in nodes if node.closed is None}
     free: set[Slot] = set()

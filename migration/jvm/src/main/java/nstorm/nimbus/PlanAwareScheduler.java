@@ -14,7 +14,7 @@ import org.slf4j.LoggerFactory;
 /**
  * The user's scheduler, run exactly once a round, over a cluster in which managed topologies lack nothing.
  *
- * <p>The wanted placement is made before it runs, so that none of its choices can clash with ours, and its answer is
+ * <p>The wanted placement is made before it runs, so that none of its choices can clash with ours. Its answer is
  * taken as it is. Storm 2 then touches only what needs scheduling. Storm 3 may also restart running workers on idle
  * supervisors, those of the topologies that its scheduler is given. So it is not given what lacks nothing.
  */

@@ -153,7 +153,7 @@ public final class WorkerCalls {
     /**
      * The batch is in the receive queues. With {@code topology.producer.batch.size} above 1 Storm leaves its tail in batches of the Netty
      * thread until more arrives. It would lose this tail with a queue that moves. Dynamic batches would become small by that, so they
-     * are flushed while queues may move, and then of all queues: the tail may be older than the move.
+     * are flushed only while queues may move. Then those of all queues are: the tail may be older than the move.
      */
     public static void afterBatch(ArrayList<AddressedTuple> batch) {
         WorkerLoop now = loop;
