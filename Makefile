@@ -58,6 +58,8 @@ build/homes.stamp: $(wildcard deploy/lab/home/*.py deploy/lab/home/*.xml) $(STOR
 # All that the tests need. Controllers that start at once would each compile what is not compiled yet.
 fetch: setup $(LIVE:%=build/storm-%) build/compared.stamp build/java-11 build/java-21 build/java-25 build/prometheus
 	.venv/bin/python -c 'from controller.compiling import prepare; prepare()'
+	@! $(MVN) -U dependency:get -Dartifact=org.apache.storm:storm-client:3.2.0:pom -Dtransitive=false >/dev/null 2>&1 \
+		|| echo "The Maven registry has Storm 3.2.0: give it a row in $(STORM_VERSIONS)"
 
 # What symbols and code are compared with.
 build/compared.stamp: $(STORM_VERSIONS) | build/homes.stamp
