@@ -82,6 +82,7 @@ final class Bytecode {
     /**
      * @param constants the fields that are static and final
      * @param immutable those of them that are set to what nobody can change
+     * @param made the classes of those of them that are set to a new object
      * @param keeps whether an object has a field of its own that may become another, or lead to something
      */
     record Type(
@@ -92,6 +93,7 @@ final class Bytecode {
             Map<String, Method> methods,
             Set<String> constants,
             Set<String> immutable,
+            Map<String, String> made,
             boolean keeps) {}
 
     private static final String STORM = "org/apache/storm/";
@@ -210,7 +212,9 @@ final class Bytecode {
         Map<String, Method> methods = new HashMap<>();
         node.methods.forEach(method -> methods.put(method.name + method.desc, new Method(node.name, method)));
         Set<String> constants = new HashSet<>();
-        Set<String> immutable = immutable(methods.get("<clinit>()V"));
+        Set<String> immutable = new HashSet<>();
+        Map<String, String> made = new HashMap<>();
+        constants(methods.get("<clinit>()V"), immutable, made);
         boolean keeps = false;
         for (FieldNode field : node.fields) {
             boolean isFinal = (field.access & Opcodes.ACC_FINAL) != 0;
@@ -225,7 +229,9 @@ final class Bytecode {
                 }
             }
         }
-        return new Type(node.name, node.superName, node.interfaces, node.access, methods, constants, immutable, keeps);
+        made.keySet().retainAll(constants);
+        return new Type(
+                node.name, node.superName, node.interfaces, node.access, methods, constants, immutable, made, keeps);
     }
 
     private static Stream<AbstractInsnNode> instructions(Method method) {
@@ -251,15 +257,17 @@ final class Bytecode {
                                 && field.desc.equals("Ljava/lang/String;"));
     }
 
-    private static Set<String> immutable(Method initialiserOrNull) {
-        Set<String> found = new HashSet<>();
+    /** What static fields are set to, where that is what the call just before has made: no jump leads between the two. */
+    private static void constants(Method initialiserOrNull, Set<String> immutable, Map<String, String> made) {
         for (AbstractInsnNode now : initialiserOrNull == null ? new InsnList() : initialiserOrNull.node.instructions) {
-            if (now.getOpcode() == Opcodes.PUTSTATIC
-                    && before(now) instanceof MethodInsnNode made
-                    && IMMUTABLE.matcher(made.owner + "." + made.name).matches()) {
-                found.add(((FieldInsnNode) now).name);
+            if (now.getOpcode() == Opcodes.PUTSTATIC && now.getPrevious() instanceof MethodInsnNode by) {
+                String field = ((FieldInsnNode) now).name;
+                if (IMMUTABLE.matcher(by.owner + "." + by.name).matches()) {
+                    immutable.add(field);
+                } else if (by.name.equals("<init>")) {
+                    made.merge(field, by.owner, (one, other) -> one.equals(other) ? one : "");
+                }
             }
         }
-        return found;
     }
 }

@@ -145,11 +145,12 @@ final class Origins {
                 .orElse(null);
     }
 
-    int ofStatic(String owner, String name) {
+    /** @param typeOrNull the class of the object that it always holds */
+    int ofStatic(String owner, String name, String typeOrNull) {
         String key = "static " + owner + "." + name;
         Integer known = byKey.get(key);
         String shown = owner.substring(owner.lastIndexOf('/') + 1) + "." + name;
-        return known != null ? known : add(key, new Origin(Kind.STATIC, shown, null, null, List.of()));
+        return known != null ? known : add(key, new Origin(Kind.STATIC, shown, typeOrNull, null, List.of()));
     }
 
     int made(String place, String typeOrNull) {

@@ -39,6 +39,9 @@ final class Walk implements Machine.Effects {
     /** Of the call that is followed right now; null for Storm's. */
     private String outermost;
 
+    /** Static fields that are compared at the move. */
+    private final BitSet compared = new BitSet();
+
     private final BitSet raised = new BitSet();
     /** What is being called right now, from the outermost on: code that is not read may call it again. */
     private final Set<Handle> calling = new HashSet<>();
@@ -157,7 +160,7 @@ final class Walk implements Machine.Effects {
         if (objectOrNull == null) {
             return Bytecode.isOfTheJdk(field.owner())
                     ? NOTHING
-                    : origins.within(of(origins.ofStatic(field.owner(), field.name())));
+                    : origins.within(of(ofStatic(field.owner(), field.name())));
         }
         BitSet loaded = new BitSet();
         objectOrNull.stream().forEach(origin -> {
@@ -198,6 +201,16 @@ final class Walk implements Machine.Effects {
         }
     }
 
+    private int ofStatic(String owner, String name) {
+        Bytecode.Type type = bytecode.type(owner);
+        int found = origins.ofStatic(owner, name, type == null ? null : type.made().get(name));
+        // At the move it is compared, so what is undecided is decided then.
+        if (bytecode.isA(bolt, owner)) {
+            compared.set(found);
+        }
+        return found;
+    }
+
     /** A user's own collector may keep what Storm's hands on. */
     private boolean isGiven(String field, String type) {
         LiveTypes value = live.get(field);
@@ -211,7 +224,7 @@ final class Walk implements Machine.Effects {
     @Override
     public void store(BitSet objectOrNull, Instruction field, BitSet value) {
         if (objectOrNull == null) {
-            change(of(origins.ofStatic(field.owner(), field.name())), value);
+            change(of(ofStatic(field.owner(), field.name())), value);
             return;
         }
         BitSet others = (BitSet) objectOrNull.clone();
@@ -365,7 +378,7 @@ final class Walk implements Machine.Effects {
             return arguments.get(0);
         }
         if (owner.equals("java/lang/Enum") && call.name().equals("valueOf")) {
-            return of(origins.ofStatic(owner, call.name()));
+            return of(ofStatic(owner, call.name()));
         }
         if (Known.startsThreads(owner, call.name())) {
             BitSet result = result(place, call, arguments, NOTHING);
@@ -530,6 +543,11 @@ final class Walk implements Machine.Effects {
         boolean unread = !Bytecode.isOfTheJdk(owner) && !reads && !owner.startsWith("org/apache/storm/");
         if (unread && origins.closure(or(receiver, given)).get(Origins.BOLT)) {
             findings.stays("hands itself to " + shown + ", whose code is not read");
+        }
+        if (unread) {
+            origins.closure(or(receiver, given)).stream()
+                    .filter(one -> origins.is(one, Kind.STATIC) && !compared.get(one))
+                    .forEach(one -> change(one, given, false));
         }
         if (unread && findings.mindsCallOf(origins.closure(or(receiver, given)), origins)) {
             findings.undecided("calls " + shown + ", which cannot be looked into");

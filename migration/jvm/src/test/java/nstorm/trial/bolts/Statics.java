@@ -8,6 +8,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import nstorm.trial.Right;
+import nstorm.trial.Way;
 
 /** What the whole JVM shares. */
 final class Statics {
@@ -44,6 +45,52 @@ final class Statics {
         @Override
         Object on(String word, long number) {
             return counts.merge(word, 1, Integer::sum);
+        }
+    }
+
+    static class Tally {
+        private final Map<String, Integer> counts = new HashMap<>();
+
+        int count(String word) {
+            return counts.merge(word, 1, Integer::sum);
+        }
+    }
+
+    static class Shouter {
+        String shout(String word) {
+            return word + "!";
+        }
+    }
+
+    static final class Shared {
+        static final Shouter SHOUTER = new Shouter();
+        static Tally tally = new Tally();
+    }
+
+    @Right({})
+    static final class HelperOfAnotherClass extends Case {
+        @Override
+        Object on(String word, long number) {
+            return Shared.tally.count(word);
+        }
+    }
+
+    /** All of what it keeps in a field travels, and the helper's does not. */
+    @Right({})
+    static final class HelperAndField extends Case {
+        private long seen;
+
+        @Override
+        Object on(String word, long number) {
+            return Shared.tally.count(word) + " of " + ++seen;
+        }
+    }
+
+    @Right(Way.LIVE)
+    static final class HelperThatKeepsNothing extends Case {
+        @Override
+        Object on(String word, long number) {
+            return Shared.SHOUTER.shout(word);
         }
     }
 
