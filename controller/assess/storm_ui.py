@@ -91,7 +91,7 @@ class _Drawn(Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class UiTopology:
     """What the UI shows of one topology."""
 
     id: str
@@ -132,7 +132,7 @@ def fetch(url: str, path: str, kind: type[T]) -> T:
         raise CommandError(f"{whole}: not an answer of the UI of Storm 2: {error}") from None
 
 
-def look(url: str, get: Any = fetch) -> tuple[list[Shown], dict[str, float]]:
+def look(url: str, get: Any = fetch) -> tuple[list[UiTopology], dict[str, float]]:
     """Read all active topologies, and the CPU of each host in cores."""
     if not urlsplit(url).netloc:
         raise CommandError(f"{url}: not a URL such as http://ui:8080")
@@ -143,12 +143,12 @@ def look(url: str, get: Any = fetch) -> tuple[list[Shown], dict[str, float]]:
     return [_shown(url, t, get) for t in listed if t.status in ("", "ACTIVE")], cores
 
 
-def _shown(url: str, topology: _Topology, get: Any) -> Shown:
+def _shown(url: str, topology: _Topology, get: Any) -> UiTopology:
     at, asked = f"topology/{quote(topology.id, safe='')}", f"window={WINDOW_S}&sys=true"
     page: _Page = get(url, f"{at}?{asked}", _Page)
     names = [one.spout_id for one in page.spouts] + [one.bolt_id for one in page.bolts]
     drawn = get(url, f"{at}/visualization?{asked}", dict[str, _Drawn])
-    return Shown(
+    return UiTopology(
         topology.id,
         topology.name,
         {
@@ -161,7 +161,7 @@ def _shown(url: str, topology: _Topology, get: Any) -> Shown:
 
 
 def snapshots(
-    shown: Sequence[Shown], cores: Mapping[str, float], stay: Mapping[str, Mapping[str, str]]
+    shown: Sequence[UiTopology], cores: Mapping[str, float], stay: Mapping[str, Mapping[str, str]]
 ) -> Iterator[Made]:
     """Make a snapshot of each topology; what the others use is taken from the nodes.
 
@@ -180,7 +180,7 @@ def _executors(component: _Component) -> list[_Executor]:
     return [one for one in component.executor_stats if not one.id.startswith("[-")]
 
 
-def _cores_used(shown: Shown) -> Mapping[str, float]:
+def _cores_used(shown: UiTopology) -> Mapping[str, float]:
     used: dict[str, float] = defaultdict(float)
     for component in shown.components.values():
         for one in _executors(component):
@@ -189,7 +189,10 @@ def _cores_used(shown: Shown) -> Mapping[str, float]:
 
 
 def _made(
-    shown: Shown, cores: Mapping[str, float], others: Mapping[str, float], stay: Mapping[str, str]
+    shown: UiTopology,
+    cores: Mapping[str, float],
+    others: Mapping[str, float],
+    stay: Mapping[str, str],
 ) -> Made:
     there = {name: _executors(one) for name, one in shown.components.items()}
     is_trident = any(name.startswith(("$mastercoord-", "$spoutcoord-")) for name in there)
@@ -267,7 +270,7 @@ def _pinned(name: str, stay: Mapping[str, str]) -> str | None:
 
 
 def _traffic(
-    shown: Shown, there: Mapping[str, list[_Executor]]
+    shown: UiTopology, there: Mapping[str, list[_Executor]]
 ) -> tuple[dict[tuple[str, str], float], float]:
     """Split what each component got over the executors of both; gives what had to be split."""
     found: dict[tuple[str, str], float] = defaultdict(float)

@@ -62,10 +62,10 @@ class AgentStatus(Struct, frozen=True):
     supervisor_hooks: str | None  # their version; None without hooks
     traffic_rows_left_out: int  # for which its report had no room
     clock_ahead_s: float | None  # of ZooKeeper's
+    storm: str | None  # version of the supervisor's Storm
+    supervisor_error: str | None  # why the supervisor follows no plan
     # What the meters of the node show, by column; none of what could not be read.
     meters: dict[str, float] | UnsetType = UNSET
-    storm: str | None = None  # version of the supervisor's Storm
-    supervisor_error: str | None = None  # why the supervisor follows no plan
 
 
 class DecisionStatus(Struct, frozen=True):
@@ -103,9 +103,9 @@ class WorkerStatus(Struct, frozen=True):
     hook_errors: int | None
     fault: str | None  # the last error
     error: str | None  # why it cannot follow plans
+    storm: str | None  # its version
     # What its meters show, by column; none of what could not be read.
     meters: dict[str, float] | UnsetType = UNSET
-    storm: str | None = None  # its version
 
     @property
     def shares(self) -> tuple[float | None, ...]:
@@ -165,12 +165,12 @@ class TopologyStatus(Struct, frozen=True):
     links: tuple[LinkRow, ...]
     moves: tuple[MoveStatus, ...]
     mode_by: str  # what has set the mode
+    nimbus_storm: str | None  # its version
+    nimbus_error: str | None  # why Nimbus follows no plan
     spouts: SpoutFigures | UnsetType = UNSET  # what users feel, where something of it is known
     effect: Effect | UnsetType = UNSET  # of the last run of moves
     peak: Peak | UnsetType = UNSET  # of the input, with which room is counted
     hops: HopFigures | UnsetType = UNSET  # what they cost, where workers share their node's CPU
-    nimbus_storm: str | None = None  # its version
-    nimbus_error: str | None = None  # why Nimbus follows no plan
     guards: tuple[GuardRow, ...] | UnsetType = UNSET
     undoes: str | UnsetType = UNSET  # why Storm itself would undo moves
 
@@ -234,9 +234,9 @@ def as_document(
                 node.supervisor.hooks if node.supervisor else None,
                 left_out.get(node.node, 0),
                 clocks.get(node.node),
-                leader.nodes.get(node.node, UNSET),
                 node.supervisor.storm if node.supervisor else None,
                 node.supervisor.error if node.supervisor else None,
+                leader.nodes.get(node.node, UNSET),
             )
             for node in acks
         ),

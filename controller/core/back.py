@@ -3,8 +3,6 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from controller.core.case import Budget, TopologyCase
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Outcome, Vetoes
@@ -121,9 +119,9 @@ def _too_full(
         place[executor] = worker
     fit = Fit.of(cluster, snapshot, limits)
     after = fit.placed(place)
-    fuller = np.flatnonzero(after.is_high & (after.used > fit.used))
-    if fuller.size:
-        return f"with all of it back, {after.how_high(int(fuller[0]))}"
+    fuller = after.overfilled(fit)
+    if fuller is not None:
+        return f"with all of it back, {fuller}"
     if Heap(cluster, snapshot).overflows_at(fit, place):
         return "with all of it back, a heap would be too full"
     return None

@@ -35,7 +35,7 @@ class Guard(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return self.signal or self.query or ""
 
 
-class Reading(Struct, frozen=True):
+class GuardAnswer(Struct, frozen=True):
     """What a signal is now, or why that is not known."""
 
     value: float | None = None
@@ -43,7 +43,7 @@ class Reading(Struct, frozen=True):
 
 
 # Answers to queries, as (URL, query, answer).
-Answers = tuple[tuple[str, str, Reading], ...]
+Answers = tuple[tuple[str, str, GuardAnswer], ...]
 
 
 class GuardState(StrEnum):
@@ -124,15 +124,17 @@ def holding(rows: Sequence[GuardRow]) -> str | None:
 
 
 def _read(
-    guard: Guard, figures: SpoutFigures, answered: Mapping[tuple[str, str], Reading]
-) -> Reading:
+    guard: Guard, figures: SpoutFigures, answered: Mapping[tuple[str, str], GuardAnswer]
+) -> GuardAnswer:
     if guard.query is not None and guard.url is not None:
-        return answered.get((guard.url, guard.query), Reading(problem="nobody has answered yet"))
+        return answered.get(
+            (guard.url, guard.query), GuardAnswer(problem="nobody has answered yet")
+        )
     value = figures.latency_p99_ms if guard.signal == "ack.p99.ms" else figures.failed_tps
-    return Reading(problem=NO_ACKS) if value is None else Reading(value)
+    return GuardAnswer(problem=NO_ACKS) if value is None else GuardAnswer(value)
 
 
-def _row(guard: Guard, answer: Reading, above_s: float | None) -> GuardRow:
+def _row(guard: Guard, answer: GuardAnswer, above_s: float | None) -> GuardRow:
     state = GuardState.HOLDS
     if answer.value is None:
         state = GuardState.NOT_READ

@@ -9,7 +9,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterable
 
-from controller.core.guards import Answers, Guard, Reading
+from controller.core.guards import Answers, Guard, GuardAnswer
 
 EVERY_S = 5.0
 LIMIT_S = 5.0
@@ -24,7 +24,7 @@ class Queries:
     def __init__(self, guards: Iterable[Guard]) -> None:
         asked = ((guard.url, guard.query) for guard in guards)
         self._asked = sorted({(url, query) for url, query in asked if url and query})
-        self._answers: dict[tuple[str, str], tuple[float, Reading]] = {}
+        self._answers: dict[tuple[str, str], tuple[float, GuardAnswer]] = {}
         self._stop = threading.Event()
         if self._asked:
             threading.Thread(target=self._run, name="guards", daemon=True).start()
@@ -37,10 +37,10 @@ class Queries:
         """End the thread; a query under way ends within its time."""
         self._stop.set()
 
-    def _newest(self, url: str, query: str) -> Reading:
-        at_s, answer = self._answers.get((url, query), (-math.inf, Reading()))
+    def _newest(self, url: str, query: str) -> GuardAnswer:
+        at_s, answer = self._answers.get((url, query), (-math.inf, GuardAnswer()))
         if time.monotonic() - at_s > OLD_S:
-            return Reading(problem=f"{url} has not answered within {OLD_S:.0f} s")
+            return GuardAnswer(problem=f"{url} has not answered within {OLD_S:.0f} s")
         return answer
 
     def _run(self) -> None:
@@ -51,7 +51,7 @@ class Queries:
             self._stop.wait(EVERY_S)
 
 
-def asked(url: str, query: str) -> Reading:
+def asked(url: str, query: str) -> GuardAnswer:
     """Ask a server for the value of a query now; what is no one number is a problem."""
     full = f"{url.rstrip('/')}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
     try:
@@ -59,15 +59,17 @@ def asked(url: str, query: str) -> Reading:
             text = answer.read(_MOST_BYTES)
     except urllib.error.HTTPError as error:
         with error:
-            return Reading(problem=f"{url} answers {error.code}: {_why(error.read(_MOST_BYTES))}")
+            return GuardAnswer(
+                problem=f"{url} answers {error.code}: {_why(error.read(_MOST_BYTES))}"
+            )
     except (OSError, ValueError, urllib.error.URLError) as error:
-        return Reading(problem=f"{url}: {getattr(error, 'reason', error)}")
+        return GuardAnswer(problem=f"{url}: {getattr(error, 'reason', error)}")
     except Exception as error:  # a server may answer anything, and the thread must go on
-        return Reading(problem=f"{url}: {error!r}")
+        return GuardAnswer(problem=f"{url}: {error!r}")
     return number_of(text)
 
 
-def number_of(text: bytes) -> Reading:
+def number_of(text: bytes) -> GuardAnswer:
     """Read the number in the JSON of an answer."""
     try:
         data = json.loads(text)["data"]
@@ -78,12 +80,12 @@ def number_of(text: bytes) -> Reading:
             value = float(result[0]["value"][1])
         else:
             count = len(result) if kind == "vector" else f"a {kind}"
-            return Reading(problem=f"the answer has {count} series, and must have one")
+            return GuardAnswer(problem=f"the answer has {count} series, and must have one")
     except (ValueError, LookupError, TypeError, RecursionError):
-        return Reading(problem="the answer is none of PromQL")
+        return GuardAnswer(problem="the answer is none of PromQL")
     if not math.isfinite(value):
-        return Reading(problem=f"the answer is {value}, which is no number")
-    return Reading(value)
+        return GuardAnswer(problem=f"the answer is {value}, which is no number")
+    return GuardAnswer(value)
 
 
 def _why(text: bytes) -> str:

@@ -211,7 +211,7 @@ def test_what_does_not_fit_back_stays_with_the_reason() -> None:
         world.cpu_ns[4] += round(1.65 * CYCLE_S * 1e9)
         world.cycle()
     ends = [effect.end for effect in world.reports[-1].felt.effects]
-    assert ends[0].startswith("kept, for it cannot go back: with all of it back, b at ")
+    assert ends[0].startswith("kept, for it cannot go back: with all of it back, b would use ")
     assert ("2-2", "b:1") not in moved(world)
 
 

@@ -12,7 +12,7 @@ import pytest
 from controller.config import Config, Mode, build
 from controller.core.controls import Controls, Pause
 from controller.core.decision import Outcome
-from controller.core.guards import GuardState, Reading, guard_each
+from controller.core.guards import GuardAnswer, GuardState, guard_each
 from controller.core.runs import TAKEN_BACK
 from controller.core.spouts import SpoutFigures
 from controller.report import TopologyReport
@@ -85,7 +85,7 @@ class Guarded(World):
     held: Controls = Controls()
 
     def seen(self) -> Any:
-        answer = Reading(self.lag) if self.lag is not None else Reading(problem="refused")
+        answer = GuardAnswer(self.lag) if self.lag is not None else GuardAnswer(problem="refused")
         answers = ((URL, QUERY, answer),)
         return replace(super().seen(), guard_answers=answers, controls=self.held)
 
@@ -201,8 +201,8 @@ def server(code: int, text: bytes) -> Iterator[str]:
 
 def test_a_server_is_asked_over_http() -> None:
     with server(200, vector("7")) as url:
-        assert asked(url, QUERY) == Reading(7.0)
-        assert asked(url + "/", QUERY) == Reading(7.0)
+        assert asked(url, QUERY) == GuardAnswer(7.0)
+        assert asked(url + "/", QUERY) == GuardAnswer(7.0)
     with server(400, b'{"error": "parse error"}') as url:
         assert asked(url, QUERY).problem == f"{url} answers 400: parse error"
     assert "refused" in asked(url, QUERY).problem
@@ -219,6 +219,6 @@ def test_answers_come_from_a_thread_and_a_silent_one_is_a_problem() -> None:
                 if answer.value is not None:
                     break
                 threading.Event().wait(0.02)
-            assert answer == Reading(7.0)
+            assert answer == GuardAnswer(7.0)
         finally:
             queries.close()

@@ -37,6 +37,7 @@ AMOUNTS = frozenset(
 )
 # Where one is computed with or compared all the same, and why.
 ALLOWED = {
+    "controller/assess/storm_ui.py": "what workers of Storm's UI have, before there is a `Fit`",
     "controller/core/allowed.py": "the room for moves in a plan",
     "controller/core/fit.py": "here it belongs",
     "controller/core/room.py": "loops of `Fit`",
