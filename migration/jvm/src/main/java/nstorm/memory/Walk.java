@@ -203,7 +203,8 @@ final class Walk implements Machine.Effects {
 
     private int ofStatic(String owner, String name) {
         Bytecode.Type type = bytecode.type(owner);
-        int found = origins.ofStatic(owner, name, type == null ? null : type.made().get(name));
+        int found =
+                origins.ofStatic(owner, name, type == null ? null : type.made().get(name));
         // At the move it is compared, so what is undecided is decided then.
         if (bytecode.isA(bolt, owner)) {
             compared.set(found);

@@ -74,8 +74,8 @@ class PlanExchangeIT {
                 storm.json("/nstorm/nodes").get("nodes").toString());
         assertEquals(
                 "[{\"executor\":[2,2],\"component\":\"words\",\"slot\":null,\"start_secs\":null},"
-                    + "{\"executor\":[3,3],\"component\":\"__acker\",\"slot\":null,\"start_secs\":null},"
-                    + "{\"executor\":[1,1],\"component\":\"counts\",\"slot\":\"s1:6700\",\"start_secs\":1700000000}]",
+                        + "{\"executor\":[3,3],\"component\":\"__acker\",\"slot\":null,\"start_secs\":null},"
+                        + "{\"executor\":[1,1],\"component\":\"counts\",\"slot\":\"s1:6700\",\"start_secs\":1700000000}]",
                 seen.get("executors").toString());
         eventually("a sign of life", () -> storm.told("t") != null);
         JsonObject alive = storm.json("/nstorm/nimbus");
