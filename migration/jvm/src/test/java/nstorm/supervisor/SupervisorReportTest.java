@@ -35,7 +35,7 @@ class SupervisorReportTest {
         String first = new String(report.due(), StandardCharsets.UTF_8);
         String tail =
                 "\"cluster\":\"c\",\"plans\":[[\"t\",3,17]],\"slots\":[{\"port\":6700,\"topology\":\"t\",\"executors\":[[7,7]]},"
-                        + "{\"port\":6701,\"topology\":\"t\",\"executors\":[[8,8],[9,9]]}]}";
+                        + "{\"port\":6701,\"topology\":\"t\",\"executors\":[[8,8],[9,9]]}],\"storm\":null,\"error\":null}";
         assertEquals(tail, first.substring(first.indexOf("\"cluster\"")));
         assertQuiet(report, lastNanos, "nothing new");
         persisted.remove(6700L);
