@@ -44,7 +44,7 @@ def test_a_cold_start_decides_as_python_and_then_by_what_another_process_compile
     first, loaded, after = done.stdout.splitlines()
     signatures, spent_s = first.split()
     assert signatures == "0"
-    assert float(spent_s) < 5.0
+    assert float(spent_s) < 10.0, "to compile it takes half a minute"
     assert loaded == "1 1"
     assert after == "1"
 

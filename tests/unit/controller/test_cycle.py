@@ -751,7 +751,7 @@ def test_a_drain_without_room_names_the_numbers() -> None:
 def test_a_run_of_moves_is_judged_by_what_comes_after_it() -> None:
     world = World()
     controller = Controller(world, Config(mode=Mode.OBSERVE))
-    for _ in range(100):
+    for _ in range(150):
         report = controller.cycle()
     assert report.felt.effects == ()
     assert cycle_record(report).effect is UNSET
@@ -759,7 +759,7 @@ def test_a_run_of_moves_is_judged_by_what_comes_after_it() -> None:
     moving = controller.cycle().felt.effect
     assert moving is not None and moving.sentence == "moves are under way"
     world.entries = ()
-    for _ in range(120):
+    for _ in range(220):
         report = controller.cycle()
     effect = report.felt.effect
     assert effect is not None and effect.moves == ("m1",)

@@ -91,11 +91,11 @@ def test_the_effect_of_a_run_of_moves_is_in_the_journal_and_found_again(tmp_path
     """Heads come between its blocks."""
 
     def ended(tick: int, run: Recorded) -> None:
-        if tick == 15:
+        if tick == 30:
             run.rests = (("wc-1", ExecutorId(2, 2), run.world.seen().now_s),)
 
-    reports = record(tmp_path, mode="observe", ticks=range(45), bounds=SMALL, each=ended)
-    assert same(tmp_path) == [True] * 45
+    reports = record(tmp_path, mode="observe", ticks=range(80), bounds=SMALL, each=ended)
+    assert same(tmp_path) == [True] * 80
     log = Log.open([tmp_path])
     replayed = [report for one in replay(log.ticks(0)) for report in one.report.topologies]
     found = [report.felt.effect for report in reports]
