@@ -99,8 +99,8 @@ def test_any_controllers_journal_tells_who_moved_what_once_zookeeper_has_forgott
         leading(storm, "one", capacity=ALONE, **journal(tmp_path / "leader")),
         leading(storm, "two", capacity=ALONE, **journal(standby)),
     ):
-        for folder in (tmp_path / "leader", standby):
-            wait_for(lambda at=folder: [move for move in known_moves(None, [at])[:1] if move.after])
+        folders = (tmp_path / "leader", standby)
+        wait_for(lambda: all(any(m.after for m in known_moves(None, [at])[:1]) for at in folders))
         wait_for(lambda: not (puppets.plan() or Plan("", 0, 0, "")).entries)
         (first, *_) = look("history")
     # Only now: a leader at work would write it again.

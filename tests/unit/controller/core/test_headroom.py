@@ -102,7 +102,7 @@ def test_status_shows_the_factor_and_what_binds(world: tuple[Cluster, LoadSnapsh
     (cycle,) = told.cycles
     assert cycle.headroom == status.HeadroomRow(2.0, "network", "n0")
     document = as_document([view], (), told, Controls(), left_out={})
-    shown = list(as_tables(document))
+    shown = [str(one) for one in as_tables(document)]
     assert [one.partition(";")[0] for one in shown if one.startswith("head-room")] == [
         "head-room: 2 times the input, then network of n0"
     ]
