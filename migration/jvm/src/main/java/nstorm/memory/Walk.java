@@ -542,15 +542,14 @@ final class Walk implements Machine.Effects {
         boolean reads = Known.isReader(owner, call.name())
                 || (isStatic ? Known.readsStatic(owner, call.name()) : Known.reads(owner, call.name()));
         boolean unread = !Bytecode.isOfTheJdk(owner) && !reads && !owner.startsWith("org/apache/storm/");
-        if (unread && origins.closure(or(receiver, given)).get(Origins.BOLT)) {
+        BitSet reached = unread ? origins.closure(or(receiver, given)) : NOTHING;
+        if (reached.get(Origins.BOLT)) {
             findings.stays("hands itself to " + shown + ", whose code is not read");
         }
-        if (unread) {
-            origins.closure(or(receiver, given)).stream()
-                    .filter(one -> origins.is(one, Kind.STATIC) && !compared.get(one))
-                    .forEach(one -> change(one, given, false));
-        }
-        if (unread && findings.mindsCallOf(origins.closure(or(receiver, given)), origins)) {
+        reached.stream()
+                .filter(one -> origins.is(one, Kind.STATIC) && !compared.get(one))
+                .forEach(one -> change(one, given, false));
+        if (unread && findings.mindsCallOf(reached, origins)) {
             findings.undecided("calls " + shown + ", which cannot be looked into");
         } else if (unread && !findings.isPreparing()) {
             findings.undecided("calls " + shown + " of a library, whose code is not read");
