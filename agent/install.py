@@ -125,8 +125,7 @@ def _conf(home: Path) -> Path:
 
 def _refuse_old_java(hooks: Path) -> None:
     """Start a JVM with the jar, as Storm does: it prints why the hooks would not be active."""
-    home = os.environ.get("JAVA_HOME")
-    java = shutil.which("java", path=f"{home}/bin" if home else None)
+    java = jar.java()
     if java is None:
         raise ConfigError("there is no java: set JAVA_HOME to that of Storm")
     done = subprocess.run(

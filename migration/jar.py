@@ -1,5 +1,7 @@
-"""Where the jar with the hooks is."""
+"""Where the jar with the hooks is, and the Java that runs it."""
 
+import os
+import shutil
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,3 +17,9 @@ def path() -> Path:
             "checkout: make setup"
         )
     return found
+
+
+def java() -> str | None:
+    """Find the Java of JAVA_HOME, else that on the path; None without one."""
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which("java", path=f"{home}/bin" if home else None)

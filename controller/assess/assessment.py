@@ -9,7 +9,11 @@ from msgspec import Struct
 
 from controller.config import Config
 from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.distance import inter_node_frac, node_traffic_tps
+from controller.core.distance import (
+    inter_node_bytes_per_s,
+    inter_node_frac,
+    node_traffic_tps,
+)
 from controller.core.fit import Fit
 from controller.core.headroom import headroom
 from controller.core.policy import Search
@@ -148,13 +152,9 @@ def _bytes_frac(cluster: Cluster, *ends: LoadSnapshot) -> tuple[float, float] | 
     sizes = ends[0].traffic.size_bytes
     if sizes is None or np.isnan(sizes).any():
         return None
-    bytes_s = sizes * ends[0].traffic.tps
-    found = []
-    for end in ends:
-        node = cluster.node_of[end.place]
-        crosses = node[end.traffic.source] != node[end.traffic.target]
-        found.append(float(bytes_s[crosses].sum() / (bytes_s.sum() or 1.0)))
-    return found[0], found[1]
+    whole = float((sizes * ends[0].traffic.tps).sum()) or 1.0
+    now, then = ((inter_node_bytes_per_s(cluster, end) or 0.0) / whole for end in ends)
+    return now, then
 
 
 def _links(cluster: Cluster, *ends: LoadSnapshot) -> tuple[AssessedLink, ...]:

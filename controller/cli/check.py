@@ -129,8 +129,7 @@ def _class_path(jar: Path, home: Path | None, lib: Path | None) -> str:
 
 
 def _java() -> str:
-    home = os.environ.get("JAVA_HOME")
-    java = shutil.which("java", path=f"{home}/bin" if home else None)
+    java = hooks.java()
     if java is None:
         raise CommandError("there is no java; install a Java of 17 or later, or set JAVA_HOME")
     return java

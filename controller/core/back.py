@@ -98,7 +98,7 @@ def _back(
             fit = fit.moved(row, worker)
             steps.append((row, worker))
     if not steps:
-        too_full = _too_full(cluster, snapshot, ways, limits)
+        too_full = _too_full(fit, snapshot, ways)
         if too_full is not None:
             return Decision(Outcome.NO_LOW_WORKER, too_full)
         if not budget.may_exceed and len(ways) > most:
@@ -110,18 +110,14 @@ def _back(
     return Decision(Outcome.WOULD_MOVE, reason, back, is_exchange=steps is ways)
 
 
-def _too_full(
-    cluster: Cluster, snapshot: LoadSnapshot, ways: Sequence[tuple[int, int]], limits: Limits
-) -> str | None:
+def _too_full(fit: Fit, snapshot: LoadSnapshot, ways: Sequence[tuple[int, int]]) -> str | None:
     """Name what a placement would fill too much that has all moves taken back."""
     place = snapshot.place.copy()
     for executor, worker in ways:
         place[executor] = worker
-    fit = Fit.of(cluster, snapshot, limits)
-    after = fit.placed(place)
-    fuller = after.overfilled(fit)
+    fuller = fit.placed(place).overfilled(fit)
     if fuller is not None:
         return f"with all of it back, {fuller}"
-    if Heap(cluster, snapshot).overflows_at(fit, place):
+    if Heap(fit.cluster, snapshot).overflows_at(fit, place):
         return "with all of it back, a heap would be too full"
     return None

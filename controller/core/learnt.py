@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from msgspec import structs
 
 from controller.core.cluster import LEAST, Floats, Ints
 from controller.core.hops import PRIOR_DEVIATION, HopFigures, hop_cores, hop_tps
@@ -27,7 +28,8 @@ from controller.core.picture import Picture
 
 # What is believed before anything has moved, and its deviation: of the times, and of the cores that
 # a JVM needs at rest.
-PRIOR, PRIOR_SD = np.array([1.0, 0.0]), np.array([PRIOR_DEVIATION, 0.1])
+PRIOR = np.array([1.0, 0.0])
+PRIOR_WEIGHT = np.diag(np.array([PRIOR_DEVIATION, 0.1]) ** -2.0)
 # A stranger result is taken as far as this.
 MOST_TIMES = 4.0
 # After a move rates have something of before in them for so long. After a start code is compiled,
@@ -92,8 +94,8 @@ class Stay:
 class Known:
     """Equations, added up; of two unknowns, the second is the cores of a JVM at rest."""
 
-    matrix: Floats = field(default_factory=lambda: np.diag(PRIOR_SD**-2.0))  # (2, 2)
-    right: Floats = field(default_factory=lambda: PRIOR * PRIOR_SD**-2.0)  # (2,)
+    matrix: Floats = field(default_factory=lambda: PRIOR_WEIGHT)  # (2, 2)
+    right: Floats = field(default_factory=lambda: PRIOR_WEIGHT @ PRIOR)  # (2,)
     runs: int = 0
 
     @property
@@ -114,10 +116,9 @@ class Known:
         off = right - float(row @ self.found)
         expected = (noise + float(row @ np.linalg.solve(self.matrix, row))) ** 0.5
         noise *= max(abs(off) / (HUBER * expected), 1.0) ** 2
-        prior = np.diag(PRIOR_SD**-2.0)
         return Known(
-            prior + FADE * (self.matrix - prior) + np.outer(row, row) / noise,
-            (1 - FADE) * (prior @ PRIOR) + FADE * self.right + row * right / noise,
+            PRIOR_WEIGHT + FADE * (self.matrix - PRIOR_WEIGHT) + np.outer(row, row) / noise,
+            (1 - FADE) * (PRIOR_WEIGHT @ PRIOR) + FADE * self.right + row * right / noise,
             self.runs + 1,
         )
 
@@ -154,20 +155,18 @@ class Learnt:
     @property
     def figures(self) -> HopFigures:
         known = self.all_known
-        found = HopFigures(round(float(known.found[0]), 3), 1.0, known.deviation, known.runs)
+        times = round(float(known.found[0]), 3)
+        found = HopFigures(times=times, deviation=known.deviation, runs=known.runs)
         if not self.is_run:
             return found
         assert self.before is not None and self.stay is not None
         was, now = self.before, self.stay
-        times, at_rest = self.known.found
-        predicted = times * (now.hops - was.hops) + at_rest * (now.workers - was.workers)
-        return HopFigures(
-            found.times,
-            found.prior_times,
-            found.deviation,
-            found.runs,
-            float(predicted / was.cores),
-            now.cores / was.cores - 1,
+        hop, at_rest = self.known.found
+        predicted = hop * (now.hops - was.hops) + at_rest * (now.workers - was.workers)
+        return structs.replace(
+            found,
+            predicted_change=float(predicted / was.cores),
+            measured_change=now.cores / was.cores - 1,
         )
 
 

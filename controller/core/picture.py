@@ -104,6 +104,8 @@ def picture_each(
         meters = layout.meters(rates[view.id]), by_nodes[named]
         on_hops = hops.get(view.id, AS_IN_THE_LAB)
         measured[view.id] = Picture(view, layout, snapshot, fit, *meters, peak, on_hops)
+    if not capacity.is_shared:  # each worker has CPU of its own
+        return pictures | measured, missed_s
     outside = _outside_cores(views, rates, nodes, now_s)
     return pictures | _beside_each_other(measured, views, capacity, outside), missed_s
 
@@ -125,12 +127,7 @@ def _beside_each_other(
     capacity: Capacity,
     outside: Mapping[str, float],  # cores, by node
 ) -> dict[str, Picture]:
-    """Note in pictures what others use of each node, and of its link.
-
-    Nothing where each worker has CPU of its own.
-    """
-    if not capacity.is_shared:
-        return dict(measured)
+    """Note in pictures what others use of each node, and of its link."""
     unmeasured = [
         view.publication.node_of[slot.supervisor]
         for view in views

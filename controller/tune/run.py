@@ -40,12 +40,12 @@ def run(
     the log cannot be read. What is done by then stays in the tables.
     """
     with ExitStack() as stack:
-        engine: Engine | None = None
-        if where.master is None and _is_here(where):
-            engine = Fold(_folder(where.tables))
-            engine = engine if _bytes(engine, where) <= FOLD_BYTES else None
-        engine = engine or stack.enter_context(_spark(where, console))
-        log = stages.raw(engine, where.paths)
+        engine: Engine = Fold(_folder(where.tables))
+        here = where.master is None and _is_here(where)
+        log = stages.raw(engine, where.paths) if here else None
+        if log is None or sum(file.size_bytes for file in log.files) > FOLD_BYTES:
+            engine = stack.enter_context(_spark(where, console))
+            log = stages.raw(engine, where.paths)
         today = dict(keys or build(log.log.newest_head().config).keys)
         with _progress(console, "reading the log") as report:
             ticks = stages.ticks(engine, log, report)
@@ -79,10 +79,6 @@ def _is_here(where: Where) -> bool:
 
 def _folder(tables: str) -> Path:
     return Path(tables.removeprefix("file:"))
-
-
-def _bytes(engine: Fold, where: Where) -> int:
-    return sum(file.size_bytes for file in stages.raw(engine, where.paths).files)
 
 
 @contextmanager
