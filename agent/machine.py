@@ -90,12 +90,19 @@ class MachineMeters:
     def _narrowest(self) -> _Group | None:
         """Give the cgroup of this process, or the one around it, that has the least quota."""
         found: list[_Group] = []
+        v1: dict[str, tuple[Path, str]] = {}
         for line in (self._proc / "self/cgroup").read_text().splitlines():
             _, controllers, path = line.split(":", 2)
             if not controllers:
                 found += _with_quota(self._groups, path, _of_v2)
-            elif "cpuacct" in controllers.split(","):
-                found += _with_quota(self._groups / controllers, path, _of_v1)
+            v1 |= dict.fromkeys(controllers.split(","), (self._groups / controllers, path))
+        if {"cpu", "cpuacct"} <= v1.keys():
+            (mount, path), (used, used_path) = v1["cpu"], v1["cpuacct"]
+            # Quota and use may be two hierarchies. Of two groups they would say nothing.
+            if path == used_path:
+                found += _with_quota(
+                    mount, path, lambda folder: _of_v1(folder, used / folder.relative_to(mount))
+                )
         return min(found, key=lambda group: group.cores, default=None)
 
 
@@ -110,13 +117,13 @@ def _with_quota(mount: Path, path: str, read: Callable[[Path], _Group | None]) -
     return [group for group in groups if group is not None]
 
 
-def _of_v1(folder: Path) -> _Group | None:
+def _of_v1(folder: Path, used: Path) -> _Group | None:
     quota = folder / "cpu.cfs_quota_us"
     quota_us = int(quota.read_text()) if quota.exists() else -1
-    if quota_us <= 0:
+    if quota_us <= 0 or not used.is_dir():
         return None
     period_us = int((folder / "cpu.cfs_period_us").read_text())
-    return _Group(int((folder / "cpuacct.usage").read_text()), quota_us / period_us)
+    return _Group(int((used / "cpuacct.usage").read_text()), quota_us / period_us)
 
 
 def _of_v2(folder: Path) -> _Group | None:

@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -125,8 +126,11 @@ class Network:
         enter = ["nsenter", f"--net={_NAMESPACES / self.name(host)}", "--"]
         if self.cgroups is None or host not in self.node_hosts:
             return enter
-        group = Path(self.cgroups, self.name(host), "cgroup.procs")
-        return ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(group), *enter]
+        groups = _groups(Path(self.cgroups), self.name(host))
+        joins = " && ".join(
+            f"echo $$ > {shlex.quote(str(group / 'cgroup.procs'))}" for group in groups
+        )
+        return ["sh", "-c", f'{joins} && exec "$0" "$@"', *enter]
 
     def create(self, reach: str | None = None) -> None:
         """Make everything, or nothing.
@@ -287,8 +291,9 @@ def remove(token: str) -> None:
         Something cannot be removed; an object that has gone since is removed.
     """
     groups = cpu_cgroups()
-    for group in groups.glob(f"{token}-*") if groups else ():
-        _remove_group(group)
+    for group in _groups(groups, f"{token}-*") if groups else ():
+        for one in group.parent.glob(group.name):
+            _remove_group(one)
     spaces = [*_NAMESPACES.glob(f"{token}-*")] if _NAMESPACES.is_dir() else []
     for space in spaces:
         for pid in _run_on(space, ["ip", "netns", "pids", space.name]).split():
@@ -314,8 +319,16 @@ def _run_on(path: Path, command: Sequence[str]) -> str:
         return ""
 
 
+def _groups(cgroups: Path, name: str) -> list[Path]:
+    """Give the group for quotas, and the one that counts CPU where that is a hierarchy apart."""
+    used = cgroups.parent / "cpuacct"
+    apart = used.is_dir() and not used.samefile(cgroups)
+    return [cgroups / name, *([used / name] if apart else [])]
+
+
 def _make_group(group: Path, cores: float) -> None:
-    group.mkdir()
+    for one in _groups(group.parent, group.name):
+        one.mkdir()
     (group / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
     (group / "cpu.cfs_quota_us").write_text(str(round(cores * _PERIOD_US)))
 
@@ -330,8 +343,9 @@ def _quota_refused(cgroups: Path, run_dir: Path, cores: float) -> str | None:
     else:
         return None
     finally:
-        with suppress(FileNotFoundError):
-            group.rmdir()
+        for one in _groups(cgroups, group.name):
+            with suppress(FileNotFoundError):
+                one.rmdir()
 
 
 def _remove_group(group: Path) -> None:

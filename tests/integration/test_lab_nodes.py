@@ -9,12 +9,16 @@ from pathlib import Path
 
 import psutil
 import pytest
+from msgspec import UNSET
 
+from agent.machine import MachineMeters
+from controller.storm.collect import LiveCluster
 from deploy.lab.cluster import RUNS_DIR, Lab, attach, sweep, unswept
 from deploy.lab.network import Network, plan_network, token
 from deploy.lab.operator import Operator, beside
 from kvstore.election import in_line
 from kvstore.zookeeper import Session
+from migration.model import Meters
 from tests.transfer import transfer
 
 pytestmark = pytest.mark.cluster
@@ -23,6 +27,7 @@ NAME = f"nodes-{os.getpid()}"
 RUN_DIR = RUNS_DIR / NAME
 LINK_BPS = 20_000_000
 SENT_BYTES = 2_500_000
+REPORTED_S = 60.0
 OWNER = """
 import sys, time
 from deploy.lab.cluster import HOOKS_JAR, plan_lab
@@ -100,6 +105,22 @@ def test_supervisor_agent_and_worker_share_the_nodes_cpu(nodes: Lab, operator: O
         assert None not in daemons
         space = Path("/run/netns", network.name(node.host)).stat()
         assert Path(f"/proc/{worker}/ns/net").stat().st_ino == space.st_ino
+
+
+def test_each_agent_reports_the_cpu_of_its_node_alone(nodes: Lab, operator: Operator) -> None:
+    with Session(nodes.ensemble) as session:
+        session.connect()
+
+        def reported() -> list[Meters]:
+            loads = LiveCluster.of_session(session).loads()
+            return [load.meters for load in loads if load.meters is not UNSET]
+
+        nodes.wait_until("both agents have reported", lambda: len(reported()) == 2, REPORTED_S)
+        found = reported()
+    assert [meters["machine_cores"] for meters in found] == [1.0, 1.0]
+    # The machine has run for longer.
+    used_ns = sum(meters["machine_cpu_ns"] for meters in found)
+    assert 0 < used_ns < MachineMeters().read()["machine_cpu_ns"]
 
 
 def move(lab: Lab, operator: Operator) -> None:

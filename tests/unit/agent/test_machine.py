@@ -9,6 +9,7 @@ from agent.machine import MachineMeters
 
 TICK_NS = 10**9 // os.sysconf("SC_CLK_TCK")
 STAT = "cpu  10 20 30 4000 500 6 7 80 9 0\ncpu0 1 2 3 4\ncpu1 1 2 3 4\ncpu2 1 2\nintr 5\n"
+APART = "1:cpu:{0}\n2:cpuacct:{1}\n"
 V1, V2 = "4:cpu,cpuacct:{}\n3:memory:/else\n", "0::{}\n"
 
 
@@ -26,6 +27,14 @@ def v1(folder: str, quota_us: int, usage_ns: int) -> dict[str, str]:
         f"{group}/cpu.cfs_quota_us": f"{quota_us}\n",
         f"{group}/cpu.cfs_period_us": "100000\n",
         f"{group}/cpuacct.usage": f"{usage_ns}\n",
+    }
+
+
+def apart(folder: str, quota_us: int, usage_ns: int) -> dict[str, str]:
+    """Give the files of one group where each controller has a hierarchy."""
+    return {
+        path.replace("cpu,cpuacct", "cpuacct" if path.endswith("usage") else "cpu"): text
+        for path, text in v1(folder, quota_us, usage_ns).items()
     }
 
 
@@ -56,6 +65,12 @@ WHOLE = {"machine_cpu_ns": (10 + 20 + 30 + 6 + 7) * TICK_NS, "machine_cores": 3}
             {"proc/self/cgroup": V2.format("/node"), **v2("node", "150000 100000", 7)},
             {"machine_cpu_ns": 7000, "machine_cores": 1.5},
         ),
+        # Quota and use may be in two hierarchies, but must be of one group.
+        (
+            {"proc/self/cgroup": APART.format("/node", "/node"), **apart("node", 90_000, 55)},
+            {"machine_cpu_ns": 55, "machine_cores": 0.9},
+        ),
+        ({"proc/self/cgroup": APART.format("/node", "/"), **apart("node", 90_000, 55)}, WHOLE),
         # The quota may be of a cgroup around it, and the least one counts.
         (
             {"proc/self/cgroup": V2.format("/a/b/c"), **v2("a/b/c", "max 100000", 1)}

@@ -157,9 +157,9 @@ def test_another_labs_zookeeper_is_reached_by_a_route() -> None:
 
 
 def test_what_runs_at_a_node_is_in_its_cgroup_and_namespace() -> None:
-    *shell, group, enter, space, end = PLANNED.inside("10.77.9.3")
-    assert shell == ["sh", "-c", 'echo $$ > "$0" && exec "$@"']
-    assert group == "/cgroup/cpu/ns-0123abcd-3/cgroup.procs"
+    *shell, enter, space, end = PLANNED.inside("10.77.9.3")
+    joins = "echo $$ > /cgroup/cpu/ns-0123abcd-3/cgroup.procs"
+    assert shell == ["sh", "-c", f'{joins} && exec "$0" "$@"']
     assert [enter, space, end] == ["nsenter", "--net=/run/netns/ns-0123abcd-3", "--"]
     assert PLANNED.inside("10.77.9.202") == ["nsenter", "--net=/run/netns/ns-0123abcd-202", "--"]
     assert PLANNED.inside("10.77.9.1") == []
@@ -293,6 +293,21 @@ def test_the_cgroup_is_where_the_machine_has_the_cpu_controller(tmp_path: Path) 
     assert network.cpu_cgroups(mounts) == group
     mounts.write_text(f"cgroup2 {tmp_path}/unified cgroup2 rw 0 0\n")
     assert network.cpu_cgroups(mounts) is None
+
+
+def test_a_node_is_also_in_the_group_that_counts_its_cpu_where_that_is_apart(
+    tmp_path: Path,
+) -> None:
+    cpu, counted = tmp_path / "cpu", tmp_path / "cpuacct"
+    cpu.mkdir()
+    counted.symlink_to(cpu)
+    planned = replace(PLANNED, cgroups=str(cpu))
+    assert " ".join(planned.inside("10.77.9.3")).count("cgroup.procs") == 1
+    counted.unlink()
+    counted.mkdir()
+    script = planned.inside("10.77.9.3")[2]
+    for group in (cpu, counted):
+        assert f"echo $$ > {group}/ns-0123abcd-3/cgroup.procs && " in script
 
 
 def test_quotas_are_written(kernel: Kernel, tmp_path: Path) -> None:
