@@ -1,7 +1,5 @@
 package nstorm.proof;
 
-import java.io.ByteArrayInputStream;
-import java.io.DataInputStream;
 import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -287,32 +285,27 @@ public final class Memory {
 
     /** As a target: gives the bolts the state that has come, and compares it with what left. */
     public void arrive(byte[] state, FirstMaps firstOrNull, byte[] proof) throws IOException {
-        String difference = differs(load(state, firstOrNull), proof);
+        String difference = load(state, firstOrNull).differs(proof);
         if (difference != null) {
             throw new IOException(difference);
         }
     }
 
-    /** As a target: gives the bolts the state that has come; returns the names of its fields. */
-    public Set<String> load(byte[] state, FirstMaps firstOrNull) throws IOException {
-        return BoltState.load(state, taskObjects, classes(), firstOrNull);
+    /**
+     * As a target: gives the bolts the state that has come, and looks at what they have then. The source looks at the same time: the
+     * executor works nowhere until both have.
+     */
+    public Arrival load(byte[] state, FirstMaps firstOrNull) throws IOException {
+        Arrival arrival =
+                new Arrival(component, BoltState.load(state, taskObjects, classes(), firstOrNull), subject, unseen);
+        if (!trusted && subject != null) {
+            arrival.look();
+        }
+        return arrival;
     }
 
     /** What a state of theirs may hold. */
     private StateClasses classes() {
         return new StateClasses(first == null ? Set.of() : first.held(), declared);
-    }
-
-    /** What of the fields is not as at the source, with its path; null if all is. */
-    public String differs(Set<String> fields, byte[] proof) throws IOException {
-        if (proof.length == 0) {
-            return null;
-        }
-        if (subject == null) {
-            return unseen;
-        }
-        String difference =
-                TravelProof.of(subject, fields, null).difference(new DataInputStream(new ByteArrayInputStream(proof)));
-        return difference == null ? null : "came as another one than it left: " + component + "." + difference;
     }
 }

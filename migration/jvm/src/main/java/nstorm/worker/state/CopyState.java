@@ -8,6 +8,7 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import nstorm.hook.Faults;
+import nstorm.proof.Arrival;
 import nstorm.proof.Departure;
 import nstorm.proof.Memory;
 import nstorm.state.FirstMaps;
@@ -46,7 +47,7 @@ public final class CopyState {
     /** The move whose state was set, and is still to be compared. */
     private volatile String set;
 
-    private Set<String> loadedFields;
+    private Arrival arrival;
     private volatile String refusal;
     /** The move whose state its bolts have. */
     private volatile String loadedWith;
@@ -276,7 +277,7 @@ public final class CopyState {
         stopSwitch.whileStill(() -> {
             try {
                 long begunNanos = System.nanoTime();
-                loadedFields = memory.load(state, firstOrNull);
+                arrival = memory.load(state, firstOrNull);
                 LOG.info(
                         "state_loaded move={} executor={} bytes={} ms={}",
                         move,
@@ -298,12 +299,11 @@ public final class CopyState {
     /** Compares what its bolts have with what those of the source keep. */
     void compare(String move, byte[] proof) {
         set = null;
-        Memory memory = stopSwitch.memory();
         stopSwitch.whileStill(() -> {
             try {
-                long begunNanos = System.nanoTime();
-                String difference = memory.differs(loadedFields, proof);
-                LOG.info("state_compared move={} executor={} ms={}", move, id, millisSince(begunNanos));
+                String difference = arrival.differs(proof);
+                arrival = null;
+                LOG.info("state_compared move={} executor={}", move, id);
                 if (difference == null) {
                     loadedWith = move;
                 } else {
