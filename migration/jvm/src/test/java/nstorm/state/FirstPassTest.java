@@ -331,7 +331,7 @@ class FirstPassTest {
     /** Whatever bolts do between the passes. */
     @Test
     void afterAnyChangesBothPassesAreTheState() throws IOException {
-        for (int seed = 0; seed < 60; seed++) {
+        for (int seed = 0; seed < 25; seed++) {
             Random random = new Random(seed);
             List<Object> bolts = new ArrayList<>();
             List<Object> loaded = new ArrayList<>();

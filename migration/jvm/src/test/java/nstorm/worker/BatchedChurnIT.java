@@ -9,7 +9,7 @@ class BatchedChurnIT extends ExecutorChurnIT {
 
     /**
      * A thread lets go of a batch that was forgotten only when it looks through its table of them, so of all queues some 50 to 70 of
-     * 265 kB each were still there, now more and now fewer. Were each kept, it would be 130 MB.
+     * 265 kB each were still there, now more and now fewer. Were each kept, it would be 80 MB.
      */
     @Override
     long noiseBytes() {
