@@ -98,7 +98,7 @@ class MachineMeters:
             v1 |= dict.fromkeys(controllers.split(","), (self._groups / controllers, path))
         if {"cpu", "cpuacct"} <= v1.keys():
             (mount, path), (used, used_path) = v1["cpu"], v1["cpuacct"]
-            # Quota and use may be two hierarchies. Of two groups they would say nothing.
+            # Quota and use may be in two hierarchies. Those of two groups do not belong together.
             if path == used_path:
                 found += _with_quota(
                     mount, path, lambda folder: _of_v1(folder, used / folder.relative_to(mount))
