@@ -9,6 +9,7 @@ import numpy as np
 from controller.core.cluster import Cluster, LoadSnapshot, Spare
 from controller.core.decision import Decision, Outcome
 from controller.core.limits import TIE, Limits
+from controller.core.skew import skew_of
 from controller.core.view import kernels
 from controller.core.view.view import Moves, View
 from controller.policies.single_move import (
@@ -153,7 +154,8 @@ def _cannot_relieve(view: View, hottest: int) -> str:
     if (too_large := view.fit.too_large(biggest)) is None:
         return f"{text}: no movable executor on it fits on another worker"
     name = f"{snapshot.executors[biggest]} ({snapshot.component_of[biggest]})"
-    return f"{text}: {name} {too_large}"
+    skew = skew_of(snapshot, biggest)
+    return f"{text}: {name} {too_large}" + (f"; {skew}" if skew else "")
 
 
 def relieving(view: View, hot: int) -> Moves:
