@@ -42,6 +42,7 @@ final class PlanExchange implements KnownPlans, Runnable {
     private final CountDownLatch firstRead = new CountDownLatch(1);
     private final Map<String, Long> goneSince = new HashMap<>();
     private final Set<Plan> demanded = new HashSet<>();
+    private final Failures failures = new Failures();
     private final Map<String, PlanRead> reads = new HashMap<>();
 
     /** What a plan's node held after this write; null if there was no good plan, and none before. */
@@ -107,8 +108,9 @@ final class PlanExchange implements KnownPlans, Runnable {
                     managed = null;
                     plans = null;
                 }
+                failures.over();
             } catch (Exception | LinkageError e) {
-                LOG.warn("nstorm: a pass over the plans failed, the next one is in {} ms at the latest", PASS_MS, e);
+                failed(e);
             }
             try {
                 wake.tryAcquire(PASS_MS, TimeUnit.MILLISECONDS);
@@ -117,6 +119,15 @@ final class PlanExchange implements KnownPlans, Runnable {
                 close();
                 return;
             }
+        }
+    }
+
+    private void failed(Throwable e) {
+        switch (failures.of(e, System.nanoTime())) {
+            case TRACE ->
+                LOG.warn("nstorm: a pass over the plans failed, the next one is in {} ms at the latest", PASS_MS, e);
+            case SENTENCE -> LOG.warn("nstorm: each pass over the plans still fails: {}", e.toString());
+            default -> {}
         }
     }
 
