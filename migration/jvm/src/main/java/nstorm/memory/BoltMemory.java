@@ -282,7 +282,7 @@ public record BoltMemory(
             return staysForThreads("starts threads (" + found.thread + ")");
         } else if (found.identity && !found.fields.isEmpty()) {
             return stays(
-                    "keeps something in " + in(found.fields) + ", and compares texts by identity",
+                    "keeps something in " + in(found.fields) + ", and compares texts or numbers by identity",
                     "it may forget that");
         } else if (found.stays != null) {
             return stays(found.stays, "that is right all the same");

@@ -24,6 +24,7 @@ import org.objectweb.asm.tree.InvokeDynamicInsnNode;
 import org.objectweb.asm.tree.LdcInsnNode;
 import org.objectweb.asm.tree.MethodInsnNode;
 import org.objectweb.asm.tree.MethodNode;
+import org.objectweb.asm.tree.TypeInsnNode;
 
 /** The code of classes as their loader would load them, read once each; never the JDK's. */
 final class Bytecode {
@@ -100,6 +101,10 @@ final class Bytecode {
     private static final Pattern IMMUTABLE = Pattern.compile(
             "java/util/(List|Set|Map)\\.(of|copyOf|ofEntries)|java/util/Collections\\.(unmodifiable|empty|singleton).*"
                     + "|com/google/common/collect/Immutable.*\\.(of|copyOf|build)");
+
+    /** Types whose objects travel as values. */
+    private static final Pattern VALUE = Pattern.compile(
+            "Ljava/(lang/(String|Boolean|Character|Byte|Short|Integer|Long|Float|Double)|math/Big(Integer|Decimal)|util/UUID);");
 
     private final ClassLoader loader;
     private final CodeBase codeBase;
@@ -247,14 +252,31 @@ final class Bytecode {
         return before;
     }
 
-    static boolean comparesTextsByIdentity(Method method) {
+    /** Whether two references are compared of which the second is known to be a text, a number or the like: those that travel are other objects. */
+    static boolean comparesValuesByIdentity(Method method) {
         return instructions(method)
                 .filter(one -> one.getOpcode() == Opcodes.IF_ACMPEQ || one.getOpcode() == Opcodes.IF_ACMPNE)
                 .map(Bytecode::before)
-                .anyMatch(with -> with instanceof LdcInsnNode constant && constant.cst instanceof String
-                        || with instanceof FieldInsnNode field
-                                && field.getOpcode() == Opcodes.GETSTATIC
-                                && field.desc.equals("Ljava/lang/String;"));
+                .anyMatch(Bytecode::givesValue);
+    }
+
+    private static boolean givesValue(AbstractInsnNode node) {
+        if (node instanceof LdcInsnNode constant) {
+            return constant.cst instanceof String;
+        } else if (node instanceof FieldInsnNode field) {
+            // What is declared as one of the JDK's interfaces, or as Object, may hold a value. An enum's constant is of
+            // its owner's type.
+            boolean any = field.getOpcode() == Opcodes.GETSTATIC
+                    && field.desc.startsWith("Ljava/")
+                    && !field.desc.equals("L" + field.owner + ";");
+            return any || VALUE.matcher(field.desc).matches();
+        } else if (node instanceof MethodInsnNode call) {
+            return VALUE.matcher(call.desc.substring(call.desc.indexOf(')') + 1))
+                    .matches();
+        }
+        return node instanceof TypeInsnNode cast
+                && cast.getOpcode() == Opcodes.CHECKCAST
+                && VALUE.matcher("L" + cast.desc + ";").matches();
     }
 
     /** What static fields are set to, where that is what the call just before has made: no jump leads between the two. */

@@ -25,7 +25,7 @@ final class Findings {
     String stays;
 
     String outside;
-    /** Whether it compares texts by identity: those that travel are other objects. */
+    /** Whether it compares values by identity: those that travel are other objects. */
     boolean identity;
 
     private boolean preparing = true;

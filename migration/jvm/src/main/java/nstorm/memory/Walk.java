@@ -120,7 +120,7 @@ final class Walk implements Machine.Effects {
             if (method.names(Walk::isMemoryDatabase)) {
                 findings.stays("has a database in the memory of its JVM");
             }
-            if (Bytecode.comparesTextsByIdentity(method)) {
+            if (Bytecode.comparesValuesByIdentity(method)) {
                 findings.identity = true;
             }
         }

@@ -55,6 +55,34 @@ final class Constants {
         }
     }
 
+    /** A number that travels is another object, too. */
+    @Right({})
+    static final class SentinelNumber extends Case {
+        static final Object NONE = Integer.valueOf(5000);
+        Object last = NONE;
+
+        @Override
+        Object on(String word, long number) {
+            Object before = last;
+            last = number % 12 == 11 ? NONE : word;
+            return before == NONE ? "first" : before;
+        }
+    }
+
+    /** Small numbers are one object in a JVM; one that has come is another. */
+    @Right({})
+    static final class SameNumbers extends Case {
+        Integer first = 0;
+        Integer last = 0;
+
+        @Override
+        Object on(String word, long number) {
+            last = (int) number % 3;
+            first = number == 1 ? last : first;
+            return first == last;
+        }
+    }
+
     @Right({})
     static final class SentinelObject extends Case {
         static final class Mark implements Serializable {}
