@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kvstore.endpoint import Endpoint
 from kvstore.ensemble import Ensemble
 from migration import ConfigError
 from migration.access import ensemble
@@ -25,7 +26,7 @@ class AgentConfig:
     # The periods of the poll that finds plans if a watch was missed, and of the load reports.
     sync_s: float = setting("agent.sync.secs")
     load_s: float = load_s({})
-    metrics_at: tuple[str, int] | None = None  # host and port; None serves none
+    metrics_at: Endpoint | None = None  # None serves none
 
 
 def from_storm_yaml(document: Mapping[str, Any]) -> AgentConfig:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hmac
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
@@ -16,6 +19,7 @@ from prometheus_client import CollectorRegistry, Gauge, ProcessCollector, make_w
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from kvstore.endpoint import Endpoint
 from kvstore.pulse import Pulse
 
 # How long until it is tried again to listen: whoever had the port may have ended.
@@ -71,10 +75,46 @@ class _Handler(WSGIRequestHandler):
         """Keep each scrape out of the log."""
 
 
-def _answers(registry: CollectorRegistry, pulse: Pulse) -> Any:
+def _listen(at: Endpoint, answers: Any) -> _Server:
+    """Listen; an `OSError` also where the certificate cannot be used."""
+    context = None
+    if at.certificate is not None:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        try:
+            context.load_cert_chain(at.certificate, at.key)
+        except OSError as error:
+            raise OSError(f"{at.certificate} and its key cannot be used: {error}") from error
+    server = make_server(at.host, at.port, answers, _Server, _Handler)
+    if context is not None:
+        # A client shakes hands with its first byte, and so within the limit of its time.
+        server.socket = context.wrap_socket(
+            server.socket, server_side=True, do_handshake_on_connect=False
+        )
+    return server
+
+
+def _refusal(token: Path, environ: Any) -> tuple[str, str] | None:
+    """Return status and reason where a request may not be answered; None where it may."""
+    try:
+        wanted = token.read_bytes().strip()
+    except OSError as error:
+        return "503 No token", f"nstorm.metrics.token cannot be read: {error.strerror}"
+    if not wanted:
+        return "503 No token", "nstorm.metrics.token names an empty file"
+    given = environ.get("HTTP_AUTHORIZATION", "").encode("latin-1", "replace")
+    if not hmac.compare_digest(given, b"Bearer " + wanted):
+        return "401 Unauthorized", "this needs Authorization: Bearer TOKEN"
+    return None
+
+
+def _answers(registry: CollectorRegistry, pulse: Pulse, token: Path | None) -> Any:
     metrics = make_wsgi_app(registry)
 
     def answer(environ: Any, start_response: Any) -> Any:
+        if token is not None and (refusal := _refusal(token, environ)) is not None:
+            status, reason = refusal
+            start_response(status, [("Content-Type", "text/plain"), ("WWW-Authenticate", "Bearer")])
+            return [f"{reason}\n".encode()]
         path = environ["PATH_INFO"]
         if path == "/metrics":
             return metrics(environ, start_response)
@@ -88,8 +128,8 @@ def _answers(registry: CollectorRegistry, pulse: Pulse) -> Any:
 
 
 @contextmanager
-def exposed(at: tuple[str, int], role: str, told: Collector, pulse: Pulse) -> Iterator[None]:
-    """Serve metrics at a host and port while the daemon works.
+def exposed(at: Endpoint, role: str, told: Collector, pulse: Pulse) -> Iterator[None]:
+    """Serve metrics at an endpoint while the daemon works.
 
     Where it cannot listen there, that is logged once, and tried again and again.
     """
@@ -107,12 +147,14 @@ def exposed(at: tuple[str, int], role: str, told: Collector, pulse: Pulse) -> It
     ):
         Gauge(f"nstorm_{name}", text, registry=registry).set_function(now)
     registry.register(told)
-    listen = partial(make_server, *at, _answers(registry, pulse), _Server, _Handler)
+    listen = partial(_listen, at, _answers(registry, pulse, at.token))
     server, stopped = None, threading.Event()
     try:
         server = listen()
     except OSError as error:
-        log.warning("metrics_not_served", host=at[0], port=at[1], reason=f"cannot listen: {error}")
+        log.warning(
+            "metrics_not_served", host=at.host, port=at.port, reason=f"cannot listen: {error}"
+        )
     thread = threading.Thread(
         target=_serve, args=(server, listen, stopped), name="metrics", daemon=True
     )

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
+from kvstore.endpoint import Endpoint
 from migration import ConfigError
 
 PREFIX = "nstorm."
@@ -241,7 +243,18 @@ SETTINGS: tuple[Setting, ...] = (
         least=1, most=65535, unset="nothing listens"),
     Setting("metrics.host", Kind.TEXT, "localhost",
         "The address or host name where controller and agent serve their metrics; `0.0.0.0` is "
-        "every address of the machine. Everybody who reaches it can read them."),
+        "every address of the machine. Everybody who reaches it can read them, unless there is a "
+        "token."),
+    Setting("metrics.tls.certificate", Kind.TEXT, None,
+        "The PEM file of the certificate with which controller and agent serve their metrics by "
+        "TLS. It is read at the start.",
+        unset="no TLS"),
+    Setting("metrics.tls.key", Kind.TEXT, None,
+        "The PEM file of its key.", unset="the certificate's file has it"),
+    Setting("metrics.token", Kind.TEXT, None,
+        "A file with a token: only requests with `Authorization: Bearer TOKEN` are answered. It is "
+        "read for each.",
+        unset="everybody is answered"),
     Setting("aniello.alpha", Kind.NUMBER, 0.0,
         "Policies `aniello-*`: 0 puts equally many executors into each worker, 1 lets nearly all "
         "go into one.",
@@ -393,13 +406,21 @@ def load_s(given: Mapping[str, Any]) -> float:
     return min(max(0.8 * cycle_s, 1.0), 4.0)
 
 
-def metrics_at(given: Mapping[str, Any], port_key: str) -> tuple[str, int] | None:
-    """Give the host and port where a daemon serves its metrics; None if it serves none."""
+def metrics_at(given: Mapping[str, Any], port_key: str) -> Endpoint | None:
+    """Give the endpoint where a daemon serves its metrics; None if it serves none."""
     rows = {row.key: row for row in SETTINGS}
     if given.get(port_key) is None:
         return None
-    host = rows["metrics.host"].read(given.get("metrics.host", DEFAULT["metrics.host"]))
-    return host, int(rows[port_key].read(given[port_key]))
+
+    def read(key: str) -> Any:
+        value = given.get(key, DEFAULT[key])
+        return None if value is None else rows[key].read(value)
+
+    files = ("metrics.tls.certificate", "metrics.tls.key", "metrics.token")
+    certificate, key, token = (None if (f := read(one)) is None else Path(f) for one in files)
+    if key is not None and certificate is None:
+        raise ConfigError(f"{PREFIX}metrics.tls.key: needs {PREFIX}metrics.tls.certificate")
+    return Endpoint(read("metrics.host"), int(read(port_key)), certificate, key, token)
 
 
 def prefixed_values(document: Mapping[str, Any], reader: Reader) -> dict[str, Any]:

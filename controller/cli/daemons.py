@@ -17,6 +17,7 @@ from controller.config import Config, Mode, from_storm_yaml
 from controller.errors import ControllerError
 from controller.policies.registry import policy
 from controller.storm.live import LiveController
+from kvstore.endpoint import Endpoint
 from kvstore.ensemble import Ensemble
 from kvstore.errors import StoreError
 from kvstore.printable import printable
@@ -63,7 +64,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(
-    config: Config, zookeeper: Ensemble, metrics: tuple[str, int] | None, stop: threading.Event
+    config: Config, zookeeper: Ensemble, metrics: Endpoint | None, stop: threading.Event
 ) -> None:
     pulse, telemetry, decided = Pulse(), None, threading.Event()
     name = f"{socket.gethostname()}:{os.getpid()}"

@@ -1,12 +1,15 @@
 """The metrics of a daemon: served to who asks properly, and no client can disturb the daemon."""
 
 import socket
+import ssl
+import subprocess
 import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
+from pathlib import Path
 
 import pytest
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -15,6 +18,7 @@ from prometheus_client.registry import Collector
 from structlog.testing import capture_logs
 
 from kvstore import exposition
+from kvstore.endpoint import Endpoint
 from kvstore.exposition import exposed
 from kvstore.pulse import HANGS_AFTER_S, Pulse
 from tests.scraping import free_port
@@ -44,7 +48,7 @@ class Clock:
 def served() -> Iterator[tuple[int, One, Pulse, Clock]]:
     port, told, clock = free_port(), One(), Clock()
     pulse = Pulse({}, clock)
-    with exposed(("localhost", port), "agent", told, pulse):
+    with exposed(Endpoint("localhost", port), "agent", told, pulse):
         yield port, told, pulse, clock
 
 
@@ -117,17 +121,19 @@ def test_a_port_in_use_is_taken_once_it_is_free(monkeypatch: pytest.MonkeyPatch)
     port = free_port()
     with capture_logs() as logs:
         with (
-            exposed(("localhost", port), "controller", One(), Pulse({})) as _,
-            exposed(("localhost", port), "controller", One(), Pulse({})),
+            exposed(Endpoint("localhost", port), "controller", One(), Pulse({})) as _,
+            exposed(Endpoint("localhost", port), "controller", One(), Pulse({})),
         ):
             assert get(port, "/healthz")[0] == 200
             time.sleep(0.2)
-        with exposed(("localhost", port), "controller", One(), Pulse({})):
+        with exposed(Endpoint("localhost", port), "controller", One(), Pulse({})):
             assert get(port, "/healthz")[0] == 200
     assert [line["event"] for line in logs] == ["metrics_not_served"]
     with capture_logs() as logs, ExitStack() as second:
-        with exposed(("localhost", port), "controller", One(), Pulse({})):
-            second.enter_context(exposed(("localhost", port), "controller", One(), Pulse({})))
+        with exposed(Endpoint("localhost", port), "controller", One(), Pulse({})):
+            second.enter_context(
+                exposed(Endpoint("localhost", port), "controller", One(), Pulse({}))
+            )
         until_s = time.monotonic() + 30
         while not any(line["event"] == "metrics_served" for line in logs):
             assert time.monotonic() < until_s, "the second never listened"
@@ -150,7 +156,7 @@ def test_a_client_that_never_ends_does_not_hold_up_the_end_of_the_daemon(
                     break
 
     with socket.socket() as client:
-        with exposed(("localhost", port), "agent", One(), Pulse({})):
+        with exposed(Endpoint("localhost", port), "agent", One(), Pulse({})):
             client.connect(("localhost", port))
             thread = threading.Thread(target=trickle, args=(client,))
             thread.start()
@@ -165,7 +171,7 @@ def test_a_client_that_never_ends_does_not_hold_up_the_end_of_the_daemon(
 def test_where_it_cannot_listen_it_says_so_once_and_goes_on(host: str) -> None:
     with socket.create_server(("localhost", 0)) as taken, capture_logs() as logs:
         port = taken.getsockname()[1]
-        with exposed((host, port), "agent", One(), Pulse({})):
+        with exposed(Endpoint(host, port), "agent", One(), Pulse({})):
             pass
     (entry,) = logs
     assert (entry["event"], entry["host"], entry["port"]) == ("metrics_not_served", host, port)
@@ -175,5 +181,75 @@ def test_where_it_cannot_listen_it_says_so_once_and_goes_on(host: str) -> None:
 def test_a_port_is_free_again_at_once() -> None:
     port = free_port()
     for _ in range(2):
-        with exposed(("localhost", port), "agent", One(), Pulse({})):
+        with exposed(Endpoint("localhost", port), "agent", One(), Pulse({})):
             assert get(port, "/healthz")[0] == 200
+
+
+def test_who_lacks_the_token_is_refused(tmp_path: Path) -> None:
+    token, port = tmp_path / "token", free_port()
+    token.write_text("right\n")
+
+    def ask(header: str | None, path: str = "/metrics") -> tuple[int, str]:
+        headers = {} if header is None else {"Authorization": header}
+        request = urllib.request.Request(f"http://localhost:{port}{path}", headers=headers)
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    with exposed(Endpoint("localhost", port, token=token), "agent", One(), Pulse({})):
+        for header in (None, "Bearer wrong", "Bearer ", "right", "Bearer right\xe4"):
+            for path in ("/metrics", "/healthz", "/readyz", "/else"):
+                assert ask(header, path) == (401, "this needs Authorization: Bearer TOKEN\n")
+        status, text = ask("Bearer right")
+        assert (status, "nstorm_one 1.5" in text) == (200, True)
+        token.write_text("next")  # without a restart
+        assert (ask("Bearer right")[0], ask("Bearer next")[0]) == (401, 200)
+        token.write_text("\n")
+        assert ask("Bearer ") == (503, "nstorm.metrics.token names an empty file\n")
+        token.unlink()
+        reason = "nstorm.metrics.token cannot be read: No such file or directory\n"
+        assert ask("Bearer next") == (503, reason)
+
+
+def made_certificate(folder: Path) -> tuple[Path, Path]:
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    made = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
+    named = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    files = ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run([*made.split(), *named, *files], check=True, capture_output=True)
+    return certificate, key
+
+
+def test_it_serves_by_tls_and_silent_clients_only_wait_in_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exposition, "_CLIENT_LIMIT_S", 0.5)
+    certificate, key = made_certificate(tmp_path)
+    trusted, port = ssl.create_default_context(cafile=str(certificate)), free_port()
+    with exposed(Endpoint("localhost", port, certificate, key), "agent", One(), Pulse({})):
+        with ExitStack() as silent:
+            silent.enter_context(socket.create_connection(("localhost", port)))
+            for noise in (b"GET /metrics HTTP/1.0\r\n\r\n", b"\x16\x03\x01", b""):
+                with socket.create_connection(("localhost", port)) as rude:
+                    rude.sendall(noise)
+            url = f"https://localhost:{port}/metrics"
+            with urllib.request.urlopen(url, timeout=30, context=trusted) as answer:
+                assert "nstorm_one 1.5" in answer.read().decode()
+        with pytest.raises(urllib.error.URLError, match="CERTIFICATE_VERIFY_FAILED"):
+            urllib.request.urlopen(url, timeout=30, context=ssl.create_default_context())
+
+
+def test_a_certificate_that_cannot_be_used_is_said_and_the_daemon_goes_on(tmp_path: Path) -> None:
+    certificate, key = made_certificate(tmp_path)
+    for wrong in (
+        Endpoint("localhost", free_port(), tmp_path / "gone.pem"),
+        Endpoint("localhost", free_port(), key, certificate),
+    ):
+        with capture_logs() as logs, exposed(wrong, "agent", One(), Pulse({})):
+            pass
+        (entry,) = logs
+        assert entry["event"] == "metrics_not_served"
+        assert str(wrong.certificate) in entry["reason"]

@@ -9,6 +9,7 @@ import pytest
 from agent.config import AgentConfig
 from controller.config import Config, build, from_storm_yaml, keys_of
 from controller.policies.registry import NAMES
+from kvstore.endpoint import Endpoint
 from migration import ConfigError
 from migration.settings import (
     DEFAULT,
@@ -72,6 +73,7 @@ def test_each_key_has_one_reader_that_takes_it() -> None:
     given |= dict.fromkeys(("asc.threshold.tps", "worker.cpu.capacity", "link.capacity.mbit"), 1)
     given |= dict.fromkeys(("max.moves.per.hour", "max.moves.per.host.hour"), 1)
     given |= dict.fromkeys(("aniello.gamma", "metrics.port"), 1)
+    given |= dict.fromkeys(("metrics.tls.certificate", "metrics.tls.key", "metrics.token"), "/file")
     given["mode.max"] = "auto"
     own = {row.key for row in SETTINGS if row.reader in (Reader.CONTROLLER, Reader.DECIDE)}
     assert set(build(given).keys) == own
@@ -175,9 +177,23 @@ def test_storms_root_is_part_of_the_address(root: str, where: str) -> None:
 
 def test_metrics_are_served_where_it_is_said_and_else_nowhere() -> None:
     assert metrics_at({}, "metrics.port") is None
-    assert metrics_at({"metrics.port": 9464}, "metrics.port") == ("localhost", 9464)
+    assert metrics_at({"metrics.port": 9464}, "metrics.port") == Endpoint("localhost", 9464)
     given = {"agent.metrics.port": 9465, "metrics.host": "0.0.0.0"}
-    assert metrics_at(given, "agent.metrics.port") == ("0.0.0.0", 9465)
+    assert metrics_at(given, "agent.metrics.port") == Endpoint("0.0.0.0", 9465)
     assert metrics_at(given, "metrics.port") is None
     with pytest.raises(ConfigError, match=r"nstorm.metrics.host: must be text, is 7"):
         metrics_at({"metrics.port": 9464, "metrics.host": 7}, "metrics.port")
+
+
+def test_metrics_may_have_tls_and_a_token() -> None:
+    given = {
+        "agent.metrics.port": 9465,
+        "metrics.tls.certificate": "/c.pem",
+        "metrics.tls.key": "/k.pem",
+        "metrics.token": "/token",
+    }
+    files = Path("/c.pem"), Path("/k.pem"), Path("/token")
+    assert metrics_at(given, "agent.metrics.port") == Endpoint("localhost", 9465, *files)
+    del given["metrics.tls.certificate"]
+    with pytest.raises(ConfigError, match=r"tls.key: needs nstorm.metrics.tls.certificate"):
+        metrics_at(given, "agent.metrics.port")
