@@ -95,9 +95,10 @@ class SampleStores:
                 refuse_foreign(folder, self._owners())
             if not _is_made(path):
                 return
+            _refuse_another_user(path)
             self._open[path] = StoreReader(path)
             self._opened_s[path] = self._now_s()
-        except (StoreError, OSError) as error:  # it may go at any time
+        except (StoreError, OSError, psutil.Error) as error:  # it may go at any time
             self._report(path, str(error))
 
     def _owners(self) -> frozenset[int]:
@@ -128,13 +129,31 @@ class SampleStores:
                 silent[port] = ack.slot
             elif port not in found or not self._precedes(path, ack, *found[port]):
                 found[port] = path, ack
+        if supervisor is not None:
+            found = self._of_node(supervisor.supervisor, found)
         loads = [self._read(path, LOAD_KEY, WorkerLoad) for path, _ in found.values() if with_loads]
+        slots = {ack.slot for _, ack in found.values()}
         return Samples(
             tuple(ack for _, ack in found.values()),
-            tuple(load for load in loads if load is not None),
+            tuple(load for load in loads if load is not None and load.slot in slots),
             supervisor,
             tuple(sorted(slot for port, slot in silent.items() if port not in found)),
         )
+
+    def _of_node(
+        self, supervisor: str, found: dict[str, tuple[Path, WorkerAck]]
+    ) -> dict[str, tuple[Path, WorkerAck]]:
+        """Leave out workers that speak for another node than that of the supervisor."""
+        for path, ack in found.values():
+            if ack.slot.supervisor != supervisor:
+                self._report(
+                    path, f"the worker speaks for {ack.slot}, and the node is {supervisor}"
+                )
+        return {
+            port: (path, ack)
+            for port, (path, ack) in found.items()
+            if ack.slot.supervisor == supervisor
+        }
 
     def _precedes(self, path: Path, ack: WorkerAck, other: Path, held: WorkerAck) -> bool:
         """Return whether a JVM was there before another one of its slot.
@@ -163,7 +182,9 @@ class SampleStores:
         version, held = self._decoded.get((path, key), (None, None))
         if version != reading.envelope.version:
             try:
-                held = decode(kind, reading.envelope.payload)
+                found = decode(kind, reading.envelope.payload)
+                _refuse_another_slot(found, path)
+                held = found
             except WireError as error:
                 self._report(path, str(error))
             self._decoded[path, key] = (reading.envelope.version, held)
@@ -209,6 +230,22 @@ def _stores(folder: Path) -> list[Path]:
 def _is_made(path: Path) -> bool:
     # What is of a later time was made before the clock was set back.
     return Files(path).there() or abs(time.time() - path.stat().st_mtime) > _YOUNG_S
+
+
+def _refuse_another_user(path: Path) -> None:
+    """Refuse a store in the name of a process that another user runs."""
+    owner, user = path.stat().st_uid, psutil.Process(_pid(path)).uids().effective
+    if owner != user:
+        raise StoreError(f"{path} belongs to user {owner}, and its process to user {user}")
+
+
+def _refuse_another_slot(found: Sample, path: Path) -> None:
+    """Refuse what a worker reports of another slot than that of its store."""
+    if isinstance(found, SupervisorAck):
+        return
+    port = path.name.partition("-")[0]
+    if found.slot.port != int(port):
+        raise WireError("slot", f"the worker at port {port} speaks for {found.slot}")
 
 
 def _pid(path: Path) -> int:

@@ -59,7 +59,9 @@ class Mirror(Watched):
             return value
         try:
             plain = unpacked(stored.data)
-            value, data = decode(kind, plain), plain
+            found = decode(kind, plain)
+            _refuse_foreign(found, path)
+            value, data = found, plain
         except WireError as error:
             log.warning("node_holds_garbage", path=path, reason=str(error))
         self._decoded[path] = (stored.mzxid, value, data, self.now_s(), stored.mtime_ms)
@@ -112,6 +114,19 @@ class Mirror(Watched):
         """Give the JSON that messages from `message` were read from, in one line each."""
         held = {id(value): data for _, value, data, *_ in self._decoded.values()}
         return [_one_line(held.get(id(message), b""), message) for message in messages]
+
+
+def _refuse_foreign(found: Any, path: str) -> None:
+    """Refuse what an agent reports of another node than its own."""
+    if not isinstance(found, NodeAcks | NodeLoad):
+        return
+    node = path.rpartition("/")[2]
+    others = {found.node, *(worker.slot.supervisor for worker in found.workers)}
+    if isinstance(found, NodeAcks) and found.supervisor is not None:
+        others.add(found.supervisor.supervisor)
+    others.discard(node)
+    if others:
+        raise WireError(path, f"{node} speaks for {', '.join(sorted(others))}")
 
 
 def _one_line(data: bytes, message: NodeAcks | NodeLoad | Publication) -> bytes:

@@ -7,7 +7,9 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
@@ -62,7 +64,7 @@ def test_no_store_no_samples(stores: SampleStores) -> None:
 
 def test_workers_and_supervisor_are_read(tmp_path: Path, stores: SampleStores) -> None:
     store(tmp_path, ack=ack(pid=11), load=pack(1, encode(LOAD)))
-    store(tmp_path, port=6701, ack=ack(pid=12))
+    store(tmp_path, port=6701, ack=ack(pid=12, slot=Slot("s1", 6701)))
     store(tmp_path, port=0, ack=pack(1, encode(SUPERVISOR)))
     samples = looked(stores)
     assert [worker.pid for worker in samples.workers] == [11, 12]
@@ -208,6 +210,7 @@ def test_a_jvm_that_changes_to_files_is_followed(tmp_path: Path, stores: SampleS
 TRUNCATED = """
 import os, sys
 from pathlib import Path
+from types import SimpleNamespace
 from structlog.testing import capture_logs
 from agent.samples import SampleStores
 from tests.unit.agent.test_samples import LOAD, ack, encode, looked, pack, put_file, store
@@ -264,7 +267,7 @@ def test_a_bad_sample_is_reported_once_and_harms_no_other(
     tmp_path: Path, stores: SampleStores, garbage: bytes
 ) -> None:
     bad = store(tmp_path, ack=garbage)
-    store(tmp_path, port=6701, ack=ack(pid=12))
+    store(tmp_path, port=6701, ack=ack(pid=12, slot=Slot("s1", 6701)))
     with capture_logs() as logs:
         for _ in range(5):
             assert [worker.pid for worker in looked(stores).workers] == [12]
@@ -329,3 +332,37 @@ def test_a_link_in_the_place_of_a_store_is_refused(tmp_path: Path, stores: Sampl
         assert looked(stores) == Samples()
     assert "is a link" in logs[0]["reason"]
     assert list(victim.iterdir()) == []
+
+
+def test_a_worker_that_speaks_for_another_slot_or_node_is_not_heard(
+    tmp_path: Path, stores: SampleStores
+) -> None:
+    supervisor = pack(1, encode(replace(SUPERVISOR, time_ms=now_ms())))
+    store(tmp_path, port=0, ack=supervisor)
+    store(
+        tmp_path, port=6700, ack=ack(), load=pack(1, encode(replace(LOAD, slot=Slot("s2", 6700))))
+    )
+    store(tmp_path, port=6701, ack=ack(slot=Slot("s1", 6700)))
+    store(tmp_path, port=6702, ack=ack(slot=Slot("s2", 6702)))
+    with capture_logs() as logs:
+        found = [looked(stores) for _ in range(3)][-1]
+    assert [worker.slot for worker in found.workers] == [Slot("s1", 6700)]
+    assert found.loads == ()
+    assert sorted(line["reason"] for line in logs) == [
+        "slot: the worker at port 6701 speaks for s1:6700",
+        "the worker speaks for s2:6702, and the node is s1",
+    ]
+
+
+def test_a_store_in_the_name_of_another_users_process_is_refused(
+    tmp_path: Path, stores: SampleStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = store(tmp_path, ack=ack())
+    owner = os.geteuid()
+    other = SimpleNamespace(effective=owner + 1)
+    monkeypatch.setattr(psutil.Process, "uids", lambda process: other)
+    with capture_logs() as logs:
+        assert looked(stores) == looked(stores) == Samples()
+    (line,) = logs
+    reason = f"{path} belongs to user {owner}, and its process to user {owner + 1}"
+    assert line["reason"] == reason

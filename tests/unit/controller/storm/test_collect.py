@@ -6,6 +6,8 @@ from threading import Event
 from typing import Any, cast
 from zlib import crc32
 
+from structlog.testing import capture_logs
+
 from controller.core.controls import Pause, Rejected
 from controller.storm import controls
 from controller.storm.collect import LiveCluster
@@ -90,11 +92,13 @@ def test_a_plan_is_an_orphan_once_storm_has_killed_its_topology() -> None:
 
 def test_reports_of_a_node_that_storm_has_lost_are_left_over_after_an_hour() -> None:
     now_s = 0.0
-    said = wire.encode(node_acks("s1", [], "c"))
     data = {
         "/storms": b"",
         wire.NODES: wire.encode(model.Nodes((Node("s2", "h", 100.0, (1,), 0),))),
-        **{wire.acks_path(name): said for name in ("s1", "s2", "s3")},
+        **{
+            wire.acks_path(name): wire.encode(node_acks(name, [], "c"))
+            for name in ("s1", "s2", "s3")
+        },
         **{wire.load_path(name): b"{}" for name in ("s1", "s2")},
     }
     mirror = Mirror(as_session(Nodes(data)), Event(), lambda: now_s)
@@ -271,3 +275,24 @@ def test_a_plan_of_an_epoch_that_no_leader_has_had_is_none() -> None:
     session = cast(Any, Nodes(data))
     session.exists = lambda path, on_change=None: Stored(b"", 1, 0)
     assert LiveCluster.of_session(session).plan(WC) == Plan("c", 1, 0, WC)
+
+
+def test_a_node_that_speaks_for_another_is_not_heard() -> None:
+    own = wire.encode(node_acks("s1", [worker_ack(Slot("s1", 6700), [1])], "c"))
+    worker = wire.encode(node_acks("s1", [worker_ack(Slot("s2", 6700), [1])], "c"))
+    load = wire.encode(NodeLoad("s2", 1))
+    nodes = Nodes(
+        {wire.acks_path("s1"): own, wire.acks_path("s3"): own, wire.load_path("s1"): load}
+    )
+    view = cluster(nodes.data)
+    with capture_logs() as logs:
+        assert [acks.node for acks in view.acks()] == ["s1"]
+        assert view.loads() == []
+    reasons = {line["path"]: line["reason"] for line in logs}
+    assert reasons == {
+        wire.acks_path("s3"): f"{wire.acks_path('s3')}: s3 speaks for s1",
+        wire.load_path("s1"): f"{wire.load_path('s1')}: s1 speaks for s2",
+    }
+    with capture_logs() as logs:
+        assert cluster({wire.acks_path("s1"): worker}).acks() == ()
+    assert [line["reason"] for line in logs] == [f"{wire.acks_path('s1')}: s1 speaks for s2"]
