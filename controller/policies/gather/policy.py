@@ -4,7 +4,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision
 from controller.core.policy import Case, Decided, Policy
 from controller.policies.gather.goal import Answer, Target, digest
@@ -15,7 +14,8 @@ from controller.policies.gather.unpacked import Unpacked
 from controller.policies.greedy import greedy_opening, or_open
 
 # After a search without a result there is none for this long, while all executors are where they
-# were and the same ones may move.
+# were. That holds also where others may move than then. Executors rest one by one, and the end of
+# each rest would search the same placement again.
 RETRY_S = 300.0
 # Where loads jitter, what is found looks better than it is: of many placements the one is chosen
 # that noise is kindest to. So it is judged by other load, this many decisions later: with
@@ -27,7 +27,7 @@ JUDGED_AFTER = 6
 class Found:
     """The target that a search found.
 
-    `asked` is what was searched, as in `Remembered.in_vain`. It waits to be judged for `left` more
+    `asked` is what was searched, and what could move then. It waits to be judged for `left` more
     decisions.
     """
 
@@ -40,7 +40,7 @@ class Found:
 class Remembered:
     """The memory that `gather` has of a topology.
 
-    `last` is what the last decision left. `in_vain` is the last search, as `_asked` names it, that
+    `last` is what the last decision left. `in_vain` is the placement for which the last search has
     found nothing, or nothing that was worth it; and its Unix seconds. `found` waits to be judged.
     `beyond` is what the last search knew to be out of reach, and where. `answer` has not been
     looked at. `unpacked` is what had to leave where it was gathered.
@@ -53,17 +53,17 @@ class Remembered:
     answer: Answer | None = None
     unpacked: Unpacked = field(default_factory=Unpacked)
 
-    def searched_in_vain(self, asked: int, time_s: float) -> bool:
-        """Return whether this search has recently found nothing."""
+    def searched_in_vain(self, where: int, time_s: float) -> bool:
+        """Return whether a search of this placement has recently found nothing."""
         in_vain, since_s = self.in_vain
-        return in_vain == asked and 0 <= time_s - since_s < RETRY_S
+        return in_vain == where and 0 <= time_s - since_s < RETRY_S
 
-    def looked_at(self, asked: int, time_s: float, wait: int) -> "Remembered":
+    def looked_at(self, where: int, asked: int, time_s: float, wait: int) -> "Remembered":
         """Take over the answer, which waits for `wait` decisions to be judged."""
         assert self.answer is not None
-        heard = replace(self, answer=None, beyond=(asked, self.answer.beyond))
+        heard = replace(self, answer=None, beyond=(where, self.answer.beyond))
         if self.answer.target is None:
-            return replace(heard, in_vain=(asked, time_s))
+            return replace(heard, in_vain=(where, time_s))
         return replace(heard, found=Found(self.answer.target, asked, wait))
 
     def ripened(self) -> tuple["Remembered", Found | None]:
@@ -92,31 +92,31 @@ class Gather(Policy[Remembered]):
         options, wait = self._options(kept, last)
         if wait and cluster.node_cores is not None:
             limits = limits.where_loads_jitter
+        where = digest(snapshot.executors, cluster.workers, snapshot.place)
+        asked = digest(np.array([where]), snapshot.is_movable)
         ripe: Found | None = None
         question: TargetQuestion | None = None
 
         def propose() -> Target | None:
             nonlocal kept, ripe, question
-            if kept.found is None:
-                asked = _asked(cluster, snapshot)
-                if not kept.searched_in_vain(asked, snapshot.time_s):
-                    if kept.answer is None:
-                        question = TargetQuestion(cluster, snapshot, limits, options, last.seen)
-                    else:
-                        kept = kept.looked_at(asked, snapshot.time_s, wait)
+            if kept.found is None and not kept.searched_in_vain(where, snapshot.time_s):
+                if kept.answer is None:
+                    question = TargetQuestion(cluster, snapshot, limits, options, last.seen)
+                else:
+                    kept = kept.looked_at(where, asked, snapshot.time_s, wait)
             kept, ripe = kept.ripened()
             return ripe.target if ripe else None
 
         decision, after = target(cluster, snapshot, limits, options, memory=last, propose=propose)
         kept = replace(kept, last=after)
         refused = ripe if after.target is None else None
-        if refused is not None and refused.asked == _asked(cluster, snapshot):
-            kept = replace(kept, in_vain=(refused.asked, snapshot.time_s))
+        if refused is not None and refused.asked == asked:
+            kept = replace(kept, in_vain=(where, snapshot.time_s))
         if cluster.spare and (question or kept.found):  # what runs may do
             cluster = replace(cluster, spare="a search has not ended")
         decision = or_open(decision, cluster, snapshot, limits)
-        asked, beyond = kept.beyond
-        if beyond and not decision.moves and asked == _asked(cluster, snapshot):
+        beyond_at, beyond = kept.beyond
+        if beyond and not decision.moves and beyond_at == where:
             decision = replace(decision, reason=f"{decision.reason}; {beyond}")
         stay = np.flatnonzero(case.snapshot.is_movable & ~snapshot.is_movable).tolist()
         if stay and not decision.moves:
@@ -145,8 +145,3 @@ class Gather(Policy[Remembered]):
             # Nothing jitters, as in a file.
             return self.options.on_still_loads, 0
         return self.options.on_jittering_loads, JUDGED_AFTER
-
-
-def _asked(cluster: Cluster, snapshot: LoadSnapshot) -> int:
-    """Identify what a search may find, whatever the load: what is where, and what may move."""
-    return digest(snapshot.executors, cluster.workers, snapshot.place, snapshot.is_movable)

@@ -88,6 +88,21 @@ def test_a_search_in_vain_is_not_repeated_soon_unless_something_moved() -> None:
     assert len(asked) == 3
 
 
+def test_the_end_of_a_rest_does_not_search_the_same_placement_again() -> None:
+    cluster, snapshot = saddle()
+    asked: list[Question] = []
+
+    def vain(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(None)
+
+    chosen = gather(TargetOptions(), vain)
+    for resting in (2, 1, 0):
+        pinned = ("moved recently",) * resting + (None,) * (4 - resting)
+        chosen(cluster, replace(snapshot, pinned=pinned), Limits(gain_frac=1.0))
+    assert len(asked) == 1
+
+
 def jittering(snapshot: LoadSnapshot, cycles: int) -> Iterator[LoadSnapshot]:
     """Give other CPU in each cycle."""
     for cycle in range(cycles):
