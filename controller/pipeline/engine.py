@@ -1,6 +1,7 @@
 """The contract of what does the work: this process, or Spark."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -59,6 +60,9 @@ class Engine(Protocol):
 
     def files(self, paths: Sequence[str]) -> list[RawFile]:
         """Find the segments of journals; of one that is there twice, both."""
+
+    def quarantined(self, paths: Sequence[str]) -> Counter[str]:
+        """Count by rule what the journals lack of the tables that they were made of."""
 
     def opened(self, file: RawFile) -> IO[bytes]:
         """Open a file."""

@@ -1,6 +1,7 @@
 """Does the work in this process, one part after the other: for logs that need no Spark."""
 
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -11,7 +12,15 @@ from pyarrow import dataset
 from controller.errors import TuneError
 from controller.journal.reader import segments_in
 from controller.pipeline.engine import Episode, Job, RawFile
-from controller.pipeline.schemas import BY, DECODED, ORDER, RAW, TICK
+from controller.pipeline.schemas import (
+    BY,
+    DECODED,
+    ORDER,
+    QUARANTINE,
+    QUARANTINE_FILE,
+    RAW,
+    TICK,
+)
 
 # Spark also writes it last: what has no such file is not whole.
 WHOLE = "_SUCCESS"
@@ -29,6 +38,12 @@ class Fold:
     def files(self, paths: Sequence[str]) -> list[RawFile]:
         found = [one for path in paths for one in segments_in(Path(path.removeprefix("file:")))]
         return [RawFile(str(one.path), one.path.stat().st_size, one) for one in found]
+
+    def quarantined(self, paths: Sequence[str]) -> Counter[str]:
+        folders = [Path(path.removeprefix("file:")) for path in paths]
+        files = sorted({one for folder in folders for one in folder.rglob(QUARANTINE_FILE)})
+        tables = [dataset.dataset(one, QUARANTINE).to_table(columns=["rule"]) for one in files]
+        return Counter(rule for table in tables for rule in table["rule"].to_pylist())
 
     def opened(self, file: RawFile) -> IO[bytes]:
         return Path(file.uri).open("rb")

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ from controller.errors import TuneError
 from controller.journal.reader import Segment
 from controller.journal.record import JournalError
 from controller.pipeline.engine import Episode, Job, RawFile
-from controller.pipeline.schemas import DECODED, ORDER, TICK
+from controller.pipeline.schemas import DECODED, ORDER, QUARANTINE, QUARANTINE_FILE, TICK
 
 INSTALL = "pip install 'nstorm[replay]'"
 JDK = "apt-get install openjdk-17-jre-headless"
@@ -137,6 +138,14 @@ class SparkEngine:
                 if segment is not None:
                     found.append(RawFile(row.path, row.length, segment))
         return found
+
+    def quarantined(self, paths: Sequence[str]) -> Counter[str]:
+        types = import_module("pyspark.sql.pandas.types")
+        reader = self._session.read.schema(types.from_arrow_schema(QUARANTINE))
+        reader = reader.option("recursiveFileLookup", "true")
+        rows = reader.option("pathGlobFilter", QUARANTINE_FILE).parquet(*map(_uri, paths))
+        counts = rows.groupBy("rule").count().collect()
+        return Counter({row["rule"]: row["count"] for row in counts})
 
     def opened(self, file: RawFile) -> IO[bytes]:
         (row,) = self._binary(file.uri, "content").collect()

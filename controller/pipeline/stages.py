@@ -16,7 +16,7 @@ from controller.errors import TuneError
 from controller.journal.reader import Log, by_writer, no_segment
 from controller.pipeline.engine import Engine, Episode, Job, RawFile, digest
 from controller.pipeline.figures import Figures
-from controller.pipeline.schemas import BY, DECODED, LED, LEFT_OUT, PART, TRIALS
+from controller.pipeline.schemas import BY, DECODED, LED, LEFT_OUT, PART, QUARANTINE_FILE, TRIALS
 from controller.pipeline.ticks import decoded, led, spans_of
 from controller.pipeline.trials import Tried, tried
 from controller.replay.recording import Span
@@ -38,6 +38,7 @@ class Raw:
 
     files: tuple[RawFile, ...]
     log: Log  # the same, opened where they lie
+    lacks: tuple[str, ...] = ()  # one line a rule by which rows of tables were left out before
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,11 @@ def raw(engine: Engine, paths: Sequence[str]) -> Raw:
     if not writers:
         raise no_segment(", ".join(paths))
     files = tuple(found[one.writer, one.number] for one in itertools.chain(*writers))
-    return Raw(files, Log(writers, {}))
+    lacks = [
+        f"{count} in {QUARANTINE_FILE}: {rule}"
+        for rule, count in sorted(engine.quarantined(paths).items())
+    ]
+    return Raw(files, Log(writers, {}), tuple(lacks))
 
 
 def ticks(engine: Engine, of: Raw, progress: Progress) -> Ticks:
@@ -94,7 +99,8 @@ def ticks(engine: Engine, of: Raw, progress: Progress) -> Ticks:
         _decoding(file, order_s, began_s, *near[file.uri]) for file, order_s in _ordered(of.files)
     ]
     _do(engine, jobs, progress)
-    return found(engine, jobs)
+    made = found(engine, jobs)
+    return replace(made, left_out=(*made.left_out, *of.lacks))
 
 
 def found(engine: Engine, jobs: Sequence[Job]) -> Ticks:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from controller.output import quiet
+from deploy.ingest import MOST_FRAC
 
 
 def ingest(
@@ -15,6 +16,15 @@ def ingest(
     ],
     out: Annotated[Path, typer.Option("--out", help="Folder of the journal to write.")],
     topology: Annotated[str, typer.Option(help="Id to give to the topology.")] = "ingested",
+    left_out_max: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE",
+            min=0,
+            max=1,
+            help="Share of a file's rows that may be wrong and left out; above it is refused.",
+        ),
+    ] = MOST_FRAC,
 ) -> None:
     """Make a journal of traffic that something else has measured, for `nstorm tune` and `replay`.
 
@@ -22,11 +32,12 @@ def ingest(
     worker, and node, component, capacity_cores, kind if known. CPU: time_s, executor, cpu_cores.
 
     Any other file is read as a log of Storm's LoggingMetricsConsumer or as Graphite's plain text.
-    What is missing is assumed, and listed.
+    What is missing is assumed, and listed. Rows with a sure sign that they are wrong are left out
+    and listed in quarantine.parquet in the folder of the journal, with file, row, rule and value.
     """
     # Late: no other command needs it.
     from deploy.ingest import tables  # noqa: PLC0415
 
     with quiet(logging.CRITICAL):
-        for line in tables.ingest(files, out, topology):
+        for line in tables.ingest(files, out, topology, left_out_max):
             typer.echo(line)

@@ -22,7 +22,7 @@ _GRAPHITE = re.compile(
 )
 # Ids may have commas and equal signs of their own: a value ends its pair.
 _PAIR = re.compile(r"(\S.*?)=(-?[0-9.eE+-]+)(?=, |}?$)(?:, )?")
-_EXECUTED, _SENT, _CAPACITY = "__execute-count", "__transfer-count", "__capacity"
+_EXECUTED, _SENT, CAPACITY = "__execute-count", "__transfer-count", "__capacity"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,7 @@ class Sample:
     source: str  # for executed tuples, the component they came from
     value: float
     is_total: bool  # counts since the worker's start, not since the last sample
+    line: int  # of the file, from 1
 
 
 def samples(lines: Iterable[str], others: set[str] | None = None) -> Iterator[Sample]:
@@ -45,7 +46,7 @@ def samples(lines: Iterable[str], others: set[str] | None = None) -> Iterator[Sa
     The lines are of worker.log.metrics, or of Graphite's plain text. `others` takes the names of
     user components' metrics that are passed over.
     """
-    for line in lines:
+    for at, line in enumerate(lines, 1):
         logged, graphite = _LOGGED.search(line), _GRAPHITE.match(line)
         if logged is not None:
             time, host, port, task, component, name, text = logged.groups()
@@ -56,15 +57,16 @@ def samples(lines: Iterable[str], others: set[str] | None = None) -> Iterator[Sa
         if component.startswith("__") or int(task) < 0:
             continue
         time_s = float(time) / (1000 if len(time) > 10 else 1)
-        if others is not None and not name.startswith((_EXECUTED, _SENT, _CAPACITY)):
+        if others is not None and not name.startswith((_EXECUTED, _SENT, CAPACITY)):
             others.add(name)
         for short, source, value, is_total in _values(name.removesuffix(".count"), text):
-            yield Sample(time_s, task, component, f"{host}:{port}", short, source, value, is_total)
+            where = f"{host}:{port}"
+            yield Sample(time_s, task, component, where, short, source, value, is_total, at)
 
 
 def _values(name: str, text: str) -> Iterator[tuple[str, str, float, bool]]:
     """Take a metric apart: maps count since the last sample, names with a stream are totals."""
-    for short in (_EXECUTED, _SENT, _CAPACITY):
+    for short in (_EXECUTED, _SENT, CAPACITY):
         if name == short:
             pairs = _PAIR.findall(text[1:]) if text.startswith("{") else [("", text)]
             for key, value in pairs:
@@ -109,7 +111,7 @@ def loads(found: Iterable[Sample]) -> Loads:
             last, before[key] = before.get(key), value
             # The first total has no beginning, and a lower one is of a new worker.
             value = 0.0 if last is None else value - last if value >= last else value
-        if sample.name == _CAPACITY:
+        if sample.name == CAPACITY:
             made.cpu.append((sample.time_s, sample.task, value))
         elif sample.name == _SENT:
             sent[sample.time_s, sample.component][sample.task] += value

@@ -1,6 +1,7 @@
 """Sure signs that a table does not hold what its columns name, or not in their units.
 
-Each of them would make the journal wrong by orders of magnitude without a warning.
+Each of them would make the journal wrong by orders of magnitude without a warning. A sign is of a
+row where that row alone is wrong, and of the file where all of it is.
 """
 
 from collections import defaultdict
@@ -32,59 +33,104 @@ class IngestError(ControllerError):
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """A row of a table of edges; `row` names it."""
+class Found:
+    """A sign, of a row or of the whole file."""
 
-    row: str
+    row: int | None  # as an editor counts them, the head is 1; None for the whole file
+    rule: str
+    value: str  # as the file has it; empty for the whole file
+    why: str  # for people
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A row of a table of edges."""
+
+    row: int
     time_s: float
     source: str
     target: str
     tuples: float
 
 
-def check_time(row: str, time_s: float) -> float:
-    """Refuse what is no Unix seconds."""
-    if time_s > MOST_S:
-        raise IngestError(f"{row}: time_s must be Unix seconds, {time_s:.0f} looks like ms or less")
-    return time_s
+@dataclass(frozen=True, slots=True)
+class Used:
+    """A row of a table of CPU."""
+
+    row: int
+    time_s: float
+    executor: str
+    cores: float
 
 
-def check_cores(row: str, cores: float) -> float:
-    """Refuse what no thread can use."""
-    if cores > MOST_CORES:
-        raise IngestError(
-            f"{row}: cpu_cores is {cores:g}, and an executor is one thread: is it in per cent?"
-        )
-    return cores
+def wrong_time(row: int, time_s: float) -> Found | None:
+    """Find what is no Unix seconds."""
+    if time_s <= MOST_S:
+        return None
+    value = f"{time_s:.0f}"
+    why = f"time_s must be Unix seconds, {value} looks like ms or less"
+    return Found(row, "time not in seconds", value, why)
 
 
-def check_edges(path: str, rows: Sequence[Sent]) -> list[str]:
-    """Refuse a table of edges with a sure sign; gives lines on what is doubtful."""
+def wrong_cpu(rows: Sequence[Used]) -> list[Found]:
+    """Find what no thread can use, and what has the time and executor of another row.
+
+    Where an executor is above a core in most of its rows, the unit of the whole file is wrong.
+    """
+    found: list[Found] = []
+    seen: dict[tuple[float, str], int] = {}
+    above: dict[str, list[bool]] = defaultdict(list)
+    for row in rows:
+        above[row.executor].append(row.cores > MOST_CORES)
+        if row.cores > MOST_CORES:
+            why = f"cpu_cores is {row.cores:g}, and an executor is one thread: is it in per cent?"
+            found.append(Found(row.row, "thread above a core", f"{row.cores:g}", why))
+        known = seen.setdefault((row.time_s, row.executor), row.row)
+        if known != row.row:
+            why = f"has the time and executor of row {known}"
+            found.append(Found(row.row, "row twice", f"{row.cores:g}", why))
+    for executor, high in above.items():
+        if 2 * sum(high) > len(high) >= LEAST_STEPS:
+            why = (
+                f"cpu_cores of {executor} is above {MOST_CORES:g} in {sum(high)} of "
+                f"{counted(len(high), 'row')}, and an executor is one thread: is it in per cent?"
+            )
+            found.append(Found(None, "thread above a core", "", why))
+            break
+    return found
+
+
+def wrong_edges(rows: Sequence[Sent]) -> tuple[list[Found], list[str]]:
+    """Find the signs in a table of edges; gives lines on what is doubtful too."""
     pairs: dict[tuple[str, str], list[Sent]] = defaultdict(list)
     for row in rows:
         pairs[row.source, row.target].append(row)
-    _check_clock(pairs.values())
-    doubtful = _check_repeated(path, rows)
-    _check_totals(path, pairs.values())
-    _check_times(path, rows, pairs.values())
-    return doubtful
+    again, doubtful = _repeated(rows)
+    every = pairs.values()
+    return [*_clock(every), *again, *_totals(every), *_times(rows, every)], doubtful
 
 
-def _check_clock(pairs: Collection[list[Sent]]) -> None:
+def _clock(pairs: Collection[list[Sent]]) -> list[Found]:
     steps = [step for rows in pairs for step in pairwise(rows)]
     back = [(before, row) for before, row in steps if row.time_s < before.time_s]
-    if len(back) > FALLING_FRAC * len(steps):
-        return  # in no order at all
-    for before, row in back:
-        back_s = before.time_s - row.time_s
-        if abs(back_s - HOUR_S) <= HOUR_SLACK_S:
-            raise IngestError(
-                f"{row.row}: time_s is {back_s:g} s before the row before of the same pair: local "
-                "time, whose clock was set back? Unix seconds are needed"
-            )
+    hours = [
+        (before, row)
+        for before, row in back
+        if abs(before.time_s - row.time_s - HOUR_S) <= HOUR_SLACK_S
+    ]
+    # A short table has one such step in each pair; rows in no order have others as well.
+    alone = len(hours) == len(back) <= min(len(pairs), len(steps) / 2)
+    if hours and (alone or len(back) <= FALLING_FRAC * len(steps)):
+        before, row = hours[0]
+        why = (
+            f"time_s of row {row.row} is {before.time_s - row.time_s:g} s before the row before of "
+            "the same pair: local time, whose clock was set back? Unix seconds are needed"
+        )
+        return [Found(None, "hour set back", "", why)]
+    return []
 
 
-def _check_repeated(path: str, rows: Sequence[Sent]) -> list[str]:
+def _repeated(rows: Sequence[Sent]) -> tuple[list[Found], list[str]]:
     first: dict[tuple[float, str, str], Sent] = {}
     again = [
         (known, row)
@@ -93,15 +139,18 @@ def _check_repeated(path: str, rows: Sequence[Sent]) -> list[str]:
     ]
     same = [(known, row) for known, row in again if known.tuples == row.tuples]
     if 2 * len(same) > len(again):
-        known, row = same[0]
-        count = f"{len(same)} of {len(rows)} rows"
-        raise IngestError(f"{row.row}: is the same as {known.row}; {count} are there twice")
-    if not again:
-        return []
-    return [f"{path}: {counted(len(again), 'row')} of a pair and time that others have: added up"]
+        again = [pair for pair in again if pair[0].tuples != pair[1].tuples]
+    else:
+        same = []  # equal by chance: several rows a window, that add up
+    found = [
+        Found(row.row, "row twice", f"{row.tuples:g}", f"is the same as row {known.row}")
+        for known, row in same
+    ]
+    doubtful = f"{counted(len(again), 'row')} of a pair and time that others have: added up"
+    return found, [doubtful] * bool(again)
 
 
-def _check_totals(path: str, pairs: Collection[list[Sent]]) -> None:
+def _totals(pairs: Collection[list[Sent]]) -> list[Found]:
     steps = [
         (row.tuples > before.tuples) - (row.tuples < before.tuples)
         for rows in pairs
@@ -109,25 +158,29 @@ def _check_totals(path: str, pairs: Collection[list[Sent]]) -> None:
     ]
     rising, falling = steps.count(1), steps.count(-1)
     often = rising >= RISING_FRAC * len(steps) and falling <= FALLING_FRAC * len(steps)
-    if often and len(steps) >= LEAST_STEPS:
-        raise IngestError(
-            f"{path}: tuples rises from time to time, in {rising} of {len(steps)} steps: it must "
-            "be the count of each window, not a total that goes on"
-        )
+    if not often or len(steps) < LEAST_STEPS:
+        return []
+    why = (
+        f"tuples rises from time to time, in {rising} of {len(steps)} steps: it must be the count "
+        "of each window, not a total that goes on"
+    )
+    return [Found(None, "total that goes on", "", why)]
 
 
-def _check_times(path: str, rows: Sequence[Sent], pairs: Collection[list[Sent]]) -> None:
-    """Refuse windows that are far shorter than the steps of any pair."""
+def _times(rows: Sequence[Sent], pairs: Collection[list[Sent]]) -> list[Found]:
+    """Find windows that are far shorter than the steps of any pair."""
     spans_s = np.diff(np.unique([row.time_s for row in rows]))
     of_pairs = [np.diff(np.unique([row.time_s for row in one])) for one in pairs]
     step_s = min((float(np.median(steps)) for steps in of_pairs if len(steps) > 1), default=0.0)
     short = spans_s < step_s / SHORTER_TIMES
-    if short.sum() > SHORTER_FRAC * len(spans_s):
-        raise IngestError(
-            f"{path}: {short.sum()} of {len(spans_s)} windows are shorter than "
-            f"{step_s / SHORTER_TIMES:.3g} s, though no pair has rows closer than {step_s:.3g} s "
-            "most of the time: all rows of a window need the same time_s"
-        )
+    if short.sum() <= SHORTER_FRAC * len(spans_s):
+        return []
+    why = (
+        f"{short.sum()} of {len(spans_s)} windows are shorter than {step_s / SHORTER_TIMES:.3g} s, "
+        f"though no pair has rows closer than {step_s:.3g} s most of the time: all rows of a "
+        "window need the same time_s"
+    )
+    return [Found(None, "times apart within a window", "", why)]
 
 
 def gaps(times_s: Sequence[float]) -> tuple[float, list[tuple[float, float]]]:

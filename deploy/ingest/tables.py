@@ -19,8 +19,20 @@ from controller.config import build
 from controller.core.cluster import Floats, Ints, natural_key
 from controller.journal.writer import Bounds, Writer
 from controller.output import counted
-from deploy.ingest.metrics_log import loads, samples
-from deploy.ingest.signs import IngestError, Sent, check_cores, check_edges, check_time, gaps
+from deploy.ingest import MOST_FRAC
+from deploy.ingest.metrics_log import CAPACITY, loads, samples
+from deploy.ingest.quarantine import Quarantine
+from deploy.ingest.signs import (
+    MOST_CORES,
+    Found,
+    IngestError,
+    Sent,
+    Used,
+    gaps,
+    wrong_cpu,
+    wrong_edges,
+    wrong_time,
+)
 from deploy.ingest.world import Window, WindowWorld, record_windows
 from migration import ModelError
 from migration.model import Component, Edge, ExecutorId, Node, PlacedExecutor, Publication, Slot
@@ -37,15 +49,16 @@ SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class _TableRow:
-    """A row of a table; `name` is what a refusal calls it."""
+    """A row of a table; `name` is what a refusal calls it, and `at` its number."""
 
     name: str
+    at: int
     values: Mapping[str, Any]
 
     def text(self, key: str) -> str:
         value = self.values.get(key)
         if value in (None, ""):
-            raise IngestError(f"{self.name}: {key} is empty")
+            raise _BadCell(self, "empty cell", "", f"{key} is empty")
         return str(value)
 
     def number(self, key: str) -> float:
@@ -55,8 +68,17 @@ class _TableRow:
         except ValueError:
             value = float("nan")
         if not 0 <= value < float("inf"):
-            raise IngestError(f"{self.name}: {key} must be a number of at least 0, is {text!r}")
+            why = f"{key} must be a number of at least 0, is {text!r}"
+            raise _BadCell(self, "no number", text, why)
         return value
+
+
+class _BadCell(IngestError):
+    """A cell cannot be read; where a row can be left out, that one is."""
+
+    def __init__(self, row: _TableRow, rule: str, value: str, why: str) -> None:
+        super().__init__(f"{row.name}: {why}")
+        self.found = Found(row.at, rule, value, why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,46 +104,72 @@ class _Place:
 
 
 @dataclass(slots=True)
-class _Tables:
+class Tables:
+    """What was read of all files, with lines on it for people."""
+
+    quarantine: Quarantine
     edges: list[tuple[float, str, str, float]] = field(default_factory=list)
     cpu: list[tuple[float, str, float]] = field(default_factory=list)
     places: dict[str, _Place] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
 
+    @property
+    def times_s(self) -> list[float]:
+        """The ends of the windows, in order."""
+        return sorted({row[0] for row in self.edges})
 
-def ingest(files: Iterable[Path], out: Path, topology: str) -> list[str]:
+
+def ingest(
+    files: Iterable[Path], out: Path, topology: str, most_frac: float = MOST_FRAC
+) -> list[str]:
     """Write a journal of CSV and Parquet tables, known by their columns, and of logs of metrics.
 
-    The folder `out` must hold no journal yet. Gives lines on what was read, and on what was missing
-    and is assumed. Raises `IngestError` where a file or a value cannot be read, or there is no
-    traffic in any.
+    The folder `out` must hold no journal yet. What was left out stays there as a table of its own.
+    Gives lines on what was read, left out, and missing and assumed. Raises `IngestError` where a
+    file cannot be read, more than `most_frac` of its rows are wrong, or there is no traffic in any.
     """
     if out.exists() and any(out.glob("*.jsonl*")):
         raise IngestError(f"{out}: holds a journal already; name another folder")
-    tables = _Tables()
-    # A table's row on an executor wins, so logs come last.
-    for path in sorted(files, key=lambda path: path.suffix not in (".csv", ".parquet")):
-        _read(path, tables)
-    if not tables.edges:
-        raise IngestError("no file holds traffic: a table with " + ", ".join(EDGES) + " is needed")
+    tables = gathered(files, most_frac)
     names = _executors(tables)
     publication = _publication(tables, names, topology)
     windows = list(_windows(tables, names, publication))
     spans_s = [window.span_s for window in windows]
     config = build({"cycle.secs": max(float(np.median(spans_s)), 0.1)})
     world = WindowWorld(publication)
+    left_out = tables.quarantine.write(out)
     writer = Writer(out, uuid.uuid4().hex[:12], Bounds(days=1e6, size_bytes=2**50))
     for _ in record_windows(world, windows, config, writer):
         pass
     if writer.failed:
         raise IngestError(f"{out}: {writer.failed}")
+    if left_out is not None:
+        rows = counted(tables.quarantine.count, "row")
+        tables.said.append(f"left out: {rows}, listed in {left_out}")
     return [
         *tables.said,
         f"{counted(len(windows), 'window')} of {counted(len(names), 'executor')}: {out}",
     ]
 
 
-def _read(path: Path, tables: _Tables) -> None:
+def gathered(files: Iterable[Path], most_frac: float = MOST_FRAC) -> Tables:
+    """Read all files, without what shows a sure sign; raises `IngestError` as `ingest` does."""
+    tables = Tables(Quarantine(most_frac))
+    # A table's row on an executor wins, so logs come last.
+    for path in sorted(files, key=lambda path: path.suffix not in (".csv", ".parquet")):
+        _read(path, tables)
+    if not tables.edges:
+        raise IngestError("no file holds traffic: a table with " + ", ".join(EDGES) + " is needed")
+    usual_s, long = gaps(tables.times_s)
+    tables.said += [
+        f"no traffic is known for {span_s:g} s before {time_s:.0f}, where windows have "
+        f"{usual_s:g} s: taken to be as in the window after it"
+        for time_s, span_s in long
+    ]
+    return tables
+
+
+def _read(path: Path, tables: Tables) -> None:
     try:
         if path.suffix == ".parquet":
             if not path.exists():
@@ -153,7 +201,7 @@ def parquet_rows(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _take(path: Path, rows: list[dict[str, Any]], tables: _Tables) -> None:
+def _take(path: Path, rows: list[dict[str, Any]], tables: Tables) -> None:
     """Find by its columns what a table is, and take it in."""
     if not rows:
         raise IngestError(f"{path}: holds no rows")
@@ -166,25 +214,42 @@ def _take(path: Path, rows: list[dict[str, Any]], tables: _Tables) -> None:
             f"{path}: column {missing[0]} is missing; a table has the columns of one of: {known}"
         )
     sent: list[Sent] = []
-    used: dict[tuple[float, str], str] = {}
+    used: list[Used] = []
+    found: list[Found] = []
     for at, values in enumerate(rows, 2):
-        row = _TableRow(f"{path}: row {at}", values)
-        if kind is EDGES:
-            ends, tuples = (row.text("source"), row.text("target")), row.number("tuples")
-            sent.append(Sent(row.name, check_time(row.name, row.number("time_s")), *ends, tuples))
-        elif kind is CPU:
-            cores = check_cores(row.name, row.number("cpu_cores"))
-            key = check_time(row.name, row.number("time_s")), row.text("executor")
-            if (known := used.setdefault(key, row.name)) != row.name:
-                raise IngestError(f"{row.name}: has the time and executor of {known}")
-            tables.cpu.append((*key, cores))
-        else:
+        row = _TableRow(f"{path}: row {at}", at, values)
+        if kind is PLACES:
             _take_place(row, tables)
-    tables.said += [f"{path}: {counted(len(rows), 'row')}", *check_edges(str(path), sent)]
-    tables.edges += [(row.time_s, row.source, row.target, row.tuples) for row in sent]
+            continue
+        try:
+            time_s = row.number("time_s")
+            if kind is EDGES:
+                ends = row.text("source"), row.text("target")
+                one: Sent | Used = Sent(at, time_s, *ends, row.number("tuples"))
+            else:
+                one = Used(at, time_s, row.text("executor"), row.number("cpu_cores"))
+        except _BadCell as error:
+            found.append(error.found)
+            continue
+        if (wrong := wrong_time(at, time_s)) is not None:
+            found.append(wrong)
+        elif isinstance(one, Sent):
+            sent.append(one)
+        else:
+            used.append(one)
+    wrong_sent, doubtful = wrong_edges(sent)
+    found += [*wrong_sent, *wrong_cpu(used)]
+    tables.said.append(f"{path}: {counted(len(rows), 'row')}")
+    tables.said += tables.quarantine.take(path, found, len(rows))
+    tables.said += [f"{path}: {line}" for line in doubtful]
+    if any(wrong.row is None for wrong in found):
+        return
+    out = {wrong.row for wrong in found}
+    tables.edges += [(r.time_s, r.source, r.target, r.tuples) for r in sent if r.row not in out]
+    tables.cpu += [(r.time_s, r.executor, r.cores) for r in used if r.row not in out]
 
 
-def _take_place(row: _TableRow, tables: _Tables) -> None:
+def _take_place(row: _TableRow, tables: Tables) -> None:
     executor = row.text("executor")
     given = {key: str(value) for key, value in row.values.items() if value is not None}
     node, component, kind = (given.get(key, "") for key in ("node", "component", "kind"))
@@ -198,9 +263,23 @@ def _take_place(row: _TableRow, tables: _Tables) -> None:
     tables.places[executor] = before.joined(place, *FIELDS)
 
 
-def _take_metrics(path: Path, lines: Iterable[str], tables: _Tables) -> None:
+def _take_metrics(path: Path, lines: Iterable[str], tables: Tables) -> None:
     others: set[str] = set()
-    found = loads(samples(lines, others))
+    every = list(samples(lines, others))
+    # Storm measures one tuple of twenty: a short window may show more than there is.
+    high = [one for one in every if one.name == CAPACITY and one.value > MOST_CORES]
+    wrong = [
+        Found(
+            one.line,
+            "thread above a core",
+            f"{one.value:g}",
+            f"{CAPACITY} of task {one.task} is {one.value:g}, and an executor is one thread",
+        )
+        for one in high
+    ]
+    left_out = tables.quarantine.take(path, wrong, len(every))
+    out = {one.line for one in high}
+    found = loads(one for one in every if one.name != CAPACITY or one.line not in out)
     if not found.places and others:
         raise IngestError(
             f"{path}: has metrics ({_some(sorted(others))}) and no counts of tuples: Storm 2 gives "
@@ -214,6 +293,7 @@ def _take_metrics(path: Path, lines: Iterable[str], tables: _Tables) -> None:
     for task, (component, worker) in found.places.items():
         tables.places.setdefault(task, _Place(str(path), worker, component=component))
     tables.said += [
+        *left_out,
         f"{path}: {len(found.places)} tasks; Storm does not count who sent to whom, so what a task "
         "got from a component is split over the component's tasks by what each sent: right for "
         "shuffles, a guess for fields groupings",
@@ -223,7 +303,7 @@ def _take_metrics(path: Path, lines: Iterable[str], tables: _Tables) -> None:
         tables.said.append(f"{path}: __capacity (share of the time in execute) is taken as cores")
 
 
-def _executors(tables: _Tables) -> dict[str, ExecutorId]:
+def _executors(tables: Tables) -> dict[str, ExecutorId]:
     """Give every executor that is named anywhere an id; task numbers keep theirs."""
     named = {end for _, source, target, _ in tables.edges for end in (source, target)}
     named |= {executor for _, executor, _ in tables.cpu} | tables.places.keys()
@@ -242,7 +322,7 @@ def _executors(tables: _Tables) -> dict[str, ExecutorId]:
     return dict(zip(ordered, ids, strict=True))
 
 
-def _publication(tables: _Tables, names: dict[str, ExecutorId], topology: str) -> Publication:
+def _publication(tables: Tables, names: dict[str, ExecutorId], topology: str) -> Publication:
     slots, nodes = _slots(tables, names)
     targets = {target for _, _, target, _ in tables.edges}
     # The only sign of a spout is that no row sends tuples to it.
@@ -274,7 +354,7 @@ def _publication(tables: _Tables, names: dict[str, ExecutorId], topology: str) -
     )
 
 
-def _guessed(tables: _Tables, kinds: Mapping[str, str]) -> list[str]:
+def _guessed(tables: Tables, kinds: Mapping[str, str]) -> list[str]:
     """List which executors were taken for spouts and bolts though no row has their kind."""
     if not kinds:
         return []
@@ -290,7 +370,7 @@ def _guessed(tables: _Tables, kinds: Mapping[str, str]) -> list[str]:
 
 
 def _slots(
-    tables: _Tables, names: dict[str, ExecutorId]
+    tables: Tables, names: dict[str, ExecutorId]
 ) -> tuple[dict[str, Slot], tuple[Node, ...]]:
     """Find out where everything is, or lay it out evenly."""
     places = dict(tables.places)
@@ -341,11 +421,11 @@ def _some(names: list[str]) -> str:
 
 
 def _windows(
-    tables: _Tables, names: dict[str, ExecutorId], publication: Publication
+    tables: Tables, names: dict[str, ExecutorId], publication: Publication
 ) -> Iterator[Window]:
     index = {placed.executor: i for i, placed in enumerate(publication.executors)}
     at = {name: index[executor] for name, executor in names.items()}
-    times_s = sorted({row[0] for row in tables.edges})
+    times_s = tables.times_s
     rows: dict[float, list[tuple[int, int, float]]] = {time_s: [] for time_s in times_s}
     for time_s, source, target, tuples in tables.edges:
         rows[time_s].append((at[source], at[target], tuples))
@@ -359,11 +439,6 @@ def _windows(
     usual_s, long = gaps(times_s)
     times = {time_s: span_s / usual_s for time_s, span_s in long}
     first_span_s = usual_s or ASSUMED_SPAN_S
-    for time_s, span_s in long:
-        tables.said.append(
-            f"no traffic is known for {span_s:g} s before {time_s:.0f}, where windows have "
-            f"{usual_s:g} s: taken to be as in the window after it"
-        )
     for before_s, time_s in itertools.pairwise([times_s[0] - first_span_s, *times_s]):
         table = np.array(rows[time_s], dtype=np.float64)
         ends = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)

@@ -1,0 +1,76 @@
+"""What a table had to be read without: each row with its file, the rule and the value."""
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+
+from controller.output import counted
+from deploy.ingest.signs import Found, IngestError
+
+
+@dataclass(slots=True)
+class Quarantine:
+    """Rows and files that were left out.
+
+    Parameters
+    ----------
+    most_frac : float
+        Share of a file's rows, 0 to 1, above which the file is refused.
+    """
+
+    most_frac: float
+    count: int = 0  # rows that were left out, all of them where a file was
+    rows: list[tuple[str, Found]] = field(default_factory=list)
+
+    def take(self, path: Path, found: Collection[Found], count: int) -> list[str]:
+        """Leave out what was found in a file of `count` rows; gives a line for each rule.
+
+        A sign that is of the whole file leaves out all of its rows. Raises `IngestError` where more
+        than `most_frac` of the rows would be left out.
+        """
+        whole = [one for one in found if one.row is None]
+        out = count if whole else len({one.row for one in found})
+        if out > self.most_frac * count:
+            first = (whole or sorted(found, key=lambda one: one.row or 0))[0]
+            raise IngestError(
+                f"{_where(path, first)}: {first.why}; that leaves out {out} of "
+                f"{counted(count, 'row')}, and --left-out-max allows a share of {self.most_frac:g}"
+            )
+        self.count += out
+        self.rows += [(str(path), one) for one in found]
+        said = []
+        for rule, rows in Counter(one.rule for one in found).items():
+            first = next(one for one in found if one.rule == rule)
+            what = f"{rows} of {counted(count, 'row')}" if first.row else "the whole file"
+            said.append(f"{_where(path, first)}: {first.why}; {rule}: {what} left out")
+        return said
+
+    def write(self, folder: Path) -> Path | None:
+        """Write the table next to the journal, if anything was left out.
+
+        Raises `IngestError` where pyarrow is missing: the answer would hide what it lacks.
+        """
+        if not self.rows:
+            return None
+        try:
+            arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+        except ImportError:
+            raise IngestError(
+                f"{counted(self.count, 'row')} to leave out, and the list of them needs pyarrow; "
+                "type: make setup"
+            ) from None
+        schemas = import_module("controller.pipeline.schemas")
+        named = [
+            {"file": path, "row": one.row, "rule": one.rule, "value": one.value}
+            for path, one in self.rows
+        ]
+        folder.mkdir(parents=True, exist_ok=True)
+        path: Path = folder / schemas.QUARANTINE_FILE
+        parquet.write_table(arrow.Table.from_pylist(named, schemas.QUARANTINE), path)
+        return path
+
+
+def _where(path: Path, found: Found) -> str:
+    return f"{path}: row {found.row}" if found.row else str(path)
