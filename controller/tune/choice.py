@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -17,8 +18,11 @@ MOVE_S = 1.0
 LEAST_GAIN_FRAC = 0.01
 # Fewer ticks are no test.
 LEAST_TICKS = 10
-# This number of days shows how sure a gain is; it has to be that in this share of them, resampled.
-LEAST_DAYS, SURE_FRAC, RESAMPLED = 5, 0.9, 2000
+# This number of days shows how sure a gain is, and this is how sure it has to be.
+LEAST_DAYS, SURE_FRAC = 5, 0.95
+# Draws for a quantile of Student's distribution; they give it to 1 %.
+_DRAWS = 200_000
+KEEP = "Keep what you have"
 # Of sets this close to the best, the one that changes fewest keys is taken.
 AS_GOOD_FRAC = 0.005
 _PLAIN = Limits()
@@ -139,6 +143,8 @@ class Suggestion:
     best: SetOutcome  # did best with the load to choose by
     gain_frac: float  # by what share the best lowers today's cost there
     held_back_gain_frac: float  # the same with the load held back
+    # Between which shares that is, with `SURE_FRAC`; None where there are too few days.
+    interval_frac: tuple[float, float] | None
     helps: bool  # whether the best should replace today's
     reason: str
 
@@ -146,7 +152,8 @@ class Suggestion:
 def suggest(outcomes: Sequence[SetOutcome], objective: Objective) -> Suggestion:
     """Choose a set and test it with the load held back.
 
-    Only the one best set is tested: picking among many by the load held back would be fitting.
+    Only the one best set is tested: picking among many by the load held back would be fitting. It
+    replaces today's settings only where the interval of the gain leaves out zero.
     """
     today, rank = outcomes[0], ranked(outcomes, objective)
     least = objective.cost(rank[0].chosen_by)
@@ -155,61 +162,76 @@ def suggest(outcomes: Sequence[SetOutcome], objective: Objective) -> Suggestion:
     best = min(close, key=lambda outcome: len(outcome.parameters.changes))
     costs = objective.cost(today.held_back), objective.cost(best.held_back)
     gain_frac, held_frac = _gain_frac(now, objective.cost(best.chosen_by)), _gain_frac(*costs)
-    sure_frac = _sure_frac(today, best, objective)
+    interval = _interval_frac(today, best, objective)
     unserved = best.held_back.unserved_core_s, today.held_back.unserved_core_s
     days = len(best.by_day)
     helps = False
     if not best.parameters.changes:
-        reason = "No change: nothing that was tried does better than today's settings."
+        reason = f"{KEEP}: nothing that was tried does better than today's settings."
     elif best.held_back.ticks < LEAST_TICKS:
         reason = (
-            f"No change: the log is too short, {best.held_back.ticks} ticks are held back for a "
+            f"{KEEP}: the log is too short, {best.held_back.ticks} ticks are held back for a "
             f"test and {LEAST_TICKS} are needed."
         )
     elif held_frac < LEAST_GAIN_FRAC:
         reason = (
-            f"No change: the best set lowers the cost by {gain_frac:.1%} with the load it was "
+            f"{KEEP}: the best set lowers the cost by {gain_frac:.1%} with the load it was "
             f"chosen by. The load held back gives {held_frac:.1%}; less than "
             f"{LEAST_GAIN_FRAC:.0%} is noise."
         )
     elif unserved[0] > (1 + LEAST_GAIN_FRAC) * unserved[1]:
         reason = (
-            f"No change: with the load held back the best set leaves {unserved[0]:.3g} "
+            f"{KEEP}: with the load held back the best set leaves {unserved[0]:.3g} "
             f"core-seconds of demand unserved, and today's {unserved[1]:.3g}."
         )
-    elif sure_frac is not None and sure_frac < SURE_FRAC:
+    elif interval is None:
         reason = (
-            f"No change: of {days} days held back, resampled, the best set lowers the cost in "
-            f"{sure_frac:.0%}, and {SURE_FRAC:.0%} are needed."
+            f"{KEEP}: the best set lowers the cost by {gain_frac:.1%} with the load it was chosen "
+            f"by and by {held_frac:.1%} with the load held back. To know how sure that is, "
+            f"{LEAST_DAYS} days must be held back, and there are {days}."
+        )
+    elif interval[0] <= 0:
+        reason = (
+            f"{KEEP}: the gain of the best set may be chance. With {days} days held back, the "
+            f"cost falls by {interval[0]:.1%} to {interval[1]:.1%} ({SURE_FRAC:.0%} confidence)."
         )
     else:
         helps = True
         reason = (
             f"Change {', '.join(key for key, _ in best.parameters.changes)}: the cost falls by "
             f"{gain_frac:.1%} with the load it was chosen by and by {held_frac:.1%} with the load "
-            "held back."
+            f"held back. Its {days} days show {interval[0]:.1%} to {interval[1]:.1%} "
+            f"({SURE_FRAC:.0%} confidence)."
         )
-        reason += (
-            f" {days} of {LEAST_DAYS} days are held back that would show how sure that is."
-            if sure_frac is None
-            else f" Of {days} days, resampled, it falls in {sure_frac:.0%}."
-        )
-    return Suggestion(today, best, gain_frac, held_frac, helps, reason)
+    return Suggestion(today, best, gain_frac, held_frac, interval, helps, reason)
 
 
-def _sure_frac(today: SetOutcome, best: SetOutcome, objective: Objective) -> float | None:
-    """Find in which share of resampled days the best lowers the cost; None with too few days.
+def _interval_frac(
+    today: SetOutcome, best: SetOutcome, objective: Objective
+) -> tuple[float, float] | None:
+    """Find between which shares of today's cost the best lowers it; None with too few days.
 
-    Days are the blocks of a bootstrap: what comes within a day depends on itself.
+    Student's interval of the gains of days: what comes within a day depends on itself.
     """
-    if len(best.by_day) < LEAST_DAYS:
+    days = len(best.by_day)
+    if days < LEAST_DAYS:
         return None
     pairs = zip(today.by_day, best.by_day, strict=True)
     gains = np.array(
         [objective.cost(a) * a.span_s - objective.cost(b) * b.span_s for a, b in pairs]
     )
-    rows = np.random.default_rng(0).integers(len(gains), size=(RESAMPLED, len(gains)))
-    return float((gains[rows].sum(axis=1) > 0).mean())
+    cost = sum(objective.cost(one) * one.span_s for one in today.by_day)
+    if cost <= 0:
+        return 0.0, 0.0
+    far = _student(days - 1) * float(gains.std(ddof=1)) * days**0.5
+    middle = float(gains.sum())
+    return (middle - far) / cost, (middle + far) / cost
+
+
+@cache
+def _student(freedom: int) -> float:
+    draws = np.random.default_rng(0).standard_t(freedom, _DRAWS)
+    return float(np.quantile(draws, (1 + SURE_FRAC) / 2))
 
 
 def _gain_frac(before: float, after: float) -> float:

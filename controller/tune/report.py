@@ -67,6 +67,7 @@ def as_document(
 
     `no_moves` is of the replay in which nothing may move; `left_out` is what this sweep left out.
     """
+    interval = suggestion.interval_frac
     return {
         "objective": objective.said,
         "left_out": [*left_out, *LEFT_OUT],
@@ -79,6 +80,7 @@ def as_document(
             "changes": dict(suggestion.best.parameters.changes) if suggestion.helps else {},
             "gain": round(suggestion.gain_frac, 6),
             "gain_held_back": round(suggestion.held_back_gain_frac, 6),
+            "gain_interval": interval and [round(end, 6) for end in interval],
         },
         "front": [_row(one, objective) for one in front(outcomes)],
         "ranking": [_row(one, objective) for one in ranked(outcomes, objective)],

@@ -1,22 +1,29 @@
 """Segments decoded one by one are the log, whatever is cut, damaged, or of two leaders."""
 
 import gzip
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
+from controller.config import build
 from controller.errors import TuneError
 from controller.journal.reader import Log
 from controller.journal.record import JournalError
 from controller.journal.writer import Bounds
 from controller.pipeline.fold import Fold
+from controller.pipeline.schemas import QUARANTINE, QUARANTINE_FILE
 from controller.pipeline.stages import Ticks, episodes, raw, ticks
 from controller.pipeline.ticks import spans_of
 from controller.replay.recording import Span, spans
+from controller.tune.space import ParameterSet
 from tests.recorded_world import record
+from tests.tuned_world import outcomes_of
 
 SMALL = Bounds(segment_bytes=20_000)
 
@@ -127,3 +134,28 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "tables").write_text("a file")
     with pytest.raises(TuneError, match=r"tables/ticks/segment=.*: Not a directory"):
         ticks(engine, log, lambda share: None)
+
+
+def test_the_example_of_a_notebook_runs_and_is_what_tune_finds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = Path(__file__).parents[4] / "docs" / "tuning.md"
+    (example,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    record(tmp_path / "journal", ticks=range(30), mode="advise")
+    # What tables lacked, of which a journal was made.
+    rows = pa.Table.from_pylist([{"file": "t.csv", "rule": "row twice"}], QUARANTINE)
+    parquet.write_table(rows, tmp_path / "journal" / QUARANTINE_FILE)
+    monkeypatch.chdir(tmp_path)
+    exec(example, {})
+    first, *printed = capsys.readouterr().out.splitlines()
+    assert first == "left out: ('1 in quarantine.parquet: row twice',)"
+    sets = [ParameterSet((), build({"policy": policy})) for policy in ("gather", "otd")]
+    engine = Fold(tmp_path / "again")
+    of = episodes(decoded(tmp_path / "again", tmp_path / "journal"))
+    outcomes = outcomes_of(engine, of, sets, {one.topology for one in of})
+    assert printed == [
+        f"{one.parameters.config.policy} {one.chosen_by.moves} {one.held_back.inter_node_frac}"
+        for one in outcomes
+    ]
+    assert len(set(printed)) == 2
+    assert all(one.chosen_by.moves > 0 for one in outcomes)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from controller.config import build
@@ -74,15 +75,24 @@ def test_the_front_keeps_what_no_other_beats() -> None:
     assert front(sets) == [sets[0], sets[1], sets[3], sets[6]]
 
 
+def by_days(*held_back: float, chosen_by: float | None = None, **changes: float) -> SetOutcome:
+    """Give a set by its share of crossing traffic on the days held back."""
+    days = tuple(map(figures, held_back))
+    first = days[0] if chosen_by is None else figures(chosen_by)
+    return SetOutcome(
+        ParameterSet(tuple(changes.items()), build({})), first, sum(days, NOTHING), days
+    )
+
+
 def test_only_what_helps_later_too_is_suggested() -> None:
-    today = outcome(figures(0.4), figures(0.4))
-    better = outcome(figures(0.2), figures(0.3), a=1)
+    today = by_days(*[0.4] * 5)
+    better = by_days(*[0.3] * 5, chosen_by=0.2, a=1)
     found = suggest([today, better], Objective())
     assert (found.best, found.helps) == (better, True)
     assert found.gain_frac == pytest.approx(0.5)
     assert found.held_back_gain_frac == pytest.approx(0.25)
     assert "falls by 50.0%" in found.reason and "by 25.0% with the load held back" in found.reason
-    fitted = outcome(figures(0.1), figures(0.399), a=2)
+    fitted = by_days(*[0.399] * 5, chosen_by=0.1, a=2)
     found = suggest([today, better, fitted], Objective())
     # The second best is not tried on what is held back: that would be fitting to it.
     assert (found.best, found.helps) == (fitted, False)
@@ -90,7 +100,7 @@ def test_only_what_helps_later_too_is_suggested() -> None:
 
 
 def test_what_leaves_more_demand_unserved_is_not_suggested() -> None:
-    today, better = outcome(figures(0.4), figures(0.4)), outcome(figures(0.2), figures(0.2), a=1)
+    today, better = by_days(*[0.4] * 5), by_days(*[0.2] * 5, a=1)
     assert suggest([today, better], Objective()).helps
     starved = replace(better, held_back=figures(0.2, unserved_core_s=3.0))
     found = suggest([today, starved], Objective())
@@ -99,26 +109,34 @@ def test_what_leaves_more_demand_unserved_is_not_suggested() -> None:
     assert "leaves 3 core-seconds of demand unserved, and today's 0." in found.reason
 
 
-def test_a_gain_of_one_day_is_not_sure() -> None:
-    def by_days(*crossing: float, **changes: float) -> SetOutcome:
-        days = tuple(map(figures, crossing))
-        return SetOutcome(
-            ParameterSet(tuple(changes.items()), build({})), days[0], sum(days, NOTHING), days
-        )
-
+def test_a_gain_that_may_be_chance_is_not_suggested() -> None:
     today = by_days(*[0.4] * 6)
-    each = suggest([today, by_days(*[0.3] * 6, a=1)], Objective())
+    each = suggest([today, by_days(0.31, 0.29, 0.3, 0.3, 0.32, 0.28, a=1)], Objective())
     assert each.helps
-    assert each.reason.endswith("Of 6 days, resampled, it falls in 100%.")
-    one = suggest([today, by_days(0.1, *[0.41] * 5, a=1)], Objective())
+    # 0.1 of 0.4, and Student's 2.571 times 0.01414 / sqrt(6) / 0.4 either way.
+    assert each.interval_frac == pytest.approx((0.2129, 0.2871), abs=0.001)
+    assert each.reason.endswith("Its 6 days show 21.3% to 28.7% (95% confidence).")
     # The sum of all days gains; without the first day none of it is left.
+    one = suggest([today, by_days(0.1, *[0.41] * 5, a=1)], Objective())
     assert one.held_back_gain_frac > 0.1
     assert not one.helps
-    # That day is in a sample of six in 1 - (5/6)^6 of all.
-    assert "lowers the cost in 6" in one.reason
+    assert one.interval_frac is not None and one.interval_frac[0] < 0 < one.interval_frac[1]
+    assert one.reason.startswith("Keep what you have: the gain of the best set may be chance.")
     few = suggest([by_days(*[0.4] * 4), by_days(*[0.3] * 4, a=1)], Objective())
-    assert few.helps
-    assert few.reason.endswith("4 of 5 days are held back that would show how sure that is.")
+    assert (few.helps, few.interval_frac) == (False, None)
+    assert few.reason.startswith("Keep what you have: the best set lowers the cost by 25.0%")
+    assert few.reason.endswith("5 days must be held back, and there are 4.")
+
+
+def test_by_chance_alone_few_sets_are_suggested() -> None:
+    """Days whose gains are noise: at most 2.5 % are taken for better, as the interval says."""
+    chance = np.random.default_rng(5)
+    taken = 0
+    for _ in range(400):
+        noise = chance.normal(0.4, 0.05, size=6)
+        today, same = by_days(*[0.4] * 6), by_days(*noise, chosen_by=0.3, a=1)
+        taken += suggest([today, same], Objective()).helps
+    assert taken <= 0.025 * 400 + 3 * (0.025 * 0.975 * 400) ** 0.5
 
 
 def test_fewer_changes_win_where_nearly_as_good() -> None:

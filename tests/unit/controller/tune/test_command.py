@@ -63,19 +63,21 @@ def test_it_ranks_draws_and_suggests(journal: Path) -> None:
     assert as_json("journal") == as_json("journal")
 
 
-def test_the_change_is_of_the_file_that_is_given(journal: Path) -> None:
+def test_no_change_is_written_where_it_is_not_known_to_help(journal: Path) -> None:
     conf = Path("storm.yaml")
     conf.write_text("ui.port: 1\nnstorm.asc.threshold: 1.0\nnstorm.load.high: 1.0\n" + NO_TARGET)
+    change = Path("build/tune/storm.yaml.diff")
+    change.parent.mkdir(parents=True)
+    change.write_text("of an earlier run\n")
     document = as_json(journal, "--conf", conf)
     assert document["today"]["chosen_by"]["moves"] == 0
-    assert document["suggestion"]["helps"]
-    assert "-nstorm.asc.threshold: 1.0\n+nstorm.asc.threshold: 0" in document["diff"]
-    assert Path("build/tune/storm.yaml.diff").read_text() == document["diff"]
-    # Nothing counts but moves, and today's make none: the change of before is gone.
-    document = as_json(journal, "--conf", conf, "--objective", "traffic=0,overload=0,moves")
-    assert not document["suggestion"]["helps"]
+    found = document["suggestion"]
+    assert found["gain"] > 0.01 < found["gain_held_back"]
+    # All of it is of one day.
+    assert (found["helps"], found["changes"], found["gain_interval"]) == (False, {}, None)
+    assert found["reason"].startswith("Keep what you have: ")
     assert document["diff"] == ""
-    assert not Path("build/tune/storm.yaml.diff").exists()
+    assert not change.exists()
 
 
 def test_what_there_is_without_nstorm_is_measured_by_the_same_replay(

@@ -22,11 +22,10 @@ def outcomes() -> list[SetOutcome]:
     def figures(crossing: float, moves: int) -> Figures:
         return Figures(100, moves, 500.0, 1000.0, 1000.0 * crossing, 1000.0 * crossing, 5.0)
 
+    sets = ParameterSet((), build({})), ParameterSet(tuple(CHANGES.items()), build(CHANGES))
     return [
-        SetOutcome(ParameterSet((), build({})), figures(0.4, 2), figures(0.4, 2)),
-        SetOutcome(
-            ParameterSet(tuple(CHANGES.items()), build(CHANGES)), figures(0.2, 9), figures(0.3, 1)
-        ),
+        SetOutcome(sets[0], figures(0.4, 2), figures(0.4, 2), (figures(0.4, 2),) * 5),
+        SetOutcome(sets[1], figures(0.2, 9), figures(0.3, 1), (figures(0.3, 1),) * 5),
     ]
 
 

@@ -16,7 +16,7 @@ from controller.pipeline.figures import Figures
 from controller.pipeline.stages import HELD_BACK_FRAC, Ticks, episodes
 from controller.pipeline.ticks import DAY_S, spans_of
 from controller.replay import rerun as run
-from controller.replay.recording import PlacementChange
+from controller.replay.recording import PlacementChange, Span
 from controller.replay.rerun import Rerun, measure
 from controller.tune.choice import MOVE_S, Objective, suggest
 from controller.tune.space import Space
@@ -42,7 +42,9 @@ def test_the_best_threshold_is_found(tmp_path: Path) -> None:
     space = Space({"asc.threshold": THRESHOLDS})
     _, outcomes = swept([strong_and_fickle(ticks)], tmp_path, space, RESTLESS)
     found = suggest(outcomes, Objective())
-    assert found.helps
+    assert found.held_back_gain_frac > 0.05
+    # It is of one day.
+    assert not found.helps
     # Above what the fickle gain and below what the strong gain, by construction.
     assert 0.01 < found.best.parameters.config.limits.gain_frac < 0.05
     # Four moves in the first four ticks; of 1000 t/s the fickle cross with 40 in every other turn.
@@ -53,6 +55,24 @@ def test_the_best_threshold_is_found(tmp_path: Path) -> None:
     whole = found.best.chosen_by + found.best.held_back
     assert Objective().cost(whole) == pytest.approx(known, rel=0.02)
     assert min(Objective().cost(o.chosen_by + o.held_back) for o in outcomes) >= 0.98 * known
+
+
+def test_a_gain_of_every_day_is_suggested(tmp_path: Path) -> None:
+    """A guest talks to the other node, on each of 17 days a little more or less."""
+
+    def day(number: int) -> Span:
+        def tps(tick: int) -> list[tuple[int, int, float]]:
+            return [(0, HUBS, 10.0 + number % 3), (0, 1, 90.0)]
+
+        return span(12, [1], tps, begin_s=BEGIN_S + number * DAY_S)
+
+    space = Space({"asc.threshold": (0.002,)})
+    _, outcomes = swept([day(n) for n in range(17)], tmp_path, space, {"asc.threshold": 0.5})
+    found = suggest(outcomes, Objective())
+    assert len(found.best.by_day) >= 5
+    assert found.helps
+    assert found.interval_frac is not None
+    assert 0 < found.interval_frac[0] <= found.held_back_gain_frac <= found.interval_frac[1]
 
 
 def test_the_best_upper_limit_is_found(tmp_path: Path) -> None:
@@ -70,7 +90,7 @@ def test_the_best_upper_limit_is_found(tmp_path: Path) -> None:
     _, outcomes = swept([load], tmp_path, space, today)
     found = suggest(outcomes, Objective())
     assert dict(found.best.parameters.changes) == {"load.high": 0.95}
-    assert found.helps
+    assert found.held_back_gain_frac > 0.05
     assert found.best.held_back.unserved_core_s == 0
     full = {o.parameters.config.limits.high_frac: o.held_back for o in outcomes}
     # Above the default of load.high nothing is lost as long as all find a core.
@@ -84,7 +104,7 @@ def test_where_all_is_local_nothing_is_suggested(tmp_path: Path) -> None:
     found = suggest(outcomes, Objective())
     assert not found.helps
     assert found.best is found.today
-    assert found.reason.startswith("No change: nothing that was tried")
+    assert found.reason.startswith("Keep what you have: nothing that was tried")
 
 
 def test_what_helps_only_before_the_cut_is_not_suggested(tmp_path: Path) -> None:
@@ -108,8 +128,8 @@ def test_sets_are_ranked_with_the_targets_that_they_search(tmp_path: Path) -> No
         folder = tmp_path / str(len(searched))
         _, outcomes = swept([load], folder, space, {"policy": "otd"}, searched)
         found[len(searched)] = suggest(outcomes, Objective())
-    assert not found[0].helps
-    assert found[1].helps
+    assert found[0].best is found[0].today
+    assert found[1].gain_frac > 0.05
     assert dict(found[1].best.parameters.changes) == {"policy": "gather"}
     figures = found[1].best.chosen_by
     # The first cycle asks, the next three move; on the way it costs more.
