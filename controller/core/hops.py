@@ -3,7 +3,6 @@
 The costs are those of the lab, times what the running cluster has shown (`learnt.py`).
 """
 
-from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,22 +73,7 @@ class HopRates:
     def of(
         cls, traffic: Traffic, times: float, place: Ints, node_of: Ints, demand: Floats
     ) -> "HopRates":
-        """Count traffic; `times` is what hops cost as times those of the lab.
-
-        A decision asks for the same arrays several times; they are counted once.
-        """
-        asked = traffic, place, node_of, demand
-        for known, of_times, found in tuple(_LATELY):
-            if of_times == times and all(a is b for a, b in zip(asked, known, strict=True)):
-                return found
-        found = cls._counted(traffic, times, place, node_of, demand)
-        _LATELY.append((asked, times, found))
-        return found
-
-    @classmethod
-    def _counted(
-        cls, traffic: Traffic, times: float, place: Ints, node_of: Ints, demand: Floats
-    ) -> "HopRates":
+        """Count traffic; `times` is what hops cost as times those of the lab."""
         tps = hop_tps(traffic) * times
         at = np.ascontiguousarray(place)
         bound = _bounds(traffic.source, traffic.target, tps, at, node_of)
@@ -99,10 +83,6 @@ class HopRates:
     @classmethod
     def free(cls, executors: int) -> "HopRates":
         return cls(np.zeros(0), np.zeros(executors))
-
-
-# The last ones, with what they were made of. Nobody writes to arrays of a snapshot or a cluster.
-_LATELY: deque[tuple[tuple[Traffic, Ints, Ints, Floats], float, HopRates]] = deque(maxlen=4)
 
 
 def hop_tps(traffic: Traffic) -> Floats:
