@@ -19,7 +19,7 @@ LEAST_GAIN_FRAC = 0.01
 # Fewer ticks are no test.
 LEAST_TICKS = 10
 # This number of days shows how sure a gain is, and this is how sure it has to be.
-LEAST_DAYS, SURE_FRAC = 5, 0.95
+LEAST_DAYS, SURE_FRAC = 3, 0.95
 # Draws for a quantile of Student's distribution; they give it to 1 %.
 _DRAWS = 200_000
 KEEP = "Keep what you have"

@@ -32,8 +32,8 @@ def ingest(
     worker, and node, component, capacity_cores, kind if known. CPU: time_s, executor, cpu_cores.
 
     Any other file is read as a log of Storm's LoggingMetricsConsumer or as Graphite's plain text.
-    What is missing is assumed, and listed. Rows with a sure sign that they are wrong are left out
-    and listed in quarantine.parquet in the folder of the journal, with file, row, rule and value.
+    What is missing is assumed, and listed. Rows with a sure sign that they are wrong are left out.
+    quarantine.parquet in the folder of the journal lists them, with file, row, rule and value.
     """
     # Late: no other command needs it.
     from deploy.ingest import tables  # noqa: PLC0415

@@ -252,7 +252,7 @@ final class Bytecode {
         return before;
     }
 
-    /** Whether two references are compared of which the second is known to be a text, a number or the like: those that travel are other objects. */
+    /** Whether references are compared of which the second is a text, a number or the like. What has travelled is another object. */
     static boolean comparesValuesByIdentity(Method method) {
         return instructions(method)
                 .filter(one -> one.getOpcode() == Opcodes.IF_ACMPEQ || one.getOpcode() == Opcodes.IF_ACMPNE)
