@@ -95,6 +95,7 @@ class MachineMeters:
             _, controllers, path = line.split(":", 2)
             if not controllers:
                 found += _with_quota(self._groups, path, _of_v2)
+                continue
             v1 |= dict.fromkeys(controllers.split(","), (self._groups / controllers, path))
         if {"cpu", "cpuacct"} <= v1.keys():
             (mount, path), (used, used_path) = v1["cpu"], v1["cpuacct"]

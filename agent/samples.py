@@ -144,16 +144,15 @@ class SampleStores:
         self, supervisor: str, found: dict[str, tuple[Path, WorkerAck]]
     ) -> dict[str, tuple[Path, WorkerAck]]:
         """Leave out workers that speak for another node than that of the supervisor."""
-        for path, ack in found.values():
-            if ack.slot.supervisor != supervisor:
+        of_node = {}
+        for port, (path, ack) in found.items():
+            if ack.slot.supervisor == supervisor:
+                of_node[port] = path, ack
+            else:
                 self._report(
                     path, f"the worker speaks for {ack.slot}, and the node is {supervisor}"
                 )
-        return {
-            port: (path, ack)
-            for port, (path, ack) in found.items()
-            if ack.slot.supervisor == supervisor
-        }
+        return of_node
 
     def _precedes(self, path: Path, ack: WorkerAck, other: Path, held: WorkerAck) -> bool:
         """Return whether a JVM was there before another one of its slot.

@@ -13,11 +13,13 @@ import numpy as np
 
 from controller.errors import ControllerError
 from controller.output import counted
+from deploy.ingest.metrics_log import CAPACITY, Sample
 
 # Unix seconds reach this in the year 5138; milliseconds reached it in 1973.
 MOST_S = 1e11
 # An executor is one thread; what is measured over a short window may be a bit more.
 MOST_CORES = 1.5
+ABOVE_A_CORE = "thread above a core"
 # Totals nearly always rise, and fall where a worker began again. Of so few windows nobody knows.
 # Times fall so seldom where a clock was set back.
 RISING_FRAC, FALLING_FRAC, LEAST_STEPS = 0.9, 0.02, 10
@@ -63,6 +65,23 @@ class Used:
     cores: float
 
 
+def wrong_capacity(samples: Sequence[Sample]) -> list[Found]:
+    """Find capacities that no thread can have.
+
+    Storm measures one tuple of twenty: a short window may show more than there is.
+    """
+    return [
+        Found(
+            one.line,
+            ABOVE_A_CORE,
+            f"{one.value:g}",
+            f"{CAPACITY} of task {one.task} is {one.value:g}, and an executor is one thread",
+        )
+        for one in samples
+        if one.name == CAPACITY and one.value > MOST_CORES
+    ]
+
+
 def wrong_time(row: int, time_s: float) -> Found | None:
     """Find what is no Unix seconds."""
     if time_s <= MOST_S:
@@ -84,7 +103,7 @@ def wrong_cpu(rows: Sequence[Used]) -> list[Found]:
         above[row.executor].append(row.cores > MOST_CORES)
         if row.cores > MOST_CORES:
             why = f"cpu_cores is {row.cores:g}, and an executor is one thread: is it in per cent?"
-            found.append(Found(row.row, "thread above a core", f"{row.cores:g}", why))
+            found.append(Found(row.row, ABOVE_A_CORE, f"{row.cores:g}", why))
         known = seen.setdefault((row.time_s, row.executor), row.row)
         if known != row.row:
             why = f"has the time and executor of row {known}"
@@ -95,7 +114,7 @@ def wrong_cpu(rows: Sequence[Used]) -> list[Found]:
                 f"cpu_cores of {executor} is above {MOST_CORES:g} in {sum(high)} of "
                 f"{counted(len(high), 'row')}, and an executor is one thread: is it in per cent?"
             )
-            found.append(Found(None, "thread above a core", "", why))
+            found.append(Found(None, ABOVE_A_CORE, "", why))
             break
     return found
 

@@ -20,15 +20,15 @@ from controller.core.cluster import Floats, Ints, natural_key
 from controller.journal.writer import Bounds, Writer
 from controller.output import counted
 from deploy.ingest import MOST_FRAC
-from deploy.ingest.metrics_log import CAPACITY, loads, samples
+from deploy.ingest.metrics_log import loads, samples
 from deploy.ingest.quarantine import Quarantine
 from deploy.ingest.signs import (
-    MOST_CORES,
     Found,
     IngestError,
     Sent,
     Used,
     gaps,
+    wrong_capacity,
     wrong_cpu,
     wrong_edges,
     wrong_time,
@@ -112,11 +112,10 @@ class Tables:
     cpu: list[tuple[float, str, float]] = field(default_factory=list)
     places: dict[str, _Place] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
-
-    @property
-    def times_s(self) -> list[float]:
-        """The ends of the windows, in order."""
-        return sorted({row[0] for row in self.edges})
+    # Of all files together: the ends of the windows, in order, and what `gaps` finds in them.
+    times_s: list[float] = field(default_factory=list)
+    usual_s: float = 0.0
+    long: list[tuple[float, float]] = field(default_factory=list)
 
 
 def ingest(
@@ -160,11 +159,12 @@ def gathered(files: Iterable[Path], most_frac: float = MOST_FRAC) -> Tables:
         _read(path, tables)
     if not tables.edges:
         raise IngestError("no file holds traffic: a table with " + ", ".join(EDGES) + " is needed")
-    usual_s, long = gaps(tables.times_s)
+    tables.times_s = sorted({row[0] for row in tables.edges})
+    tables.usual_s, tables.long = gaps(tables.times_s)
     tables.said += [
         f"no traffic is known for {span_s:g} s before {time_s:.0f}, where windows have "
-        f"{usual_s:g} s: taken to be as in the window after it"
-        for time_s, span_s in long
+        f"{tables.usual_s:g} s: taken to be as in the window after it"
+        for time_s, span_s in tables.long
     ]
     return tables
 
@@ -266,20 +266,10 @@ def _take_place(row: _TableRow, tables: Tables) -> None:
 def _take_metrics(path: Path, lines: Iterable[str], tables: Tables) -> None:
     others: set[str] = set()
     every = list(samples(lines, others))
-    # Storm measures one tuple of twenty: a short window may show more than there is.
-    high = [one for one in every if one.name == CAPACITY and one.value > MOST_CORES]
-    wrong = [
-        Found(
-            one.line,
-            "thread above a core",
-            f"{one.value:g}",
-            f"{CAPACITY} of task {one.task} is {one.value:g}, and an executor is one thread",
-        )
-        for one in high
-    ]
+    wrong = wrong_capacity(every)
     left_out = tables.quarantine.take(path, wrong, len(every))
-    out = {one.line for one in high}
-    found = loads(one for one in every if one.name != CAPACITY or one.line not in out)
+    out = {one.row for one in wrong}
+    found = loads(one for one in every if one.line not in out)
     if not found.places and others:
         raise IngestError(
             f"{path}: has metrics ({_some(sorted(others))}) and no counts of tuples: Storm 2 gives "
@@ -436,9 +426,8 @@ def _windows(
         )
     capacity = sum(node.cpu_capacity for node in publication.nodes) / 100
     cores, done = np.zeros(len(index)), 0
-    usual_s, long = gaps(times_s)
-    times = {time_s: span_s / usual_s for time_s, span_s in long}
-    first_span_s = usual_s or ASSUMED_SPAN_S
+    times = {time_s: span_s / tables.usual_s for time_s, span_s in tables.long}
+    first_span_s = tables.usual_s or ASSUMED_SPAN_S
     for before_s, time_s in itertools.pairwise([times_s[0] - first_span_s, *times_s]):
         table = np.array(rows[time_s], dtype=np.float64)
         ends = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)

@@ -126,7 +126,7 @@ class Network:
         enter = ["nsenter", f"--net={_NAMESPACES / self.name(host)}", "--"]
         if self.cgroups is None or host not in self.node_hosts:
             return enter
-        groups = _groups(Path(self.cgroups), self.name(host))
+        groups = (folder / self.name(host) for folder in _hierarchies(Path(self.cgroups)))
         joins = " && ".join(
             f"echo $$ > {shlex.quote(str(group / 'cgroup.procs'))}" for group in groups
         )
@@ -290,10 +290,10 @@ def remove(token: str) -> None:
     LabError
         Something cannot be removed; an object that has gone since is removed.
     """
-    groups = cpu_cgroups()
-    for group in _groups(groups, f"{token}-*") if groups else ():
-        for one in group.parent.glob(group.name):
-            _remove_group(one)
+    cgroups = cpu_cgroups()
+    for folder in _hierarchies(cgroups) if cgroups else ():
+        for group in folder.glob(f"{token}-*"):
+            _remove_group(group)
     spaces = [*_NAMESPACES.glob(f"{token}-*")] if _NAMESPACES.is_dir() else []
     for space in spaces:
         for pid in _run_on(space, ["ip", "netns", "pids", space.name]).split():
@@ -319,16 +319,16 @@ def _run_on(path: Path, command: Sequence[str]) -> str:
         return ""
 
 
-def _groups(cgroups: Path, name: str) -> list[Path]:
-    """Give the group for quotas, and the one that counts CPU where that is a hierarchy apart."""
+def _hierarchies(cgroups: Path) -> list[Path]:
+    """Give the folder for quotas, and the one in which CPU is counted where that is apart."""
     used = cgroups.parent / "cpuacct"
     apart = used.is_dir() and not used.samefile(cgroups)
-    return [cgroups / name, *([used / name] if apart else [])]
+    return [cgroups, used] if apart else [cgroups]
 
 
 def _make_group(group: Path, cores: float) -> None:
-    for one in _groups(group.parent, group.name):
-        one.mkdir()
+    for folder in _hierarchies(group.parent):
+        (folder / group.name).mkdir()
     (group / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
     (group / "cpu.cfs_quota_us").write_text(str(round(cores * _PERIOD_US)))
 
@@ -343,9 +343,9 @@ def _quota_refused(cgroups: Path, run_dir: Path, cores: float) -> str | None:
     else:
         return None
     finally:
-        for one in _groups(cgroups, group.name):
+        for folder in _hierarchies(cgroups):
             with suppress(FileNotFoundError):
-                one.rmdir()
+                (folder / group.name).rmdir()
 
 
 def _remove_group(group: Path) -> None:

@@ -1,6 +1,7 @@
 """`gather` as a policy: its memory of a topology, and its questions."""
 
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 
 import numpy as np
 
@@ -92,31 +93,33 @@ class Gather(Policy[Remembered]):
         options, wait = self._options(kept, last)
         if wait and cluster.node_cores is not None:
             limits = limits.where_loads_jitter
-        where = digest(snapshot.executors, cluster.workers, snapshot.place)
-        asked = digest(np.array([where]), snapshot.is_movable)
+        where = cache(partial(digest, snapshot.executors, cluster.workers, snapshot.place))
         ripe: Found | None = None
         question: TargetQuestion | None = None
 
+        def asked() -> int:
+            return digest(np.array([where()]), snapshot.is_movable)
+
         def propose() -> Target | None:
             nonlocal kept, ripe, question
-            if kept.found is None and not kept.searched_in_vain(where, snapshot.time_s):
+            if kept.found is None and not kept.searched_in_vain(where(), snapshot.time_s):
                 if kept.answer is None:
                     question = TargetQuestion(cluster, snapshot, limits, options, last.seen)
                 else:
-                    kept = kept.looked_at(where, asked, snapshot.time_s, wait)
+                    kept = kept.looked_at(where(), asked(), snapshot.time_s, wait)
             kept, ripe = kept.ripened()
             return ripe.target if ripe else None
 
         decision, after = target(cluster, snapshot, limits, options, memory=last, propose=propose)
         kept = replace(kept, last=after)
         refused = ripe if after.target is None else None
-        if refused is not None and refused.asked == asked:
-            kept = replace(kept, in_vain=(where, snapshot.time_s))
+        if refused is not None and refused.asked == asked():
+            kept = replace(kept, in_vain=(where(), snapshot.time_s))
         if cluster.spare and (question or kept.found):  # what runs may do
             cluster = replace(cluster, spare="a search has not ended")
         decision = or_open(decision, cluster, snapshot, limits)
         beyond_at, beyond = kept.beyond
-        if beyond and not decision.moves and beyond_at == where:
+        if beyond and not decision.moves and beyond_at == where():
             decision = replace(decision, reason=f"{decision.reason}; {beyond}")
         stay = np.flatnonzero(case.snapshot.is_movable & ~snapshot.is_movable).tolist()
         if stay and not decision.moves:

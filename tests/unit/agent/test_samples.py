@@ -210,7 +210,6 @@ def test_a_jvm_that_changes_to_files_is_followed(tmp_path: Path, stores: SampleS
 TRUNCATED = """
 import os, sys
 from pathlib import Path
-from types import SimpleNamespace
 from structlog.testing import capture_logs
 from agent.samples import SampleStores
 from tests.unit.agent.test_samples import LOAD, ack, encode, looked, pack, put_file, store

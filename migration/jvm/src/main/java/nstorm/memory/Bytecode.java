@@ -102,10 +102,6 @@ final class Bytecode {
             "java/util/(List|Set|Map)\\.(of|copyOf|ofEntries)|java/util/Collections\\.(unmodifiable|empty|singleton).*"
                     + "|com/google/common/collect/Immutable.*\\.(of|copyOf|build)");
 
-    /** Types whose objects travel as values. */
-    private static final Pattern VALUE = Pattern.compile(
-            "Ljava/(lang/(String|Boolean|Character|Byte|Short|Integer|Long|Float|Double)|math/Big(Integer|Decimal)|util/UUID);");
-
     private final ClassLoader loader;
     private final CodeBase codeBase;
     private final Map<String, Type> types = new HashMap<>();
@@ -269,14 +265,15 @@ final class Bytecode {
             boolean any = field.getOpcode() == Opcodes.GETSTATIC
                     && field.desc.startsWith("Ljava/")
                     && !field.desc.equals("L" + field.owner + ";");
-            return any || VALUE.matcher(field.desc).matches();
+            return any || isValue(org.objectweb.asm.Type.getType(field.desc));
         } else if (node instanceof MethodInsnNode call) {
-            return VALUE.matcher(call.desc.substring(call.desc.indexOf(')') + 1))
-                    .matches();
+            return isValue(org.objectweb.asm.Type.getReturnType(call.desc));
         }
-        return node instanceof TypeInsnNode cast
-                && cast.getOpcode() == Opcodes.CHECKCAST
-                && VALUE.matcher("L" + cast.desc + ";").matches();
+        return node instanceof TypeInsnNode cast && cast.getOpcode() == Opcodes.CHECKCAST && Known.isValue(cast.desc);
+    }
+
+    private static boolean isValue(org.objectweb.asm.Type type) {
+        return Known.isValue(type.getInternalName());
     }
 
     /** What static fields are set to, where that is what the call just before has made: no jump leads between the two. */

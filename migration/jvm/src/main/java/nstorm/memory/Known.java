@@ -7,11 +7,14 @@ import java.util.regex.Pattern;
 
 /** What is known of classes and methods whose code is not read: those of the JDK, of Storm, and a few libraries. */
 final class Known {
-    /** Objects that no code can change: nothing is kept in one. */
-    private static final Set<String> CONSTANT_TYPES = Names.of("""
+    /** Objects that no code can change, and that are other objects once they have travelled. */
+    private static final Set<String> VALUE_TYPES = Names.of("""
             java/lang/String java/lang/Boolean java/lang/Byte java/lang/Character java/lang/Short java/lang/Integer
-            java/lang/Long java/lang/Float java/lang/Double java/lang/Class java/math/BigDecimal
-            java/math/BigInteger java/util/regex/Pattern java/util/UUID java/util/Locale java/util/Currency
+            java/lang/Long java/lang/Float java/lang/Double java/math/BigDecimal java/math/BigInteger java/util/UUID
+            """);
+    /** Others that no code can change: nothing is kept in one. */
+    private static final Set<String> CONSTANT_TYPES = Names.of("""
+            java/lang/Class java/util/regex/Pattern java/util/Locale java/util/Currency
             java/net/URI java/nio/file/Path java/io/File java/nio/charset/Charset java/util/concurrent/TimeUnit
             java/util/Base64$Encoder java/util/Base64$Decoder java/lang/Void java/util/HexFormat
             java/lang/StackTraceElement org/apache/storm/tuple/Fields
@@ -134,9 +137,19 @@ final class Known {
 
     private Known() {}
 
+    /** Whether an object of this type (a name, not a descriptor) is a text, a number or the like. */
+    static boolean isValue(String type) {
+        return VALUE_TYPES.contains(type);
+    }
+
+    /** Whether no code can change an object of this type, which is the JDK's or Storm's. */
+    private static boolean isImmutable(String type) {
+        return isValue(type) || CONSTANT_TYPES.contains(type) || type.startsWith("java/time/");
+    }
+
     /** Whether of an object of this type (a name, not a descriptor) nothing can be kept. */
     static boolean isConstant(String type) {
-        return CONSTANT_TYPES.contains(type) || type.startsWith("java/time/") || isOfLoggingOrMetrics(type);
+        return isImmutable(type) || isOfLoggingOrMetrics(type);
     }
 
     private static boolean isOfLoggingOrMetrics(String type) {
@@ -296,8 +309,7 @@ final class Known {
                         || name.equals("getId")
                         || name.equals("threadId"));
         return ofThread
-                || CONSTANT_TYPES.contains(owner)
-                || owner.startsWith("java/time/")
+                || isImmutable(owner)
                 || owner.startsWith("java/lang/Enum")
                 || owner.equals("java/lang/System") && !name.equals("arraycopy") && !name.startsWith("set")
                 || owner.equals("java/util/concurrent/locks/LockSupport")
