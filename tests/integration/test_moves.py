@@ -22,11 +22,9 @@ AT_ONCE: Any = {"interleave": False, "block_s": 5.0}
 @pytest.mark.parametrize(
     ("workload", "way", "stays"),
     [
-        ("counters", Way.CARRY, ()),
         ("batches", Way.DRAIN, ()),
         ("connections", Way.RENEW, ()),
         ("numbers", Way.CARRY, ("spout",)),
-        ("threads", Way.CARRY, ("lookup",)),
         ("trident", Way.ACKER, ("$mastercoord", "$spoutcoord", "spout", "b-")),
     ],
 )

@@ -26,7 +26,7 @@ from migration.model import Base, Entry, EntryState, Phase, Slot, Way
 from migration.protocol import following
 from tests.clusters import CALM
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.long]
 TOPOLOGY = "versions-test"
 RATE_TPS = 300
 # Of 2026-11-24, in main.

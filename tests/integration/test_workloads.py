@@ -11,7 +11,7 @@ from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab
 from deploy.lab.workloads import WORKLOADS, Verdict, judge
 from tests.clusters import CALM
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.long]
 
 # In test_lab.py, test_moves.py and test_kafka.py; there is a slot for each of the others only.
 ELSEWHERE = {"wordcount", "partitions", "connections", "numbers", "kafka"}

@@ -14,6 +14,11 @@ import nstorm.hook.HookStatus;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.objectweb.asm.ClassReader;
+import org.objectweb.asm.ClassWriter;
+import org.objectweb.asm.Opcodes;
+import org.objectweb.asm.tree.ClassNode;
+import org.objectweb.asm.tree.InsnNode;
 
 /** The packaged jar in JVMs of its own. */
 class HookInstallerIT {
@@ -59,6 +64,27 @@ class HookInstallerIT {
                         "nstorm: hooks " + HookStatus.VERSION + " active in this supervisor, verified for Storm 2.8.3",
                         "refused=null"),
                 lines("supervisor", classPath(null)));
+    }
+
+    @Test
+    void withOneInstructionMoreItMovesNothingAndNamesTheMethod() throws Exception {
+        String slot = "org.apache.storm.daemon.supervisor.Slot";
+        ClassNode type = new ClassNode();
+        new ClassReader(slot).accept(type, 0);
+        type.methods.stream()
+                .filter(method -> method.name.equals("handleRunning"))
+                .forEach(method -> method.instructions.insert(new InsnNode(Opcodes.NOP)));
+        ClassWriter changed = new ClassWriter(0);
+        type.accept(changed);
+        Path file = dir.resolve("changed").resolve(slot.replace('.', '/') + ".class");
+        Files.createDirectories(file.getParent());
+        Files.write(file, changed.toByteArray());
+        assertEquals(
+                List.of(
+                        "nstorm: hooks " + HookStatus.VERSION + " active in this supervisor, moves nothing: "
+                                + "Storm 2.8.3 has code that these hooks do not know: Slot.handleRunning",
+                        "refused=null"),
+                lines("supervisor", dir.resolve("changed") + File.pathSeparator + classPath(null)));
     }
 
     @Test

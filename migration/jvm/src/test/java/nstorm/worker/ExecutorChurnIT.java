@@ -41,7 +41,7 @@ import org.junit.jupiter.api.Test;
  * classes with the real hooks woven in, while tuples flow: nothing may be lost, no tree stay open, nothing may grow.
  */
 class ExecutorChurnIT {
-    private static final int TURNS = 300;
+    private static final int TURNS = 100;
     private static final AtomicLong EMITTED = new AtomicLong();
     private static final AtomicLong ACKED = new AtomicLong();
     private static final AtomicLong FAILED = new AtomicLong();
