@@ -105,6 +105,12 @@ _TABLE: Mapping[str, _Verb] = {
     "tune": _verb(
         "tune.command", FILES, "nstorm tune build/demo/journal", "nstorm tune journal --topology wc"
     ),
+    "pipeline": _verb(
+        "tune.pipeline",
+        FILES,
+        "nstorm pipeline ticks journal --tables tables",
+        "nstorm pipeline answers journal --space space.yaml -o json",
+    ),
 }
 
 

@@ -26,8 +26,8 @@ from controller.journal.reader import Segment
 from controller.journal.record import JournalError
 from controller.pipeline.engine import Episode, Job, RawFile
 from controller.pipeline.schemas import DECODED, ORDER, QUARANTINE, QUARANTINE_FILE, TICK
+from controller.pipeline.where import INSTALL
 
-INSTALL = "pip install 'nstorm[replay]'"
 JDK = "apt-get install openjdk-17-jre-headless"
 # How often a task is tried again when the worker that had it dies.
 TRIES = 4

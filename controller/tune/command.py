@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,25 +11,20 @@ import typer
 
 from controller.config import from_storm_yaml
 from controller.console import Console
-from controller.errors import TuneError
 from controller.output import Output, OutputOption, quiet
+from controller.pipeline.where import (
+    MasterOption,
+    PathsArgument,
+    SparkConfOption,
+    TablesOption,
+    TopologyOption,
+    Where,
+    needed,
+)
 from controller.tune.choice import Objective, SetOutcome, suggest
 from controller.tune.report import as_document, draw, page, print_found, proposed_diff
 from controller.tune.space import SETS, read_space
 from migration import storm_yaml
-
-INSTALL = "pip install 'nstorm[replay]'"
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """Where the log lies, where tables stay, and who works."""
-
-    paths: list[str]
-    tables: str
-    master: str | None
-    spark_conf: dict[str, str]
-    out: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +40,9 @@ class Sweep:
 
 
 def tune(
-    paths: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="LOG...", help="Folders or segments of a journal; also hdfs: and s3a: paths."
-        ),
-    ],
+    paths: PathsArgument,
     *,
-    topology: Annotated[
-        str | None, typer.Option(metavar="T", help="Only this topology, by id or name.")
-    ] = None,
+    topology: TopologyOption = None,
     space: Annotated[
         Path | None,
         typer.Option(
@@ -63,26 +51,9 @@ def tune(
             "that matter most."
         ),
     ] = None,
-    master: Annotated[
-        str | None,
-        typer.Option(
-            help="Where Spark runs, as for spark-submit. Without it: a small log needs no Spark, "
-            "others local[*]."
-        ),
-    ] = None,
-    spark_conf: Annotated[
-        list[str],
-        typer.Option(metavar="KEY=VALUE", help="A setting of Spark, as --conf of spark-submit."),
-    ] = [],  # noqa: B006
-    tables: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Where the tables of each stage stay, also hdfs: and s3a:. What is whole there is "
-            "not made again.",
-            show_default="tables in --out",
-        ),
-    ] = None,
+    master: MasterOption = None,
+    spark_conf: SparkConfOption = [],  # noqa: B006
+    tables: TablesOption = None,
     objective: Annotated[
         str, typer.Option(help="balanced, or the weights: traffic=1,overload=5,moves=2.")
     ] = "balanced",
@@ -105,13 +76,9 @@ def tune(
     goal = Objective.parse(objective)
     asked = read_space(space) if space else None
     keys = storm_yaml.read_as(conf, from_storm_yaml)[0].keys if conf else None
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise TuneError(f"--out {out}: {error.strerror}") from None
-    where = Where(paths, tables or str(out / "tables"), master, _pairs(spark_conf), out)
+    where = Where.of(paths, out, tables, master, spark_conf)
     with quiet(logging.CRITICAL):
-        found = _run()(
+        found = needed("controller.tune.run").run(
             where,
             topology=topology,
             asked=asked,
@@ -130,23 +97,6 @@ def tune(
     printed = Console()
     print_found(printed, document, diff)
     printed.print(f"written: {', '.join(files)}", highlight=False, soft_wrap=True)
-
-
-def _run() -> Callable[..., "Sweep"]:
-    try:
-        # Late: it is of an extra, and takes long to load.
-        from controller.tune.run import run  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise TuneError(f"{error.name} is missing; type: {INSTALL}") from None
-    return run
-
-
-def _pairs(options: Sequence[str]) -> dict[str, str]:
-    found = dict(one.partition("=")[::2] for one in options)
-    for key, value in found.items():
-        if not value:
-            raise TuneError(f"--spark-conf {key}: must be KEY=VALUE")
-    return found
 
 
 def _write(out: Path, document: dict[str, Any], diff: str, about: str) -> list[str]:

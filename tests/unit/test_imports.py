@@ -101,6 +101,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "controller.pipeline": frozenset(
         {
             "controller.config",
+            "controller.console",
             "controller.core",
             "controller.errors",
             "controller.journal",

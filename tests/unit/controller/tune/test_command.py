@@ -13,6 +13,7 @@ from controller.errors import PolicyError, TuneError
 from controller.journal.reader import Log
 from controller.journal.record import JournalError
 from controller.journal.writer import Bounds
+from controller.pipeline import opened
 from controller.pipeline.spark import spark
 from controller.replay.recording import spans
 from controller.tune import run as sweep
@@ -144,7 +145,7 @@ def test_damage_is_counted_and_changes_no_ranking(journal: Path, tmp_path: Path)
 def test_a_policy_that_cannot_work_ends_it_before_spark_starts(
     journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweep, "spark", None)
+    monkeypatch.setattr(opened, "spark", None)
     Path("space.yaml").write_text("policy: [gather, sam]\n")
     with pytest.raises(PolicyError, match=r"policy sam: component bolt: profile\.performance"):
         run(journal)
