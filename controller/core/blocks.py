@@ -111,6 +111,17 @@ def part_between(before: LoadSeen, after: LoadSeen, spouts: Ints) -> Part | None
     )
 
 
+def ended_between(before: Rates, after: Rates, meter: Meter) -> float:
+    """Count tuples that ended at the spouts between two looks; NaN where that is not known.
+
+    It is not where a worker came, went or was restarted.
+    """
+    if before.slots != after.slots or before.incarnations != after.incarnations:
+        return np.nan
+    found = known_sum(_more(before, after, meter))
+    return np.nan if found is None else found
+
+
 def same_jvms(before: LoadSeen, after: LoadSeen) -> bool:
     """Return whether no worker came, went or was restarted between two looks."""
     was, now = before.rates, after.rates

@@ -1,13 +1,24 @@
 """What a parameter set is judged by."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from itertools import zip_longest
+from typing import Any
 
+import numpy as np
+
+from controller.core.latency import quantile_ms
+from controller.replay.recording import Felt
 from controller.replay.rerun import Series
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How a parameter set did; figures of several topologies and days add up."""
+    """How a parameter set did; figures of several topologies and days add up.
+
+    The last four are of the time in which all executors were where they really were. What users
+    would have felt elsewhere nobody has measured.
+    """
 
     ticks: int = 0
     moves: int = 0
@@ -16,18 +27,41 @@ class Figures:
     inter_node: float = 0.0  # those to other nodes
     inter_worker: float = 0.0  # those to other workers (of other nodes too)
     unserved_core_s: float = 0.0  # core-seconds that executors needed beyond what there was
+    recorded_s: float = 0.0
+    acked: float = 0.0  # tuples
+    failed: float = 0.0
+    timed: tuple[int, ...] = ()  # (B,), acked tuples by time, as in `core.latency`
 
     def __add__(self, other: "Figures") -> "Figures":
-        return Figures(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+        sums = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
+        pairs = zip_longest(self.timed, other.timed, fillvalue=0)
+        return Figures(**{**sums, "timed": tuple(a + b for a, b in pairs)})
 
     @property
     def inter_node_frac(self) -> float:
         """Share of the tuples that crossed between nodes; 0 without tuples."""
         return self.inter_node / self.total if self.total else 0.0
 
+    @property
+    def recorded_frac(self) -> float:
+        """Share of the time in which all executors were where they really were."""
+        return self.recorded_s / self.span_s if self.span_s else 0.0
+
+    @property
+    def failed_frac(self) -> float | None:
+        """Share of the tuples that failed then; None where none ended."""
+        ended = self.acked + self.failed
+        return self.failed / ended if ended else None
+
+    @property
+    def latency_p99_ms(self) -> float | None:
+        """The time within which 99 % of the tuples were acked then; None where it is not known."""
+        return quantile_ms(np.array(self.timed, np.float64), 0.99) if any(self.timed) else None
+
     @classmethod
-    def of(cls, series: Series) -> "Figures":
-        span_s = series.span_s
+    def of(cls, series: Series, felt: Felt) -> "Figures":
+        """Add up the ticks of a series, of which `felt` is what users felt."""
+        span_s, known = series.span_s, felt.rows(series.as_recorded)
         return cls(
             ticks=len(span_s),
             moves=len(series.moves),
@@ -36,4 +70,14 @@ class Figures:
             inter_node=float((series.inter_node_tps * span_s).sum()),
             inter_worker=float((series.inter_worker_tps * span_s).sum()),
             unserved_core_s=float(series.unserved_core_s.sum()),
+            recorded_s=float(span_s[series.as_recorded].sum()),
+            acked=float(np.nansum(known.acked)),
+            failed=float(np.nansum(known.failed)),
+            timed=tuple(known.timed.sum(axis=0, dtype=np.int64).tolist()),
         )
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> "Figures":
+        """Read a row of `TRIALS`."""
+        figures = {field.name: row[field.name] for field in fields(cls)}
+        return cls(**{**figures, "timed": tuple(row["timed"])})

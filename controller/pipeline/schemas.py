@@ -1,14 +1,14 @@
 """The tables of the pipeline: raw → ticks → episodes → trials; each is Parquet, readable alone.
 
 A row of `DECODED` is of one kind. `TICK`: one topology in one tick. `PART`: what a segment holds of
-one topology on one day. `LEFT_OUT`: what of a segment could not be used. What belongs to another
-kind is null.
+one topology on one day. `LEFT_OUT`: what of a segment could not be used. `RUN`: what a run of moves
+has changed, as it was known at the end of the segment. What belongs to another kind is null.
 """
 
 import pyarrow as pa
 
 # The kinds of rows.
-TICK, PART, LEFT_OUT = "tick", "part", "left_out"
+TICK, PART, LEFT_OUT, RUN = "tick", "part", "left_out", "run"
 # The topology and the day of rows that are of none.
 NO_TOPOLOGY, NO_DAY = "-", -1
 
@@ -53,18 +53,22 @@ DECODED = pa.schema(
         ("number", pa.int64()),  # of the segment
         ("row", pa.int64()),  # within it; of a part, the tick before the segment, if it is known
         ("piece", pa.int32()),  # ticks of one layout and day within it
-        ("time_s", pa.float64()),  # Unix seconds
+        ("time_s", pa.float64()),  # Unix seconds; of a run, when it began
         ("span_s", pa.float64()),  # how long the load stands for; of a part, all of it
         ("held", pa.bool_()),  # nothing could be decided then
         ("moved", pa.list_(MOVED)),  # executors that are elsewhere than in the tick before
         ("cpu_cores", _FLOATS),  # (E,)
         ("traffic_tps", _FLOATS),  # (P,)
+        ("acked", pa.float64()),  # tuples since the tick before; NaN where not known
+        ("failed", pa.float64()),
+        ("timed", _INTS),  # (B,), of these, acked ones by the buckets of PROTOCOL.md
         ("layout", LAYOUT),
         ("ticks", pa.int64()),  # of a part
         ("executors", pa.int32()),
         ("free_s", pa.float64()),  # of `span_s`, in which something could be decided
         ("rule", pa.string()),  # of what was left out
         ("count", pa.int64()),
+        ("effect", pa.string()),  # of a run: `Effect` as JSON
         ("kind", pa.string()),
         ("topology", pa.string()),
         ("day", pa.int32()),  # since 1970, UTC
@@ -90,5 +94,10 @@ TRIALS = pa.schema(
         ("inter_node", pa.float64()),
         ("inter_worker", pa.float64()),
         ("unserved_core_s", pa.float64()),
+        # What users felt while all executors were where they really were, as nothing else is known.
+        ("recorded_s", pa.float64()),  # of `span_s`
+        ("acked", pa.float64()),
+        ("failed", pa.float64()),
+        ("timed", pa.list_(pa.int64())),  # as in `DECODED`
     ]
 )

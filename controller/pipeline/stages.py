@@ -229,7 +229,7 @@ def answers(engine: Engine, folders: Sequence[str], count: int) -> list[Judged]:
     by_day: list[dict[int, Figures]] = [{} for _ in range(count)]
     # In a fixed order: sums of floats depend on it.
     for row in sorted(rows, key=lambda row: (row["day"], row["topology"])):
-        figures = Figures(**{name: row[name] for name in Figures.__slots__})
+        figures = Figures.of_row(row)
         number, day = row["set"], row["day"]
         if not row["held_back"]:
             chosen_by[number] += figures

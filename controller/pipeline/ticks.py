@@ -22,9 +22,10 @@ from controller.pipeline.schemas import (
     NO_DAY,
     NO_TOPOLOGY,
     PART,
+    RUN,
     TICK,
 )
-from controller.replay.recording import PlacementChange, Span, spans_of_one
+from controller.replay.recording import Felt, PlacementChange, Span, SpanReader
 
 DAY_S = 86400.0
 
@@ -78,18 +79,24 @@ def decoded(
     """
     segment, *after = _segments(batches)
     log = Log(by_writer([segment, *(one.begun_alone() for one in after)]), began_s)
-    found = spans_of_one(log, skips_first=follows)
+    reader = SpanReader()
+    found = reader.read(log, 0, skips_first=follows)
     head = segment.head()
     follows_tick = None if head is None else head.seq
     yield from rows_of(found, order_s, segment.writer, segment.number, follows_tick)
-    nothing = {"kind": LEFT_OUT, "topology": NO_TOPOLOGY, "day": NO_DAY, "order_s": order_s}
-    nothing |= {"writer": segment.writer, "number": segment.number}
-    left_out = [
-        {**nothing, "rule": rule, "count": count}
+    known = {"order_s": order_s, "writer": segment.writer, "number": segment.number}
+    left_out = {**known, "kind": LEFT_OUT, "topology": NO_TOPOLOGY, "day": NO_DAY}
+    rows = [
+        {**left_out, "rule": rule, "count": count}
         for rule, count in sorted(log.skipped.items())
         if count
     ]
-    yield pa.RecordBatch.from_pylist(left_out, DECODED)
+    rows += [
+        {**known, "kind": RUN, "topology": topology, "time_s": begun_s, "effect": effect.decode()}
+        | {"day": int(begun_s // DAY_S)}
+        for (topology, begun_s), effect in sorted(reader.effects.items())
+    ]
+    yield pa.RecordBatch.from_pylist(rows, DECODED)
 
 
 def rows_of(
@@ -177,6 +184,9 @@ def _rows(span: Span, known: Mapping[str, Any], row: int) -> pa.RecordBatch:
         "moved": pa.array(moved, pa.list_(MOVED)),
         "cpu_cores": _lists(span.cpu_cores),
         "traffic_tps": _lists(span.traffic_tps),
+        "acked": span.felt.acked,
+        "failed": span.felt.failed,
+        "timed": _lists(span.felt.timed),
         "layout": pa.array([_layout(span), *[None] * (count - 1)], LAYOUT),
         **{name: [value] * count for name, value in known.items()},
         "kind": [TICK] * count,
@@ -244,6 +254,7 @@ def _span(rows: list[pa.RecordBatch]) -> Span:
         target=indices("target"),
         size_bytes=rest.size_bytes,
         held=joined("held"),
+        felt=Felt(joined("acked"), joined("failed"), table("timed")),
         shifts=tuple(
             PlacementChange(row, one["executor"], one["worker"], one["own"])
             for row, all_of in enumerate(moved)

@@ -5,7 +5,7 @@ with the changes that nstorm did not make itself. So any configuration can be ru
 """
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.config import Config
+from controller.core.blocks import ended_between
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.decision import Outcome
 from controller.core.fit import Capacity
+from controller.core.latency import Timed, added, observe_timed
 from controller.core.layout import Layout, layout_of, opened_by
 from controller.core.metrics import Rates, by_topology, observe
 from controller.core.sizes import TupleSizes, pair_keys
@@ -26,11 +28,14 @@ from controller.cycle import Memory
 from controller.journal.reader import Log, Tick
 from controller.journal.record import TickRecord, decode, of_another_version
 from controller.replay.playback import SeenReader, recorded_config
-from migration.model import Slot, WorkerLoad
+from migration.meters import ACKED, FAILED
+from migration.model import LATENCY_BUCKETS, Slot, WorkerLoad
 
 # Half the memory; tuples per second need no more digits.
 Singles: TypeAlias = NDArray[np.float32]
+Counts: TypeAlias = NDArray[np.int32]
 SPAN_BYTES = 32 * 2**20
+NONE_TIMED: Counts = np.zeros(LATENCY_BUCKETS, np.int32)
 # What happened in a longer silence is not known: it counts for no more than this.
 LONGEST_TICK_S = 60.0
 _AWAY = frozenset({Outcome.STAND_BACK.value, Outcome.STALE_METRICS.value})
@@ -42,6 +47,23 @@ class PlacementChange:
     executor: int
     worker: int
     own: bool  # the recorded controller made it; a replay decides these again
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Felt:
+    """What users felt in each tick: tuples at the spouts that ended in it."""
+
+    acked: Floats  # (T,), NaN where it is not known
+    failed: Floats  # (T,), NaN where it is not known
+    timed: Counts  # (T, B), acked tuples by time, as in `core.latency`; none where not known
+
+    @classmethod
+    def unknown(cls, ticks: int) -> "Felt":
+        nothing = np.full(ticks, np.nan)
+        return cls(nothing, nothing, np.zeros((ticks, LATENCY_BUCKETS), np.int32))
+
+    def rows(self, cut: slice | NDArray[np.bool_]) -> "Felt":
+        return Felt(self.acked[cut], self.failed[cut], self.timed[cut])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +82,7 @@ class Span:
     target: Ints  # (P,)
     size_bytes: Floats  # (P,), of a tuple at the end; NaN where not known
     held: NDArray[np.bool_]  # (T,), nothing could be decided then, whatever the configuration
+    felt: Felt
     shifts: tuple[PlacementChange, ...]
 
     @property
@@ -92,6 +115,7 @@ class Span:
             cpu_cores=self.cpu_cores[cut],
             traffic_tps=self.traffic_tps[cut],
             held=self.held[cut],
+            felt=self.felt.rows(cut),
             shifts=tuple(
                 replace(s, row=s.row - start) for s in self.shifts if start <= s.row < stop
             ),
@@ -114,6 +138,7 @@ class _Open:
     cpu_cores: list[Singles] = field(default_factory=list)
     traffic: list[tuple[Ints, Ints, Singles]] = field(default_factory=list)  # as in `Traffic`
     held: list[bool] = field(default_factory=list)
+    felt: list[tuple[float, float, Counts]] = field(default_factory=list)
     shifts: list[PlacementChange] = field(default_factory=list)
     sizes: TupleSizes = field(default_factory=TupleSizes)
     kept_bytes: int = 0
@@ -138,6 +163,7 @@ class _Open:
         span_s: float,
         *,
         held: bool,
+        felt: tuple[float, float, Counts],
     ) -> None:
         self._shift(layout)
         snapshot = layout.snapshot(rates, time_s=time_s)
@@ -149,8 +175,10 @@ class _Open:
         said = snapshot.traffic
         self.traffic.append((said.source, said.target, said.tps.astype(np.float32)))
         self.held.append(held)
+        self.felt.append(felt)
         self.sizes = rates.sizes
         self.kept_bytes += self.cpu_cores[-1].nbytes + self.traffic[-1][2].nbytes
+        self.kept_bytes += felt[2].nbytes
 
     def _shift(self, layout: Layout) -> None:
         """Note which executors are elsewhere than in the tick before."""
@@ -186,6 +214,7 @@ class _Open:
                 pair_keys(component[pairs // count], component[pairs % count])
             ),
             held=np.array(self.held, dtype=np.bool_),
+            felt=Felt(*(np.array(column) for column in zip(*self.felt, strict=True))),
             shifts=tuple(self.shifts),
         )
 
@@ -196,6 +225,12 @@ class _RecordedMove(msgspec.Struct, rename={"source": "from", "target": "to"}):
     target: str
 
 
+class _RecordedEffect(msgspec.Struct):
+    """What a run of moves has changed; only which run it is."""
+
+    begun_s: float
+
+
 class _RecordedCycle(msgspec.Struct):
     """The end of a recorded cycle; it has a total if the load could be measured then."""
 
@@ -203,6 +238,7 @@ class _RecordedCycle(msgspec.Struct):
     outcome: str
     moves: tuple[_RecordedMove, ...] = ()
     total_tps: float | None = None
+    effect: msgspec.Raw = msgspec.Raw(b"")
 
 
 def _cycles(told: msgspec.Raw) -> dict[str, _RecordedCycle]:
@@ -219,15 +255,24 @@ class _Topology:
     """The memory of one topology while a journal is read."""
 
     rates: Rates
+    timed: Mapping[Slot, Timed] = field(default_factory=dict)
+    felt: tuple[float, float, Counts] = (np.nan, np.nan, NONE_TIMED)  # since the report before
     plain: Layout | None = None  # as the live cycle has it
     hooked: tuple[Slot, ...] = ()
     layout: Layout | None = None  # closed where a worker has no hooks
     open: _Open | None = None
     own: dict[str, tuple[str, str]] = field(default_factory=dict)
 
-    def observe(self, view: TopologyView, reports: Iterable[tuple[WorkerLoad, bool]]) -> None:
+    def observe(self, view: TopologyView, reports: Sequence[tuple[WorkerLoad, bool]]) -> None:
         targets = component_targets(view.publication)
-        self.rates = observe(self.rates, reports, targets, now_s=0.0, ewma=1.0)
+        rates, timed = self.rates, self.timed
+        self.rates = observe(rates, reports, targets, now_s=0.0, ewma=1.0)
+        self.timed = observe_timed(timed, (report for report, _ in reports))
+        self.felt = (
+            ended_between(rates, self.rates, ACKED),
+            ended_between(rates, self.rates, FAILED),
+            added(timed, self.timed).astype(np.int32),
+        )
 
     def add(
         self,
@@ -252,7 +297,7 @@ class _Topology:
         unwritten = record.unwritten and cycle.topology in record.unwritten
         paused = record.controls.held(view.publication.name, record.time_s) is not None
         held = unwritten or cycle.outcome in _AWAY or paused
-        self.open.add(layout, self.rates, record.time_s, span_s, held=bool(held))
+        self.open.add(layout, self.rates, record.time_s, span_s, held=bool(held), felt=self.felt)
         self.layout = layout
         # A plan that was not written moved nothing.
         if cycle.outcome == Outcome.MOVED and not unwritten:
@@ -294,20 +339,11 @@ def spans(log: Log) -> Iterator[Span]:
     while waiting or begun:
         while waiting and (not begun or waiting[0][0] <= begun[0][0]):
             _, writer = waiting.pop(0)
-            _push(begun, writer, _SpanReader().read(log, writer))
+            _push(begun, writer, SpanReader().read(log, writer))
         if begun:
             _, writer, span, rest = heapq.heappop(begun)
             yield span
             _push(begun, writer, rest)
-
-
-def spans_of_one(log: Log, *, skips_first: bool) -> Iterator[Span]:
-    """Read one controller's journal, or a part of it, as arrays.
-
-    The first tick may be there only for what the second is compared with; then nothing of it
-    counts.
-    """
-    return _SpanReader().read(log, 0, skips_first=skips_first)
 
 
 def _push(
@@ -318,8 +354,12 @@ def _push(
         heapq.heappush(begun, (float(span.time_s[0]), writer, span, rest))
 
 
-class _SpanReader:
+class SpanReader:
+    """Reads one controller's journal, or a part of it."""
+
     def __init__(self) -> None:
+        # The newest effect of each run of moves, as JSON, by topology and when the run began.
+        self.effects: dict[tuple[str, float], bytes] = {}
         self._seen = SeenReader()
         self._topologies: dict[str, _Topology] = {}
         self._config = Config()
@@ -328,6 +368,11 @@ class _SpanReader:
         self._remembered = Memory()
 
     def read(self, log: Log, writer: int, *, skips_first: bool = False) -> Iterator[Span]:
+        """Read the journal as arrays.
+
+        The first tick may be there only for what the second is compared with; then nothing of it
+        counts.
+        """
         for number, tick in enumerate(log.ticks(writer)):
             if tick.head is not None:
                 self._config = recorded_config(tick.head)
@@ -357,6 +402,7 @@ class _SpanReader:
         span_s = span_s if np.isfinite(self._before_s) else config.cycle_s
         self._before_s = record.now_s
         cycles = _cycles(record.cycles)
+        self._note(cycles.values())
         gone = self._topologies.keys() - {view.id for view in views}
         yield from self._close(gone)
         opened = opened_by(views)
@@ -375,6 +421,12 @@ class _SpanReader:
         for name in gone:
             del self._topologies[name]
         self._remembered = Memory()
+
+    def _note(self, cycles: Iterable[_RecordedCycle]) -> None:
+        for cycle in cycles:
+            if effect := bytes(cycle.effect):
+                begun = msgspec.json.decode(effect, type=_RecordedEffect)
+                self.effects[cycle.topology, begun.begun_s] = effect
 
     def _close(self, names: Iterable[str]) -> Iterator[Span]:
         for name in names:

@@ -60,8 +60,8 @@ LEFT_OUT = (
 )
 OUTCOMES = tuple(Outcome)
 NO_CYCLE = -1
-# Of a table of which each row is a tick; the outcome is the last.
-COLUMNS, OUTCOME = 8, 7
+# Of a table of which each row is a tick; these two are the last.
+COLUMNS, OUTCOME, AS_RECORDED = 9, 7, 8
 # For room alone, which knows no limits.
 _PLAIN = Limits()
 
@@ -93,6 +93,7 @@ class Series:
     max_load_frac: Floats  # (T,), load of the fullest worker
     # (T,), core-seconds that executors needed beyond what their nodes or workers have
     unserved_core_s: Floats
+    as_recorded: Marks  # (T,), all executors were where they really were
     moves: tuple[ReplayedMove, ...]
 
     @property
@@ -154,6 +155,7 @@ class Rerun:
             max_load_frac=table[:, 5],
             unserved_core_s=table[:, 6],
             outcome=table[:, OUTCOME].astype(np.int64),
+            as_recorded=table[:, AS_RECORDED] > 0,
             moves=tuple(self._moves),
         )
 
@@ -182,10 +184,13 @@ class Rerun:
                 if shift.own and not self._decides:
                     ends = executors[shift.executor], workers[source], workers[shift.worker]
                     self._moves.append(ReplayedMove(*ends, 0.0, float(span.time_s[begin])))
+            as_recorded = np.array_equal(place, recorded)
             for row in range(begin, end):
                 if is_changed:
                     at, is_changed = place.copy(), False
                     vetoes = self._vetoes(span, at)
+                    as_recorded = np.array_equal(place, recorded)
+                table[row, AS_RECORDED] = as_recorded
                 cores = measure(table, row, span, at, recorded)
                 tps = span.traffic_tps[row].astype(np.float64)
                 smoothed = _smooth(smoothed, tps, cores, self._weights)
@@ -312,7 +317,7 @@ def _carried(before: Span | None, span: Span, smoothed: Smoothed | None) -> Smoo
 def measure(table: Floats, row: int, span: Span, place: Ints, recorded: Ints) -> Floats:
     """Measure a placement under the load of one tick, and give the CPU of each executor, (E,).
 
-    The row of the table is filled in, but for time and outcome.
+    The row of the table is filled in, but for time, outcome and whether it is the recorded one.
     """
     tps, cpu_cores = span.traffic_tps[row], span.cpu_cores[row]
     pairs = span.source, span.target

@@ -12,9 +12,9 @@ import yaml
 from rich.table import Table
 
 from controller.console import Console
-from controller.errors import TuneError
 from controller.output import print_list
 from controller.pipeline.figures import Figures
+from controller.pipeline.where import needed
 from controller.replay.rerun import LEFT_OUT, LIVE_DIFFERS
 from controller.tune.choice import (
     Objective,
@@ -27,7 +27,12 @@ from controller.tune.choice import (
 from migration.settings import PREFIX
 
 SHOWN = 10
-COLUMNS = ("cost", "local", "moves", "unserved core s", "cost held back", "settings")
+COLUMNS = ("cost", "local", "moves", "unserved core s", "cost held back")
+FELT = ("as recorded", "p99 ms", "failed")
+ABOUT_FELT = (
+    "p99 ms and failed: measured while all executors were where the set has them; as recorded: "
+    "the share of that time"
+)
 
 
 def proposed_diff(storm_yaml: str | None, suggestion: Suggestion, today: dict[str, Any]) -> str:
@@ -105,7 +110,14 @@ def _figures(figures: Figures, objective: Objective) -> dict[str, Any]:
         "unserved_core_s": round(figures.unserved_core_s, 3),
         "seconds": round(figures.span_s, 3),
         "ticks": figures.ticks,
+        "recorded_frac": round(figures.recorded_frac, 6),
+        "latency_p99_ms": _rounded(figures.latency_p99_ms),
+        "failed_frac": _rounded(figures.failed_frac),
     }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
@@ -116,8 +128,14 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
         str(by["moves"]),
         f"{by['unserved_core_s']:.0f}",
         f"{later['cost']:.4f}" if later["ticks"] else "–",
+        f"{by['recorded_frac']:.0%}",
+        *_known((by["latency_p99_ms"], ".4g"), (by["failed_frac"], ".3%")),
         row["settings"],
     )
+
+
+def _known(*figures: tuple[float | None, str]) -> list[str]:
+    return ["–" if value is None else format(value, how) for value, how in figures]
 
 
 def print_found(
@@ -129,7 +147,8 @@ def print_found(
     """
     different = _different(document["ranking"])
     title = f"{len(document['ranking'])} parameter sets with {len(different)} different outcomes"
-    table = _table(different[:shown], title=f"The best of {title}", caption=document["objective"])
+    caption = f"{document['objective']}\n{ABOUT_FELT}"
+    table = _table(different[:shown], title=f"The best of {title}", caption=caption)
     table.add_section()
     table.add_row(*_cells(document["today"]))
     table.add_row(*_cells(document["no_moves"]))
@@ -142,8 +161,9 @@ def print_found(
 
 def _table(rows: Sequence[dict[str, Any]], **options: str) -> Table:
     table = Table(**options)  # type: ignore[arg-type]
-    for name in COLUMNS:
-        table.add_column(name, justify="left" if name == "settings" else "right", overflow="fold")
+    for name in (*COLUMNS, *FELT):
+        table.add_column(name, justify="right", overflow="fold")
+    table.add_column("settings", overflow="fold")
     for row in rows:
         table.add_row(*_cells(row))
     return table
@@ -159,12 +179,7 @@ def _different(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def draw(document: dict[str, Any], path: Path) -> None:
     """Draw the front as PNG; raises `TuneError` where matplotlib is missing."""
-    try:
-        # Late: it is of an extra, and takes long to load.
-        from matplotlib.figure import Figure  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise TuneError(f"{error.name} is missing; type: pip install 'nstorm[replay]'") from None
-    figure = Figure(figsize=(9, 5), layout="constrained")
+    figure = needed("matplotlib.figure").Figure(figsize=(9, 5), layout="constrained")
     axes = figure.subplots()
     every = _points(document["ranking"])
     shown = axes.scatter(every[0], every[1], c=every[2], s=14, cmap="viridis")

@@ -21,8 +21,9 @@ from controller.pipeline.schemas import QUARANTINE, QUARANTINE_FILE
 from controller.pipeline.stages import Ticks, episodes, raw, ticks
 from controller.pipeline.ticks import spans_of
 from controller.replay.recording import Span, spans
-from controller.tune.space import ParameterSet
-from tests.recorded_world import record
+from controller.tune.space import ParameterSet, without_moves
+from tests.messages import replace
+from tests.recorded_world import Recorded, record, with_spouts
 from tests.tuned_world import outcomes_of
 
 SMALL = Bounds(segment_bytes=20_000)
@@ -62,6 +63,34 @@ def test_segments_give_what_the_whole_log_gives(tmp_path: Path, delay_ticks: int
         assert joined(back, name) == joined(whole, name), name
     assert len(moved(whole)) > 3
     assert moved(back) == moved(whole)
+
+
+def spouts_count(tick: int, run: Recorded) -> None:
+    if tick == 0:
+        seen = run.world.seen
+        run.world.seen = lambda: replace(seen(), loads=with_spouts(seen().loads))  # type: ignore[method-assign]
+
+
+def test_what_users_felt_is_that_of_the_ticks_in_which_executors_stood_so(tmp_path: Path) -> None:
+    record(tmp_path / "log", ticks=range(30), mode="advise", bounds=SMALL, each=spouts_count)
+    engine = Fold(tmp_path / "tables")
+    of = episodes(decoded(tmp_path / "tables", tmp_path / "log"))
+    (felt,) = [[span.felt for span in spans_of(engine.ticks(one, one.folders))] for one in of]
+    # 500 tuples/s are acked, of which a twentieth is timed, and 2 tuples/s fail.
+    assert np.concatenate([one.acked for one in felt]).tolist() == [2500.0] * 29
+    assert np.concatenate([one.failed for one in felt]).tolist() == [10.0] * 29
+    assert all(one.timed.sum() == 125 * len(one.timed) == one.timed[:, 22].sum() for one in felt)
+    keys = build({}).keys
+    sets = [ParameterSet((), build(keys)), without_moves(keys, ["wc-1"])]
+    moving, idle = (one.chosen_by + one.held_back for one in outcomes_of(engine, of, sets))
+    assert (idle.recorded_frac, idle.acked, idle.failed) == (1.0, 29 * 2500.0, 290.0)
+    assert 40 < (idle.latency_p99_ms or 0.0) <= 48
+    assert idle.failed_frac == pytest.approx(10 / 2510)
+    # The first move of a replay ends what can be known of it.
+    assert moving.moves > 0
+    assert 0 < moving.recorded_frac < 1
+    assert moving.acked == pytest.approx(moving.recorded_frac * idle.acked)
+    assert sum(moving.timed) == pytest.approx(moving.recorded_frac * sum(idle.timed))
 
 
 def test_of_two_leaders_the_later_epoch_counts(tmp_path: Path) -> None:

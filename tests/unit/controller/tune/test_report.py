@@ -12,6 +12,7 @@ from controller.pipeline.figures import Figures
 from controller.tune.choice import Objective, SetOutcome, Suggestion, suggest
 from controller.tune.report import as_document, draw, page, print_found, proposed_diff
 from controller.tune.space import ParameterSet, without_moves
+from migration.model import LATENCY_BUCKETS
 
 TODAY: dict[str, Any] = dict(build({}).keys)
 CHANGES = {"load.high": 0.9, "asc.threshold": 0.01}
@@ -36,7 +37,8 @@ def suggestion(outcomes: list[SetOutcome]) -> Suggestion:
 
 @pytest.fixture
 def no_moves() -> SetOutcome:
-    idle = Figures(100, 0, 500.0, 1000.0, 700.0, 700.0, 5.0)
+    timed = tuple(100 * (bucket == 22) for bucket in range(LATENCY_BUCKETS))
+    idle = Figures(100, 0, 500.0, 1000.0, 700.0, 700.0, 5.0, 250.0, 995.0, 5.0, timed)
     return SetOutcome(without_moves(TODAY, ["wc-1-7"]), idle, idle)
 
 
@@ -106,6 +108,8 @@ def test_what_is_printed(
     rows = [line for line in text.splitlines() if "│" in line and "0." in line]
     assert "load.high=0.9" in rows[0] and "as today" in rows[-2]
     assert "0.3000" in rows[-1] and "no moves" in rows[-1]
+    assert [cell.strip() for cell in rows[-1].split("│")[-5:-2]] == ["50%", "47.92", "0.500%"]
+    assert [cell.strip() for cell in rows[0].split("│")[-5:-2]] == ["0%", "–", "–"]
     assert document["suggestion"]["reason"] in " ".join(text.split())
     assert text.endswith("+nstorm.load.high: 0.9\n")
     assert document["ranking"][0]["held_back"]["moves"] == 1
