@@ -18,6 +18,7 @@ from msgspec import Struct, structs
 
 from controller.core.blocks import BLOCK_S, Block
 from controller.core.cluster import Floats
+from controller.core.squares import Squares, standard
 
 # What is kept before a run, and measured after it.
 MOST_BLOCKS = 30
@@ -26,10 +27,6 @@ LEAST_BEFORE = 12
 LOOKS = (18, MOST_BLOCKS)
 # By what factor the input may change: beyond, its square does not fit what follows of it.
 INPUT_FACTOR = 1.25
-# By how many deviations a normal number is exceeded in 1 of 10,000 draws.
-_NORMAL = 3.719016485455709
-# Blocks are no more alike than this, as far as so few can show.
-_MOST_ALIKE = 0.95
 # Where spouts wait for acks as many tuples are in flight, so that time makes up for throughput.
 _IN_FLIGHT = 0.8
 _NEXT_TO_NOTHING = 1e-12
@@ -189,37 +186,12 @@ def _step(
     """Fit a step where row `begins` is, and give it with the most of it that may be chance."""
     rows = len(values)
     is_after = np.arange(rows) >= begins
-    columns = [np.ones(rows), is_after.astype(np.float64), _standard(time_s)]
+    columns = [np.ones(rows), is_after.astype(np.float64), standard(time_s)]
     if log_input is not None and np.ptp(log_input) > _NEXT_TO_NOTHING:
-        columns += [_standard(log_input), _standard(log_input) ** 2]
-    design = np.column_stack(columns)
-    inverse = np.linalg.pinv(design.T @ design)
-    found = inverse @ (design.T @ values)
-    left = values - design @ found
-    free = rows - design.shape[1]
-    squares = float(left @ left)
-    neighbours = left[1:] * left[:-1]
-    neighbours[begins - 1] = 0.0  # the run is between these two
-    alike = float(neighbours.sum()) / max(squares, _NEXT_TO_NOTHING**2)
-    # Fitted columns make what is left less alike than it was.
-    alike = min(max((rows * alike + design.shape[1]) / free, 0.0), _MOST_ALIKE)
-    fewer = (1 + alike) / (1 - alike)
-    error = math.sqrt(squares / free * max(float(inverse[1, 1]), 0.0) * fewer)
-    return float(found[1]), _times(max(free / fewer, 3.0)) * error
-
-
-def _standard(values: Floats) -> Floats:
-    centred: Floats = values - values.mean()
-    return centred / max(float(centred.std()), _NEXT_TO_NOTHING)
-
-
-def _times(free: float) -> float:
-    """Give the quantile of Student's t for that chance, by its expansion about `_NORMAL`."""
-    z = _NORMAL
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + first / free + second / free**2 + third / free**3
+        columns += [standard(log_input), standard(log_input) ** 2]
+    # The run is between two rows.
+    found = Squares.of(values, np.column_stack(columns), apart=begins)
+    return float(found.coefficients[1]), found.most_by_chance(1)
 
 
 def _throughput(
