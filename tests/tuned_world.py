@@ -15,7 +15,7 @@ from controller.pipeline.fold import Fold
 from controller.pipeline.schemas import BY, DECODED
 from controller.pipeline.stages import Ticks, answers, episodes, found, trials
 from controller.pipeline.ticks import rows_of
-from controller.replay.recording import Felt, Span
+from controller.replay.recording import Ended, Span
 from controller.tune.choice import SetOutcome
 from controller.tune.space import ParameterSet, Space, parameter_sets
 from migration.model import Component
@@ -71,7 +71,7 @@ def span(
         size_bytes=np.full(len(ends), np.nan),
         hosts={},
         held=np.zeros(ticks, dtype=np.bool_),
-        felt=Felt.unknown(ticks),
+        ended=Ended.unknown(ticks),
         shifts=(),
     )
 

@@ -105,6 +105,12 @@ _TABLE: Mapping[str, _Verb] = {
     "tune": _verb(
         "tune.command", FILES, "nstorm tune build/demo/journal", "nstorm tune journal --topology wc"
     ),
+    "report": _verb(
+        "weeks.command",
+        FILES,
+        "nstorm report /var/storm/nstorm-journal",
+        "nstorm report journal --topology wc -o json",
+    ),
     "pipeline": _verb(
         "tune.pipeline",
         FILES,

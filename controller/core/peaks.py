@@ -95,8 +95,12 @@ class Peak(Struct, frozen=True):
 
 def input_tps(snapshot: LoadSnapshot) -> float:
     """Add up what the spouts of a topology emit, to all that they emit it to."""
-    emits = _is_spout(snapshot.components, snapshot.component_of)[snapshot.traffic.source]
-    return float(snapshot.traffic.tps[emits].sum())
+    return float(snapshot.traffic.tps[spouts_of(snapshot)[snapshot.traffic.source]].sum())
+
+
+def spouts_of(snapshot: LoadSnapshot) -> NDArray[np.bool_]:
+    """Mark the executors of spouts, (E,)."""
+    return _is_spout(snapshot.components, snapshot.component_of)
 
 
 @lru_cache(maxsize=16)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from controller.core.latency import quantile_ms
-from controller.replay.recording import Felt
+from controller.replay.recording import Ended
 from controller.replay.rerun import Series
 
 
@@ -59,9 +59,9 @@ class Figures:
         return quantile_ms(np.array(self.timed, np.float64), 0.99) if any(self.timed) else None
 
     @classmethod
-    def of(cls, series: Series, felt: Felt) -> "Figures":
-        """Add up the ticks of a series, of which `felt` is what users felt."""
-        span_s, known = series.span_s, felt.rows(series.as_recorded)
+    def of(cls, series: Series, ended: Ended) -> "Figures":
+        """Add up the ticks of a series, of which `ended` is what users felt."""
+        span_s, known = series.span_s, ended.rows(series.as_recorded)
         return cls(
             ticks=len(span_s),
             moves=len(series.moves),

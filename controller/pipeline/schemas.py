@@ -101,3 +101,24 @@ TRIALS = pa.schema(
         ("timed", pa.list_(pa.int64())),  # as in `DECODED`
     ]
 )
+
+# A topology in an hour, and, where `unit` is there, what it used of a node in that hour. Where a
+# limit gives each worker CPU of its own, a unit is a worker.
+HOURS = pa.schema(
+    [
+        ("topology", pa.string()),
+        ("hour", pa.int64()),  # since 1970, UTC
+        ("unit", pa.string()),
+        ("node", pa.string()),
+        ("capacity_cores", pa.float64()),  # of the unit
+        ("cores", pa.float64()),  # mean
+        ("peak_cores", pa.float64()),  # of the busiest minute but one; so is the next peak
+        ("seen_s", pa.float64()),  # in which it was measured; so is what follows, of a topology
+        ("input_tps", pa.float64()),  # what its spouts emit
+        ("peak_tps", pa.float64()),
+        ("acked", pa.float64()),  # tuples
+        ("failed", pa.float64()),
+        ("latency_p50_ms", pa.float64()),
+        ("latency_p99_ms", pa.float64()),
+    ]
+)

@@ -16,7 +16,18 @@ from controller.errors import TuneError
 from controller.journal.reader import Log, by_writer, no_segment
 from controller.pipeline.engine import Engine, Episode, Job, RawFile, digest
 from controller.pipeline.figures import Figures
-from controller.pipeline.schemas import BY, DECODED, LED, LEFT_OUT, PART, QUARANTINE_FILE, TRIALS
+from controller.pipeline.hours import added_up
+from controller.pipeline.schemas import (
+    BY,
+    DECODED,
+    HOURS,
+    LED,
+    LEFT_OUT,
+    PART,
+    QUARANTINE_FILE,
+    RUN,
+    TRIALS,
+)
 from controller.pipeline.ticks import decoded, led, spans_of
 from controller.pipeline.trials import Tried, tried
 from controller.replay.recording import Span
@@ -224,11 +235,9 @@ def trials(
 
 def answers(engine: Engine, folders: Sequence[str], count: int) -> list[Judged]:
     """Add up how each set did, in the order in which they were tried; `count` were."""
-    rows = engine.rows(folders, TRIALS).to_pylist()
     chosen_by = [Figures()] * count
     by_day: list[dict[int, Figures]] = [{} for _ in range(count)]
-    # In a fixed order: sums of floats depend on it.
-    for row in sorted(rows, key=lambda row: (row["day"], row["topology"])):
+    for row in _tried(engine, folders):
         figures = Figures.of_row(row)
         number, day = row["set"], row["day"]
         if not row["held_back"]:
@@ -239,6 +248,42 @@ def answers(engine: Engine, folders: Sequence[str], count: int) -> list[Judged]:
         Judged(chosen, sum(days.values(), Figures()), tuple(days.values()))
         for chosen, days in zip(chosen_by, by_day, strict=True)
     ]
+
+
+def answers_by_day(
+    engine: Engine, folders: Sequence[str], count: int
+) -> dict[str, list[dict[int, Figures]]]:
+    """Add up how each of `count` sets did, by name of topology, set and day; all of the load."""
+    found: dict[str, list[dict[int, Figures]]] = {}
+    for row in _tried(engine, folders):
+        name = topology_name(row["topology"])
+        sets = found.setdefault(name, [{} for _ in range(count)])
+        by_day = sets[row["set"]]
+        by_day[row["day"]] = by_day.get(row["day"], Figures()) + Figures.of_row(row)
+    return found
+
+
+def _tried(engine: Engine, folders: Sequence[str]) -> list[dict[str, Any]]:
+    """Read rows of `TRIALS` in a fixed order: sums of floats depend on it."""
+    rows = engine.rows(folders, TRIALS).to_pylist()
+    return sorted(rows, key=lambda row: (row["day"], row["topology"], row["held_back"]))
+
+
+def hours(engine: Engine, of: Sequence[Episode], progress: Progress) -> list[str]:
+    """Add all episodes up by hour; gives the folders of what came out."""
+    jobs = []
+    for one in of:
+        work = partial(added_up, topology=one.topology, day=one.day)
+        name = f"hours/part={one.day}-{digest(one)}"
+        jobs.append(Job(name, one, work, HOURS, weight=float(one.ticks)))
+    _do(engine, jobs, progress)
+    return [job.folder for job in jobs]
+
+
+def runs(engine: Engine, of: Ticks) -> list[dict[str, Any]]:
+    """List the runs of moves in the order in which they began, each as it was known last."""
+    rows = {(row["topology"], row["time_s"]): row for row in _small(engine, of.folders, RUN)}
+    return [rows[key] for key in sorted(rows, key=lambda key: (key[1], key[0]))]
 
 
 def _do(engine: Engine, jobs: Sequence[Job], progress: Progress) -> None:

@@ -25,7 +25,7 @@ from controller.pipeline.schemas import (
     RUN,
     TICK,
 )
-from controller.replay.recording import Felt, PlacementChange, Span, SpanReader
+from controller.replay.recording import Ended, PlacementChange, Span, SpanReader
 
 DAY_S = 86400.0
 
@@ -184,9 +184,9 @@ def _rows(span: Span, known: Mapping[str, Any], row: int) -> pa.RecordBatch:
         "moved": pa.array(moved, pa.list_(MOVED)),
         "cpu_cores": _lists(span.cpu_cores),
         "traffic_tps": _lists(span.traffic_tps),
-        "acked": span.felt.acked,
-        "failed": span.felt.failed,
-        "timed": _lists(span.felt.timed),
+        "acked": span.ended.acked,
+        "failed": span.ended.failed,
+        "timed": _lists(span.ended.timed),
         "layout": pa.array([_layout(span), *[None] * (count - 1)], LAYOUT),
         **{name: [value] * count for name, value in known.items()},
         "kind": [TICK] * count,
@@ -254,7 +254,7 @@ def _span(rows: list[pa.RecordBatch]) -> Span:
         target=indices("target"),
         size_bytes=rest.size_bytes,
         held=joined("held"),
-        felt=Felt(joined("acked"), joined("failed"), table("timed")),
+        ended=Ended(joined("acked"), joined("failed"), table("timed")),
         shifts=tuple(
             PlacementChange(row, one["executor"], one["worker"], one["own"])
             for row, all_of in enumerate(moved)

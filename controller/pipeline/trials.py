@@ -43,7 +43,7 @@ def tried(batches: Iterable[pa.RecordBatch], of: Tried) -> Batches:
     for held_back, span in _cut(spans_of(batches), of.chosen_s):
         for number, run in runs:
             run.take(span)
-            found[number, held_back] += Figures.of(run.cut(), span.felt)
+            found[number, held_back] += Figures.of(run.cut(), span.ended)
     rows = [
         {"set": n, "topology": of.topology, "day": of.day, "held_back": late, **asdict(figures)}
         for (n, late), figures in found.items()

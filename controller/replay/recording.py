@@ -7,6 +7,7 @@ with the changes that nstorm did not make itself. So any configuration can be ru
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TypeAlias
 
 import msgspec
@@ -50,7 +51,7 @@ class PlacementChange:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Felt:
+class Ended:
     """What users felt in each tick: tuples at the spouts that ended in it."""
 
     acked: Floats  # (T,), NaN where it is not known
@@ -58,12 +59,12 @@ class Felt:
     timed: Counts  # (T, B), acked tuples by time, as in `core.latency`; none where not known
 
     @classmethod
-    def unknown(cls, ticks: int) -> "Felt":
+    def unknown(cls, ticks: int) -> "Ended":
         nothing = np.full(ticks, np.nan)
         return cls(nothing, nothing, np.zeros((ticks, LATENCY_BUCKETS), np.int32))
 
-    def rows(self, cut: slice | NDArray[np.bool_]) -> "Felt":
-        return Felt(self.acked[cut], self.failed[cut], self.timed[cut])
+    def rows(self, cut: slice | NDArray[np.bool_]) -> "Ended":
+        return Ended(self.acked[cut], self.failed[cut], self.timed[cut])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,12 +83,28 @@ class Span:
     target: Ints  # (P,)
     size_bytes: Floats  # (P,), of a tuple at the end; NaN where not known
     held: NDArray[np.bool_]  # (T,), nothing could be decided then, whatever the configuration
-    felt: Felt
+    ended: Ended
     shifts: tuple[PlacementChange, ...]
 
     @property
     def topology(self) -> str:
         return self.first.topology
+
+    def stretches(self) -> Iterator[tuple[int, int, list[PlacementChange]]]:
+        """Cut the ticks where the placement changes: first row, end, and the changes."""
+        changes: dict[int, list[PlacementChange]] = {0: [], len(self.time_s): []}
+        for shift in self.shifts:
+            changes.setdefault(shift.row, []).append(shift)
+        for begin, end in pairwise(sorted(changes)):
+            yield begin, end, changes[begin]
+
+    def placements(self) -> Iterator[tuple[int, int, Ints]]:
+        """Give each placement, (E,), as recorded, with the rows of its ticks: first and end."""
+        place = self.place.copy()
+        for begin, end, shifts in self.stretches():
+            for shift in shifts:
+                place[shift.executor] = shift.worker
+            yield begin, end, place
 
     def within(self, begin_s: float, end_s: float) -> "Span":
         """Cut out a time, both ends (Unix seconds) included; it may have no tick at all.
@@ -115,7 +132,7 @@ class Span:
             cpu_cores=self.cpu_cores[cut],
             traffic_tps=self.traffic_tps[cut],
             held=self.held[cut],
-            felt=self.felt.rows(cut),
+            ended=self.ended.rows(cut),
             shifts=tuple(
                 replace(s, row=s.row - start) for s in self.shifts if start <= s.row < stop
             ),
@@ -138,7 +155,7 @@ class _Open:
     cpu_cores: list[Singles] = field(default_factory=list)
     traffic: list[tuple[Ints, Ints, Singles]] = field(default_factory=list)  # as in `Traffic`
     held: list[bool] = field(default_factory=list)
-    felt: list[tuple[float, float, Counts]] = field(default_factory=list)
+    ended: list[tuple[float, float, Counts]] = field(default_factory=list)
     shifts: list[PlacementChange] = field(default_factory=list)
     sizes: TupleSizes = field(default_factory=TupleSizes)
     kept_bytes: int = 0
@@ -163,7 +180,7 @@ class _Open:
         span_s: float,
         *,
         held: bool,
-        felt: tuple[float, float, Counts],
+        ended: tuple[float, float, Counts],
     ) -> None:
         self._shift(layout)
         snapshot = layout.snapshot(rates, time_s=time_s)
@@ -175,10 +192,10 @@ class _Open:
         said = snapshot.traffic
         self.traffic.append((said.source, said.target, said.tps.astype(np.float32)))
         self.held.append(held)
-        self.felt.append(felt)
+        self.ended.append(ended)
         self.sizes = rates.sizes
         self.kept_bytes += self.cpu_cores[-1].nbytes + self.traffic[-1][2].nbytes
-        self.kept_bytes += felt[2].nbytes
+        self.kept_bytes += ended[2].nbytes
 
     def _shift(self, layout: Layout) -> None:
         """Note which executors are elsewhere than in the tick before."""
@@ -214,7 +231,7 @@ class _Open:
                 pair_keys(component[pairs // count], component[pairs % count])
             ),
             held=np.array(self.held, dtype=np.bool_),
-            felt=Felt(*(np.array(column) for column in zip(*self.felt, strict=True))),
+            ended=Ended(*(np.array(column) for column in zip(*self.ended, strict=True))),
             shifts=tuple(self.shifts),
         )
 
@@ -256,7 +273,7 @@ class _Topology:
 
     rates: Rates
     timed: Mapping[Slot, Timed] = field(default_factory=dict)
-    felt: tuple[float, float, Counts] = (np.nan, np.nan, NONE_TIMED)  # since the report before
+    ended: tuple[float, float, Counts] = (np.nan, np.nan, NONE_TIMED)  # since the report before
     plain: Layout | None = None  # as the live cycle has it
     hooked: tuple[Slot, ...] = ()
     layout: Layout | None = None  # closed where a worker has no hooks
@@ -268,7 +285,7 @@ class _Topology:
         rates, timed = self.rates, self.timed
         self.rates = observe(rates, reports, targets, now_s=0.0, ewma=1.0)
         self.timed = observe_timed(timed, (report for report, _ in reports))
-        self.felt = (
+        self.ended = (
             ended_between(rates, self.rates, ACKED),
             ended_between(rates, self.rates, FAILED),
             added(timed, self.timed).astype(np.int32),
@@ -297,7 +314,7 @@ class _Topology:
         unwritten = record.unwritten and cycle.topology in record.unwritten
         paused = record.controls.held(view.publication.name, record.time_s) is not None
         held = unwritten or cycle.outcome in _AWAY or paused
-        self.open.add(layout, self.rates, record.time_s, span_s, held=bool(held), felt=self.felt)
+        self.open.add(layout, self.rates, record.time_s, span_s, held=bool(held), ended=self.ended)
         self.layout = layout
         # A plan that was not written moved nothing.
         if cycle.outcome == Outcome.MOVED and not unwritten:

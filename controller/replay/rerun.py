@@ -6,9 +6,7 @@ changed by the cost of its tuples' hops. The engine is that of the live cycle; `
 rest.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +25,7 @@ from controller.core.policy import AtOnce, Case, Policy, Question, Search, searc
 from controller.core.room import Marks
 from controller.core.veto import placement_vetoes
 from controller.policies.registry import policy
-from controller.replay.recording import PlacementChange, Singles, Span
+from controller.replay.recording import Singles, Span
 from migration.model import topology_name
 
 # Keys of storm.yaml that change nothing here.
@@ -176,7 +174,7 @@ class Rerun:
         table[:, 0], table[:, 1], table[:, OUTCOME] = span.time_s, span.span_s, NO_CYCLE
         asks = self._asks(span, now_s, table)
         is_changed = True
-        for begin, end, shifts in _stretches(span):
+        for begin, end, shifts in span.stretches():
             for shift in shifts:
                 source, recorded[shift.executor] = recorded[shift.executor], shift.worker
                 if not shift.own or not self._decides:
@@ -281,15 +279,6 @@ def _smooth(before: Smoothed | None, tps: Floats, cpu_cores: Floats, weights: We
     smooth_tps, tps_var = weights.smoothed(0, tps, before.tps, before.tps_var)
     smooth_cores, cpu_var = weights.smoothed(0, cpu_cores, before.cpu_cores, before.cpu_var)
     return Smoothed(smooth_tps, smooth_cores, tps_var, cpu_var)
-
-
-def _stretches(span: Span) -> Iterator[tuple[int, int, list[PlacementChange]]]:
-    """Cut the ticks where the recorded placement changes: first row, end, and the changes."""
-    changes: dict[int, list[PlacementChange]] = {0: [], len(span.time_s): []}
-    for shift in span.shifts:
-        changes.setdefault(shift.row, []).append(shift)
-    for begin, end in pairwise(sorted(changes)):
-        yield begin, end, changes[begin]
 
 
 def _snapshot(span: Span, row: int, place: Ints, smoothed: Smoothed) -> LoadSnapshot:

@@ -162,7 +162,7 @@ def suggest(outcomes: Sequence[SetOutcome], objective: Objective) -> Suggestion:
     best = min(close, key=lambda outcome: len(outcome.parameters.changes))
     costs = objective.cost(today.held_back), objective.cost(best.held_back)
     gain_frac, held_frac = _gain_frac(now, objective.cost(best.chosen_by)), _gain_frac(*costs)
-    interval = _interval_frac(today, best, objective)
+    interval = interval_frac(today.by_day, best.by_day, objective)
     unserved = best.held_back.unserved_core_s, today.held_back.unserved_core_s
     days = len(best.by_day)
     helps = False
@@ -206,21 +206,22 @@ def suggest(outcomes: Sequence[SetOutcome], objective: Objective) -> Suggestion:
     return Suggestion(today, best, gain_frac, held_frac, interval, helps, reason)
 
 
-def _interval_frac(
-    today: SetOutcome, best: SetOutcome, objective: Objective
+def interval_frac(
+    before: Sequence[Figures], after: Sequence[Figures], objective: Objective
 ) -> tuple[float, float] | None:
-    """Find between which shares of today's cost the best lowers it; None with too few days.
+    """Find between which shares of a cost it is lowered; None with too few days.
 
-    Student's interval of the gains of days: what comes within a day depends on itself.
+    Both are by day, of the same days. Student's interval of the gains of days: what comes within a
+    day depends on itself.
     """
-    days = len(best.by_day)
+    days = len(before)
     if days < LEAST_DAYS:
         return None
-    pairs = zip(today.by_day, best.by_day, strict=True)
+    pairs = zip(before, after, strict=True)
     gains = np.array(
         [objective.cost(a) * a.span_s - objective.cost(b) * b.span_s for a, b in pairs]
     )
-    cost = sum(objective.cost(one) * one.span_s for one in today.by_day)
+    cost = sum(objective.cost(one) * one.span_s for one in before)
     if cost <= 0:
         return 0.0, 0.0
     far = _student(days - 1) * float(gains.std(ddof=1)) * days**0.5

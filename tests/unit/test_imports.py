@@ -123,6 +123,21 @@ ALLOWED: dict[str, frozenset[str]] = {
             "migration",
         }
     ),
+    "controller.html": frozenset(),
+    "controller.weeks": frozenset(
+        {
+            "controller.config",
+            "controller.console",
+            "controller.core",
+            "controller.errors",
+            "controller.html",
+            "controller.journal",
+            "controller.output",
+            "controller.pipeline",
+            "controller.tune",
+            "migration.model",
+        }
+    ),
     "controller.storm": frozenset(
         {
             "controller.policies",
@@ -139,7 +154,13 @@ ALLOWED: dict[str, frozenset[str]] = {
         }
     ),
     "controller.assess": frozenset(
-        {"controller.config", "controller.core", "controller.errors", "controller.walk"}
+        {
+            "controller.config",
+            "controller.core",
+            "controller.errors",
+            "controller.html",
+            "controller.walk",
+        }
     ),
     "controller.cli": frozenset({"agent", "controller", "kvstore", "migration"}),
     "deploy": frozenset({"agent", "controller", "kvstore", "migration"}),

@@ -11,7 +11,7 @@ from controller.config import Config, Mode, build
 from controller.core.decision import Outcome
 from controller.cycle import Memory, cycle
 from controller.policies.registry import NAMES
-from controller.replay.recording import Felt, Span
+from controller.replay.recording import Ended, Span
 from controller.replay.rerun import Rerun
 from controller.snapshot import parse
 from controller.walk import walk
@@ -109,7 +109,7 @@ def test_a_replay_is_decided_as_a_file(world: World, config: Config) -> None:
         target=traffic.target,
         size_bytes=np.full(len(traffic.tps), np.nan),
         held=np.zeros(ticks, dtype=np.bool_),
-        felt=Felt.unknown(ticks),
+        ended=Ended.unknown(ticks),
         shifts=(),
     )
     for explain in (True, False):

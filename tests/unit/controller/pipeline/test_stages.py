@@ -75,7 +75,7 @@ def test_what_users_felt_is_that_of_the_ticks_in_which_executors_stood_so(tmp_pa
     record(tmp_path / "log", ticks=range(30), mode="advise", bounds=SMALL, each=spouts_count)
     engine = Fold(tmp_path / "tables")
     of = episodes(decoded(tmp_path / "tables", tmp_path / "log"))
-    (felt,) = [[span.felt for span in spans_of(engine.ticks(one, one.folders))] for one in of]
+    (felt,) = [[span.ended for span in spans_of(engine.ticks(one, one.folders))] for one in of]
     # 500 tuples/s are acked, of which a twentieth is timed, and 2 tuples/s fail.
     assert np.concatenate([one.acked for one in felt]).tolist() == [2500.0] * 29
     assert np.concatenate([one.failed for one in felt]).tolist() == [10.0] * 29

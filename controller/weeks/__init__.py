@@ -1,0 +1,1 @@
+"""``nstorm report``: what a log of weeks shows."""

@@ -1,0 +1,26 @@
+"""What `nstorm report` finds: a document for programs, and for the page."""
+
+from msgspec import Struct
+
+from controller.weeks.auto import Gained
+from controller.weeks.disturbed import Disturbed, Full
+from controller.weeks.hosts import HostLess
+from controller.weeks.need import TopologyNeed
+from controller.weeks.paid import JudgedRun
+
+
+class LogReport(Struct, frozen=True):
+    """The answers to all questions; each has one or more sentences."""
+
+    about: str
+    left_out: tuple[str, ...]  # of the log
+    needs: tuple[TopologyNeed, ...]
+    disturbed: tuple[Disturbed, ...]
+    full: tuple[Full, ...]
+    disturbed_lines: tuple[str, ...]
+    hosts: tuple[HostLess, ...]
+    host_line: str
+    gained: tuple[Gained, ...]
+    searches: tuple[str, ...]  # what was not searched for
+    runs: tuple[JudgedRun, ...]
+    run_line: str

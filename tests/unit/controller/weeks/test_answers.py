@@ -1,0 +1,174 @@
+"""What is planted in made-up hours is found, and nothing is found where nothing is."""
+
+import msgspec
+import numpy as np
+import pytest
+
+from controller.core.effect import Effect, Verdict
+from controller.core.peaks import HOUR_S
+from controller.pipeline.figures import Figures
+from controller.weeks.auto import gained
+from controller.weeks.disturbed import disturbed, full, lines
+from controller.weeks.hosts import line, without_each
+from controller.weeks.need import LEAST_TREND_DAYS, Forecast, forecast, needs
+from controller.weeks.paid import line as line_of_runs
+from controller.weeks.paid import runs
+from tests.weeks_world import FIRST_DAY, FIRST_HOUR, made, rhythm
+
+SEEDS = 40
+
+
+def forecasts(week_frac: float, days: int = 42) -> list[tuple[Forecast, float]]:
+    """Forecast series with a trend, a week and noise; with what then came."""
+    found = []
+    for seed in range(SEEDS):
+        noise = np.random.default_rng(seed).normal(0, 0.04, days + 30)
+        every = np.arange(days + 30)
+        week = np.where(every % 7 >= 5, 0.6, 1.0)
+        peaks = 3 * (1 + week_frac) ** (every / 7) * week * np.exp(noise)
+        one = forecast(FIRST_DAY + np.arange(days), peaks[:days])
+        assert one is not None
+        found.append((one, float(peaks[days:].max())))
+    return found
+
+
+def test_a_trend_is_found_and_its_intervals_hold_what_they_promise() -> None:
+    for week_frac in (0.0, 0.03):
+        found = forecasts(week_frac)
+        trend = [low <= week_frac <= high for (low, _, high) in (one.week_frac for one, _ in found)]
+        need = [one.cores[0] <= came <= one.cores[2] for one, came in found]
+        # 95 % of 40 are 38; chance makes it less than 34 in 1 of 70 draws.
+        assert sum(trend) >= 34 and sum(need) >= 34
+        assert all(one.cores[2] / one.cores[0] < 1.6 for one, _ in found)
+    assert all(one.week_frac[0] > 0 for one, _ in found)
+
+
+def test_the_need_of_next_month_is_held_against_the_room() -> None:
+    days = 42
+    grows = 1.03 ** (np.arange(24 * days) // 24 / 7)
+    cores = {"wc": {"a": rhythm(days) * grows}, "still": {"b": rhythm(days)}}
+    by_name = {one.topology: one for one in needs(made(cores, capacity={"a": 2.8, "b": 2.8}))}
+    growing, still = by_name["wc"], by_name["still"]
+    assert growing.verdict.endswith("That does not fit.")
+    assert "It grows by 3.0% a week" in growing.verdict
+    assert still.verdict.endswith("That fits.")
+    assert "No trend is seen" in still.verdict
+    assert growing.headroom_factor == pytest.approx(2.8 / growing.peak_cores)
+    assert growing.by_hour is not None and int(np.argmax(growing.by_hour)) == 19
+    assert growing.by_weekday is not None
+    assert growing.by_weekday[6] / growing.by_weekday[0] < 0.8
+    assert [day for day, _ in growing.daily] == list(range(FIRST_DAY, FIRST_DAY + days))
+
+
+def test_a_short_log_is_said_to_be_one() -> None:
+    (one,) = needs(made({"wc": {"a": rhythm(5)}}, capacity={"a": 4.0}))
+    assert one.forecast is None and one.by_weekday is None
+    assert f"a trend {LEAST_TREND_DAYS} whole days are needed, and the log has 5" in one.verdict
+    assert one.by_hour is not None
+    # Of days that were measured in part, the highest hour is not known.
+    (one,) = needs(made({"wc": {"a": rhythm(30)}}, capacity={"a": 4.0}, seen_s=0.8 * HOUR_S))
+    assert one.forecast is None and one.daily == () and one.by_hour is None
+    (one,) = needs(made({"wc": {"a": np.zeros(24)}}, capacity={"a": 4.0}))
+    assert one.verdict == "It used no CPU in the last week."
+
+
+def test_room_is_what_neighbours_leave() -> None:
+    one, two = np.array([1.0, 1.0, 1.0]), np.array([1.0, 2.0, 0.0])
+    hours = made({"one": {"a": one, "b": one}, "two": {"a": two}}, capacity={"a": 4.0, "b": 2.0})
+    assert hours.headroom[0].tolist() == [2.0, 2.0, 2.0]
+    assert hours.headroom[1][:2].tolist() == [3.0, 1.5]
+    assert np.isnan(hours.headroom[1][2])
+
+
+def neighbours(seed: int, slower: float, days: int = 7) -> list[tuple[str, str, float]]:
+    """A topology whose latency follows its own input, and, times `slower`, bursts of another one.
+
+    A third one has the rhythm of the first, and a fourth is on another node.
+    """
+    random = np.random.default_rng(seed)
+    hours = 24 * days
+    own = rhythm(days) * random.uniform(0.95, 1.05, hours)
+    bursts = np.where(random.random(hours) < 0.2, 2.0, 0.2)
+    latency = 10 * own**0.5 * np.exp(random.normal(0, 0.05, hours))
+    latency *= np.where(bursts > 1, slower, 1.0)
+    cores = {
+        "wc": {"a": own},
+        "batch": {"a": bursts},
+        "same": {"a": rhythm(days) * random.uniform(0.95, 1.05, hours)},
+        "far": {"b": bursts},
+    }
+    world = made(cores, capacity={"a": 8.0, "b": 8.0}, latency_ms={"wc": latency})
+    return [(one.topology, one.by, one.times) for one in disturbed(world)]
+
+
+def test_a_noisy_neighbour_is_found() -> None:
+    for seed in range(10):
+        ((topology, by, times),) = neighbours(seed, 1.5)
+        assert (topology, by) == ("wc", "batch")
+        assert times == pytest.approx(1.5, rel=0.1)
+
+
+def test_who_disturbs_nobody_is_not_named() -> None:
+    assert [found for seed in range(30) for found in neighbours(seed, 1.0)] == []
+
+
+def test_full_nodes_and_who_was_there() -> None:
+    cores = {"one": {"a": np.array([1.0, 3.0, 1.0])}, "two": {"a": np.array([1.0, 0.8, 0.0])}}
+    (one,) = full(made(cores, capacity={"a": 4.0}), 0.85)
+    assert (one.node, one.hours, one.at_s) == ("a", 1, (FIRST_HOUR + 1) * HOUR_S)
+    assert one.fullest_frac == pytest.approx(0.95)
+    assert one.by == (("one", 3.0), ("two", 0.8))
+    assert lines([], [one], 0.85)[1] == (
+        "a was above 85% in 1 hours; in the fullest it had one 3 cores, two 0.8 cores"
+    )
+
+
+def test_a_host_less() -> None:
+    cores = {"wc": {"a": np.array([3.0, 1.0]), "b": np.array([1.0, 2.0]), "c": np.zeros(2)}}
+    found = without_each(made(cores, capacity={"a": 6.0, "b": 2.0, "c": 4.0}))
+    assert [one.node for one in found] == ["a", "c", "b"]
+    assert [one.rest_frac for one in found] == pytest.approx([4 / 6, 4 / 8, 4 / 10])
+    assert found[0].at_s == FIRST_HOUR * HOUR_S
+    assert line(found, 0.85) == (
+        "Without a the other 2 would be 67% full in the busiest hour, below load.high (85%). "
+        "For the next month the log is too short."
+    )
+    assert "above load.high (60%)" in line(found, 0.6)
+    assert line(found[:1], 0.85) == "There is one host: without it nothing runs."
+    days = made({"wc": {"a": rhythm(42), "b": rhythm(42)}}, capacity={"a": 6.0, "b": 6.0})
+    worst = without_each(days)[0]
+    assert worst.next_month_frac is not None
+    assert worst.next_month_frac[1] == pytest.approx(2 * 2.2 / 6, rel=0.02)
+
+
+def test_what_auto_gains_and_risks() -> None:
+    def day(crossing: float, moves: int, unserved: float = 0.0) -> Figures:
+        return Figures(100, moves, 1000.0, 500.0, crossing, crossing, unserved)
+
+    idle = {day_: day(200.0, 0) for day_ in range(4)}
+    auto = {0: day(100.0, 5), 1: day(100.0, 0), 2: day(110.0, 1), 3: day(210.0, 3, 50.0)}
+    (one,) = gained({"wc": [auto, idle]})
+    assert (one.worse_days, [d.moves for d in one.days]) == (1, [5, 0, 1, 3])
+    assert one.interval_frac is not None and one.interval_frac[0] < 0 < one.gain_frac
+    assert "Risked: 9 moves. The cost was higher on 1 of 4 days, and 50 core-" in one.verdict
+    assert "Instead of 40% of the tuples, 26% go between nodes" in one.verdict
+    (short,) = gained({"wc": [{0: auto[0]}, {0: idle[0]}]})
+    assert short.interval_frac is None
+    assert "to know how sure that is, 3 days are needed" in short.verdict
+    (still,) = gained({"wc": [{0: idle[0]}, {0: idle[0]}]})
+    assert still.verdict == "auto would have moved nothing."
+
+
+def test_which_runs_paid() -> None:
+    def row(begun_s: float, verdict: Verdict, moves: int) -> dict[str, object]:
+        effect = Effect(verdict, "CPU −3 %", tuple(f"m{n}" for n in range(moves)), begun_s)
+        text = msgspec.json.encode(effect).decode()
+        return {"topology": "wc-1-7", "time_s": begun_s, "effect": text}
+
+    found = runs([row(1.0, Verdict.BETTER, 3), row(2.0, Verdict.WORSE, 1)])
+    assert [(one.topology, one.moves, one.verdict) for one in found] == [
+        ("wc", 3, "better"),
+        ("wc", 1, "worse"),
+    ]
+    assert line_of_runs(found) == "2 runs of 4 moves: 1 better, 1 worse."
+    assert line_of_runs([]) == "The log has no run of moves."
