@@ -194,7 +194,8 @@ def _of_storms(status: StatusDocument) -> Found:
 
 def _of_worker(worker: WorkerStatus) -> Found:
     if worker.hooks is None:
-        yield "has no hooks", _HOOKS
+        if not worker.starting:
+            yield "has no hooks", _HOOKS
     elif worker.speaks is not None and worker.speaks < SPEAKS:
         what = f"speaks version {worker.speaks} of the protocol, this nstorm {SPEAKS}"
         yield what, "It takes up the new jar when Storm next starts it."

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 
+from controller.core.allowed import NO_HOOKS
 from controller.core.controls import EVERYWHERE, Controls
 from controller.core.drain import left_on
 from controller.core.effect import Effect
@@ -104,6 +105,7 @@ class WorkerStatus(Struct, frozen=True):
     fault: str | None  # the last error
     error: str | None  # why it cannot follow plans
     storm: str | None  # its version
+    starting: bool  # whether it may just not have reported yet
     # What its meters show, by column; none of what could not be read.
     meters: dict[str, float] | UnsetType = UNSET
 
@@ -348,7 +350,7 @@ def _move(entry: Entry) -> MoveStatus:
 def _workers(view: TopologyView, cycle: CycleStatus) -> Iterator[WorkerStatus]:
     observation, hosts = view.observation, view.publication.hosts
     measured = {row.slot: row for row in rows_of(cycle.workers)}
-    live = set(observation.live)
+    live, starting = set(observation.live), view.starting
     meters = {} if cycle.meters is UNSET else cycle.meters
     for slot in sorted(view.publication.slots):
         load = measured.get(str(slot))
@@ -372,6 +374,7 @@ def _workers(view: TopologyView, cycle: CycleStatus) -> Iterator[WorkerStatus]:
             error=ack.error if ack else None,
             meters=meters.get(str(slot), UNSET),
             storm=ack.storm if ack else None,
+            starting=slot in starting,
         )
 
 
@@ -391,6 +394,8 @@ def _executors(view: TopologyView, cycle: CycleStatus) -> Iterator[ExecutorStatu
     for placed in sorted(view.publication.executors, key=lambda p: p.executor):
         load = measured.get(str(placed.executor))
         stays = pinned.get(placed.executor)
+        if stays == NO_HOOKS and placed.slot in view.starting:
+            stays = "its worker is starting"
         yield ExecutorStatus(
             executor=str(placed.executor),
             component=placed.component,

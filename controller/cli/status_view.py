@@ -163,7 +163,9 @@ def _topology_tables(
             here = [e for e in topology.executors if e.slot == worker.slot]
             table.add_row(
                 worker.slot.rpartition(":")[2],
-                str(worker.pid) if worker.hooks else "no hooks",
+                str(worker.pid)
+                if worker.hooks
+                else ("starting" if worker.starting else "no hooks"),
                 *map(percent, worker.shares),
                 "\n".join(map(_executor, here)),
             )

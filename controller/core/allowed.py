@@ -28,6 +28,7 @@ from migration.table import NEEDS_VERSION, OPENS_SINCE
 # A plan is one node of ZooKeeper of at most 256 kB, and an entry takes up to 1.4 kB. It names its
 # slots three times, each with a host of up to 253 characters, and the host of a slot that it opens.
 MOST_ENTRIES = 180
+NO_HOOKS = "no hooks in its JVM"
 
 
 # Without slots, so that what is worked out of it is kept.
@@ -58,10 +59,10 @@ class Allowed:
         kind = {component.id: component.kind for component in observation.publication.components}
         pinned: dict[ExecutorId, str] = {}
         for placed in observation.publication.executors:
-            if kind.get(placed.component, "bolt") != "bolt":
+            if placed.slot not in self._hooked:
+                pinned[placed.executor] = NO_HOOKS
+            elif kind.get(placed.component, "bolt") != "bolt":
                 pinned[placed.executor] = kind[placed.component]
-            elif placed.slot not in self._hooked:
-                pinned[placed.executor] = "no hooks in its JVM"
         for ack in observation.workers.values():
             pinned.update({one.executor: one.reason for one in ack.pinned})
             for one in ack.ways if ack.slot in self._hooked else ():

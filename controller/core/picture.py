@@ -17,12 +17,10 @@ from controller.core.links import beside_each_other as links_beside_each_other
 from controller.core.meters import Columns, NodeRates
 from controller.core.metrics import Rates
 from controller.core.peaks import Peak, Peaks, peak_of
-from controller.core.topology import TopologyView
+from controller.core.topology import UNHEARD_S, TopologyView
 from migration.model import Slot
 
 STALE_LOAD_S = 15.0
-# A worker that has just been started needs this long to be heard of; after that it has no hooks.
-UNHEARD_S = 30.0
 # Of the nodes' meters: what a link can carry in one direction, what was sent, and received.
 LINK_COLUMNS = ("link_bytes_per_s", "net_sent_bytes_per_s", "net_received_bytes_per_s")
 # Of the nodes' meters: what all processes use, and the cores that there are for them.

@@ -14,8 +14,12 @@ from migration.model import (
     Plan,
     PlanVersion,
     Publication,
+    Slot,
 )
-from migration.observation import Observation
+from migration.observation import Observation, SlotStatus
+
+# A worker that has just been started needs this long to report; after that it has no hooks.
+UNHEARD_S = 30.0
 
 
 # Without slots, so that what is worked out of it is kept.
@@ -39,6 +43,20 @@ class TopologyView:
         """The newest plan that the hook in Nimbus has read."""
         found = None if self.nimbus is None else self.nimbus.find(self.id)
         return None if found is None else found.plan
+
+    @property
+    def starting(self) -> frozenset[Slot]:
+        """The slots that Storm has filled in the last seconds, and whose JVM has not reported."""
+        if self.nimbus is None:
+            return frozenset()
+        since_s = self.nimbus.time_ms / 1000 - UNHEARD_S
+        return frozenset(
+            one.slot
+            for one in self.publication.executors
+            if one.slot is not None
+            and (one.start_secs or 0) > since_s
+            and self.observation.status(one.slot) is SlotStatus.ABSENT
+        )
 
     @cached_property
     def observation(self) -> Observation:

@@ -4,6 +4,7 @@ import io
 
 from rich.console import Console
 
+from controller.cli.doctor import of_status
 from controller.cli.status_document import SpeaksStatus, as_document
 from controller.cli.status_view import as_tables
 from controller.core.controls import Controls
@@ -17,6 +18,7 @@ from migration.model import (
     Counters,
     Entry,
     ExecutorWay,
+    NimbusReport,
     Node,
     Phase,
     PinnedExecutor,
@@ -25,7 +27,7 @@ from migration.model import (
     Way,
 )
 from migration.wire import SPEAKS
-from tests.messages import executor, node_acks, publication, replace, worker_ack
+from tests.messages import START_SECS, executor, node_acks, publication, replace, worker_ack
 
 
 def test_a_node_says_how_much_of_its_load_found_no_room() -> None:
@@ -185,3 +187,24 @@ def test_how_an_executor_moves_is_shown_where_that_takes_something() -> None:
     assert "(pinned: starts threads)" in shown
     assert "(renew: nstorm.move is renew)" in shown
     assert "spout)" not in shown
+
+
+def test_a_worker_that_starts_is_starting_and_one_without_hooks_has_none() -> None:
+    node = Node("s1", "host-1", 200.0, (1,), 1)
+    placed, acks = publication({1: Slot("s1", 1)}, [node], spouts=[1]), (node_acks("s1", [], "c"),)
+    for age_s, port, reason in (
+        (5, "starting", "its worker is starting"),
+        (300, "no hooks", "no hooks in its JVM"),
+    ):
+        nimbus = NimbusReport(1000 * (START_SECS + age_s), "0", 1, "s")
+        view = TopologyView(placed, Plan("c", 0, -1, "wc-1"), acks, nimbus=nimbus)
+        document = as_document([view], acks, LeaderStatus(), Controls(), left_out={})
+        console = Console(file=io.StringIO(), width=200)
+        for table in as_tables(document):
+            console.print(table)
+        shown = console.file.getvalue()  # type: ignore[attr-defined]
+        assert f"1-1 spout (pinned: {reason})" in shown
+        assert port in shown
+        assert ("no hooks" in shown) == (age_s == 300)
+        wrong = [what for what, _ in of_status(document)]
+        assert any("has no hooks" in what for what in wrong) == (age_s == 300)

@@ -33,3 +33,10 @@ def test_what_has_one_is_free_where_everybody_understands_it() -> None:
     assert pinned(by_spout, by_drain, speaks=1) == pinned()
     assert pinned(by_spout, by_drain, hooked=False) == pinned()
     assert pinned(ExecutorWay(SPOUT, Way.UNKNOWN)) == pinned()
+
+
+def test_before_the_hooks_are_there_they_are_all_that_a_spout_lacks() -> None:
+    published = publication({1: A, 2: A}, spouts=[1])
+    acks = (replace(node_acks("a", [], "c"), supervisor=None),)
+    stay = Allowed(Observation.of(published, Plan("c", 1, 1, "wc-1"), acks)).pinned
+    assert stay == dict.fromkeys((SPOUT, BOLT), "no hooks in its JVM")
