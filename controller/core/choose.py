@@ -93,6 +93,8 @@ def decide(policy: Policy[M], case: Case, vetoes: Vetoes, memory: M | None = Non
     allowed = under(case, vetoes)
     decided = policy.decide(allowed, memory)
     decision = _explained(policy, case, allowed, vetoes, decided.decision)
+    if decided.awaits and not decision.moves:
+        decision = replace(decision, reason=f"{decision.reason}; but {decided.awaits}")
     return replace(decided, decision=decision)
 
 

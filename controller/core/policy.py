@@ -48,9 +48,16 @@ def search_inline(question: Question) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Decided(Generic[M]):
+    """A decision, the memory for the next one, and what the policy asks.
+
+    `awaits` is what a search may still change of a decision without a move; empty if nothing is
+    searched.
+    """
+
     decision: Decision
-    memory: M | None  # for the next decision about this topology
+    memory: M | None
     question: Question | None = None
+    awaits: str = ""
 
 
 class Policy(ABC, Generic[M]):

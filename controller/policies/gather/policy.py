@@ -127,7 +127,11 @@ class Gather(Policy[Remembered]):
             decision = replace(decision, reason=f"{decision.reason}; {why}")
         unpacked = kept.unpacked.after(decision, cluster, snapshot, limits)
         kept = replace(kept, unpacked=unpacked)
-        return Decided(decision, kept, question)
+        awaits = "a search for a better placement has not ended" if question else ""
+        if kept.found is not None:
+            left = kept.found.left + 1
+            awaits = f"a better placement was found, and is judged {left} decisions from now"
+        return Decided(decision, kept, question, awaits)
 
     def at_once(self, case: Case) -> Decision:
         """Decide as without a target."""

@@ -14,7 +14,7 @@ from controller.core.decision import Decision, Move, Outcome, Veto, Vetoes
 from controller.core.fit import Fit
 from controller.core.limits import Limits
 from controller.core.picture import Picture
-from controller.core.policy import Case, Stateless
+from controller.core.policy import Case, Decided, Stateless
 from controller.policies.greedy import greedy
 from tests.snapshots import cluster
 from tests.unit.controller.policies.placement_worlds import topology
@@ -112,3 +112,15 @@ def test_two_topologies_do_not_both_take_room_that_there_is_once() -> None:
 def _picture(places: Cluster = CLUSTER, load: LoadSnapshot = SNAPSHOT) -> Picture:
     layout = type("Laid", (), {"cluster": places})()
     return Picture(None, layout, load, Fit.of(places, load, Limits()))  # type: ignore[arg-type]
+
+
+def test_a_decision_without_a_move_names_the_search_that_may_change_it() -> None:
+    class Asking(Stateless):
+        def decide(self, case: Case, memory: None) -> Decided[None]:
+            return replace(super().decide(case, memory), awaits="a search has not ended")
+
+    case = Case(CLUSTER, SNAPSHOT, Limits(max_moves=2))
+    assert decide(Asking(ring), case, Vetoes()).decision == RING
+    vetoes = Vetoes({"2-2": Veto(Outcome.EXCLUDED, "excluded")})
+    chosen = decide(Asking(ring), case, vetoes).decision
+    assert chosen.reason == "excluded, but an exchange; but a search has not ended"

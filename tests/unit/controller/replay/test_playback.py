@@ -154,7 +154,7 @@ def test_a_search_beside_the_cycle_ends_when_it_did(tmp_path: Path) -> None:
     assert len(towards) > 3
     assert same(tmp_path) == [True] * 20
     rewrite(tmp_path, lambda one: one.get("answers", []).clear())
-    assert same(tmp_path).index(False) == towards[0] - 1
+    assert same(tmp_path).index(False) == answered[0] - 1  # the reason names the search still
 
 
 def test_a_later_segment_goes_on_to_the_target_under_way(tmp_path: Path) -> None:

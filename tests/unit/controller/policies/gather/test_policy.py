@@ -13,10 +13,10 @@ import pytest
 from controller.config import build
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.limits import Limits
-from controller.core.policy import Question
+from controller.core.policy import Case, Question
 from controller.journal.record import decode, encode
 from controller.policies.gather.goal import Answer, Target
-from controller.policies.gather.policy import JUDGED_AFTER, RETRY_S, Remembered
+from controller.policies.gather.policy import JUDGED_AFTER, RETRY_S, Gather, Remembered
 from controller.policies.gather.problem import TargetOptions
 from controller.policies.gather.question import TargetQuestion
 from controller.policies.greedy import greedy
@@ -124,6 +124,25 @@ def test_what_is_found_while_loads_jitter_is_judged_by_later_load() -> None:
             towards.append(cycle)
     # Asked in the first cycle and answered in the second.
     assert towards == [1 + JUDGED_AFTER, 2 + JUDGED_AFTER]
+
+
+def test_what_a_search_may_still_change_is_named() -> None:
+    cluster, snapshot = saddle()
+    chosen, memory, awaits = Gather(TargetOptions()), Remembered(), []
+    for cycle, seen in enumerate(jittering(snapshot, JUDGED_AFTER + 4)):
+        decided = chosen.decide(Case(cluster, seen, Limits()), memory)
+        assert decided.memory is not None
+        memory = decided.memory
+        if cycle == 1:  # while the search runs, the question is asked again
+            assert decided.question is not None
+            memory = chosen.heard(memory, decided.question.answer())
+        awaits.append(decided.awaits)
+    running = "a search for a better placement has not ended"
+    judged = [
+        f"a better placement was found, and is judged {n} decisions from now"
+        for n in range(JUDGED_AFTER, 0, -1)
+    ]
+    assert awaits == [running, running, *judged, "", ""]
 
 
 def test_twice_the_gain_is_asked_while_loads_jitter() -> None:
