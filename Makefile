@@ -20,7 +20,7 @@ FAILSAFE := $(foreach role,worker supervisor nimbus,integration-test@$(role) ver
 JAVA_SOURCES := $(shell find deploy migration tests -path '*/target' -prune -o -name '*.java' -print)
 PYTHON_FOLDERS := agent controller deploy kvstore migration
 
-.PHONY: setup fetch demo lint format test test-java test-python test-cluster test-cluster-apart test-zookeeper explore chaos kafka reviewed clean
+.PHONY: setup fetch demo release lint format test test-java test-python test-cluster test-cluster-apart test-zookeeper test-long explore chaos kafka reviewed clean
 
 # make setup STORM=2.8.4 also makes the home of another version of Storm, for `lab up --storm`.
 setup: build/tools.stamp build/venv.stamp $(HOOKS_JAR) $(WORKLOAD_JAR) build/homes.stamp $(STORM:%=build/storm-%)
@@ -84,6 +84,10 @@ build/prometheus: | build/tools.stamp
 demo: setup
 	.venv/bin/python -m deploy demo
 
+# What a release publishes, in dist/.
+release: setup
+	.venv/bin/python -m deploy.release
+
 lint: build/venv.stamp build/java-format.stamp
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
@@ -110,14 +114,18 @@ test: fetch
 	$(MAKE) --jobs 2 test-java test-zookeeper
 
 # Half of the clusters, by time; each of these has one of its own.
-APART := chaos failover lab_java lab_nodes versions
+APART := chaos failover lab_java lab_nodes
 APART_FILES := $(APART:%=tests/integration/test_%.py)
 
 test-cluster:
-	.venv/bin/python -m pytest tests/integration -m cluster $(APART_FILES:%=--ignore %)
+	.venv/bin/python -m pytest tests/integration -m 'cluster and not long' $(APART_FILES:%=--ignore %)
 
 test-cluster-apart:
 	.venv/bin/python -m pytest $(APART_FILES)
+
+# Two versions of nstorm in one cluster, and every workload of the lab: a quarter of an hour.
+test-long: fetch
+	.venv/bin/python -m pytest tests/integration -m long
 
 test-zookeeper:
 	.venv/bin/python -m pytest tests/integration -m 'not cluster'
@@ -149,4 +157,4 @@ reviewed: $(HOOKS_JAR)
 	$(MVN) -f tests/reviewed/pom.xml test
 
 clean:
-	rm -rf build deploy/lab/kafka/target tests/bench/jmh-project/target tests/reviewed/target deploy/lab/workload/target migration/jvm/target
+	rm -rf build dist deploy/lab/kafka/target tests/bench/jmh-project/target tests/reviewed/target deploy/lab/workload/target migration/jvm/target

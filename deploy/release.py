@@ -1,0 +1,110 @@
+"""``python -m deploy.release``: writes what a release publishes into ``dist/``.
+
+Needs the jar and the index of packages. A node then needs neither an index nor a checkout.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tempfile
+import tomllib
+import venv
+from collections.abc import Mapping
+from pathlib import Path
+
+from deploy.lab.cluster import HOOKS_JAR
+from deploy.lab.home.versions import REPOSITORY
+
+DIST = REPOSITORY / "dist"
+# The extras of what runs on a supervisor node, and next to ZooKeeper.
+ROLES: Mapping[str, str] = {"agent": "[sasl]", "controller": "[controller,sasl]"}
+# In a folder of its own: it needs 25 packages that nothing else here needs.
+BILL_OF_MATERIALS = "cyclonedx-bom==7.5.0"
+_SYSTEMD = REPOSITORY / "deploy" / "systemd"
+_INSTALL = """\
+#!/bin/sh
+# Installs the {role} of nstorm {version} without an index: ./install.sh [FOLDER]
+set -eu
+cd "$(dirname "$0")"
+into=${{1:-/opt/nstorm}}
+python3 -m venv "$into"
+"$into/bin/pip" install --quiet --no-index --find-links . --require-hashes -r requirements.txt
+echo "nstorm-{role}: $into/bin/nstorm {role} --help; its unit for systemd is nstorm-{role}.service"
+"""
+
+
+def main() -> None:
+    """Write the files, each role's archive installed once, then their checksums."""
+    version = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
+    shutil.rmtree(DIST, ignore_errors=True)
+    DIST.mkdir()
+    shutil.copy(HOOKS_JAR, DIST / f"nstorm-hooks-{version}.jar")
+    _run("mvn", "-q", "-B", "-f", REPOSITORY / "migration/jvm/pom.xml", "cyclonedx:makeBom")
+    shutil.copy(HOOKS_JAR.with_name("bom.json"), DIST / f"nstorm-hooks-{version}.cdx.json")
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        tool = _environment(work / "sbom")
+        _run(tool, "-m", "pip", "install", "-q", BILL_OF_MATERIALS)
+        for role in ROLES:
+            print(f"nstorm-{role}", file=sys.stderr, flush=True)
+            _write_role(role, version, work, tool)
+    sums = [f"{_sha256(file)}  {file.name}\n" for file in sorted(DIST.iterdir())]
+    (DIST / "SHA256SUMS").write_text("".join(sums))
+
+
+def _write_role(role: str, version: str, work: Path, tool: Path) -> None:
+    """Write the archive and the bill of materials of what one role installs."""
+    name = f"nstorm-{role}-{version}"
+    content = work / name
+    pinned = ("-c", REPOSITORY / "constraints.txt")
+    _run(
+        *(sys.executable, "-m", "pip", "wheel", "-q", *pinned, "--wheel-dir", content),
+        f"{REPOSITORY}{ROLES[role]}",
+    )
+    wheels = sorted(content.glob("*.whl"))
+    lines = [
+        f"{wheel.name.split('-')[0]}=={wheel.name.split('-')[1]} --hash=sha256:{_sha256(wheel)}\n"
+        for wheel in wheels
+    ]
+    (content / "requirements.txt").write_text("".join(lines))
+    (content / "install.sh").write_text(_INSTALL.format(role=role, version=version))
+    (content / "install.sh").chmod(0o755)
+    shutil.copy(_SYSTEMD / f"nstorm-{role}.service", content)
+    installed = work / f"{role}-installed"
+    _run(content / "install.sh", installed)
+    # Of the environment, and of no role.
+    _run(installed / "bin/pip", "uninstall", "-q", "-y", "setuptools", "pip")
+    _run(
+        *(tool, "-m", "cyclonedx_py", "environment", "--output-reproducible"),
+        *("-o", DIST / f"{name}.cdx.json", installed / "bin/python"),
+    )
+    tag = f"cp{sys.version_info.major}{sys.version_info.minor}-{sysconfig.get_platform()}"
+    with tarfile.open(DIST / f"{name}-{tag}.tar.gz", "w:gz") as archive:
+        archive.add(content, name)
+
+
+def _environment(folder: Path) -> Path:
+    venv.create(folder, with_pip=True)
+    return folder / "bin" / "python"
+
+
+def _sha256(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _run(*command: str | Path) -> None:
+    when = subprocess.run(
+        ["git", "-C", str(REPOSITORY), "log", "-1", "--format=%ct"],
+        capture_output=True, text=True, check=True,
+    ).stdout.strip()  # fmt: skip
+    # A wheel has the times of its files: of the commit, so that it is the same each time.
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": when, "PIP_NO_CACHE_DIR": "1"}
+    subprocess.run([str(part) for part in command], check=True, env=environment)
+
+
+if __name__ == "__main__":
+    main()
