@@ -77,6 +77,12 @@ _TABLE: Mapping[str, _Verb] = {
         RULE,
         """nstorm roll --run 'ssh "$NSTORM_HOST" sudo reboot-and-wait' --conf storm.yaml""",
     ),
+    "adopt": _verb(
+        "cli.adopt",
+        RULE,
+        """nstorm adopt wc --conf storm.yaml --run """
+        """'ssh "$NSTORM_HOST" sudo pkill -f "[w]orker.port=$NSTORM_PORT"'""",
+    ),
     "undrain": _verb("cli.operate", RULE, "nstorm undrain node-3 --conf storm.yaml"),
     "check-topology": _verb(
         "cli.check",

@@ -1,10 +1,6 @@
 """``nstorm roll``: host after host is emptied, worked on by a command, and comes back."""
 
 import hashlib
-import os
-import re
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -25,6 +21,7 @@ from controller.cli.operate import (
 from controller.cli.places import shown
 from controller.cli.running import Conf
 from controller.cli.status_document import drain_progress
+from controller.cli.steps import Steps
 from controller.config import Config, from_storm_yaml
 from controller.console import Console
 from controller.core.decision import Outcome
@@ -42,9 +39,7 @@ from migration.model import Host
 from migration.observation import two_majors
 
 ROLL = f"{wire.ROOT}/roll"
-LOOK_S = 1.0
 _HOLD_A_DRAIN = frozenset({Outcome.NO_LOW_WORKER, Outcome.STALE_METRICS, Outcome.STAND_BACK})
-_LOAD = re.compile(r"\d+\.\d+")  # it jitters, which is no news
 
 
 class Roll(msgspec.Struct, frozen=True):
@@ -112,8 +107,7 @@ class _Rolling:
         self._session, self._config, self._run = session, config, run
         self._view = LiveCluster.of_session(session)
         self._roll = Roll(hashlib.sha256(run.encode()).hexdigest(), ())
-        self._took_s: list[float] = []
-        self._console = console
+        self._steps, self._say = Steps(console), Steps(console).say
 
     @property
     def done(self) -> tuple[str, ...]:
@@ -124,9 +118,6 @@ class _Rolling:
     def left(self) -> tuple[str, ...]:
         """The hosts that are still to be rolled, in order."""
         return tuple(host for host in self._roll.hosts if host not in self.done)
-
-    def _say(self, text: str) -> None:
-        print(text, flush=True, file=self._console.file)
 
     def begin(self, named: Sequence[str] | None, at_a_time: int) -> None:
         """Find the roll that was broken off, or plan one that the cluster can carry."""
@@ -207,7 +198,7 @@ class _Rolling:
                 self._wait(host, partial(self._not_empty, host))
             if failed := self._command(batch):
                 return failed
-            self._took_s.append((time.monotonic() - began_s) / len(batch))
+            self._steps.took((time.monotonic() - began_s) / len(batch))
         self._session.clear(ROLL)
         return ()
 
@@ -216,13 +207,7 @@ class _Rolling:
         started = []
         for host in batch:
             self._say(f"{host}: empty, runs the command")
-            process = subprocess.Popen(
-                self._run,
-                shell=True,
-                env={**os.environ, "NSTORM_HOST": host},
-                stdout=sys.stderr if self._console.stderr else None,
-            )
-            started.append((host, process))
+            started.append((host, self._steps.start(self._run, {"NSTORM_HOST": host})))
         failed = []
         for host, process in started:
             if code := process.wait():
@@ -233,7 +218,7 @@ class _Rolling:
                     f"undrain {host}`"
                 )
                 continue
-            said_ms = patient(self._said_ms, self._console)
+            said_ms = patient(self._said_ms, self._steps.console)
             self._wait(host, partial(self._away, host, said_ms))
             self._session.delete(f"{DRAINED}/{host}")
             self._roll = msgspec.structs.replace(self._roll, done=(*self.done, host))
@@ -278,19 +263,5 @@ class _Rolling:
         return "its agent, or its supervisor with the hooks, has not reported again"
 
     def _wait(self, host: str, why_not: Callable[[], str | None]) -> None:
-        """Wait for a host, and print the reason each time it changes."""
-        said = None
-        while (waits := patient(why_not, self._console)) is not None:
-            if _LOAD.sub("", waits) != said:
-                at = self._roll.hosts.index(host) + 1
-                self._say(f"{host} ({at} of {len(self._roll.hosts)}{self._eta()}): {waits}")
-                said = _LOAD.sub("", waits)
-            time.sleep(LOOK_S)
-
-    def _eta(self) -> str:
-        if not self._took_s:
-            return ""
-        left = len(self._roll.hosts) - len(self.done)
-        left_s = left * sum(self._took_s) / len(self._took_s)
-        told = f"{left_s:.0f} s" if left_s < 90 else f"{left_s / 60:.0f} min"
-        return f", about {told} left"
+        hosts = self._roll.hosts
+        self._steps.wait(host, (hosts.index(host) + 1, len(hosts)), why_not)

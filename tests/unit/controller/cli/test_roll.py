@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from controller.cli import operate, roll
+from controller.cli import operate, roll, steps
 from controller.cli.status_document import DrainStatus, StaysStatus
 from controller.config import Config
 from controller.console import Console
@@ -72,7 +72,7 @@ class Cluster:
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made = Cluster()
-    monkeypatch.setattr(roll, "LOOK_S", 0.0)
+    monkeypatch.setattr(steps, "LOOK_S", 0.0)
     monkeypatch.setattr(roll, "LiveCluster", SimpleNamespace(of_session=lambda session: session))
     monkeypatch.setattr(roll, "drain_progress", lambda *_: DrainStatus("", 0, 0, ()))
     for module in (roll, operate):

@@ -1,0 +1,182 @@
+"""Worker after worker is restarted to get the hooks; the first that stays away ends it."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from controller.cli import adopt, steps
+from controller.config import Config
+from controller.console import Console
+from controller.core.excluded import Excluded
+from controller.core.topology import TopologyView
+from controller.errors import CommandError
+from migration.model import NimbusReport, Node, NodeLoad, Plan, Slot
+from tests.messages import node_acks, publication, replace, worker_ack, worker_load
+
+NODES = [Node(name, f"host-{name}", 100.0, (1,), 1) for name in "abc"]
+PLACES = {task: Slot(node.id, 1) for task, node in enumerate(NODES, 1)}
+
+
+class Cluster:
+    """Three workers; one has hooks once a file with its host's name is in the folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.away: set[str] = set()  # hosts whose worker does not come back
+        self.silent: dict[str, float] = dict.fromkeys("abc", 0.0)
+        self.looks = 0
+        self.status = "ACTIVE"
+
+    def hooked(self) -> list[str]:
+        return [n.id for n in NODES if (self.folder / n.host).exists() and n.id not in self.away]
+
+    def topologies(self) -> list[TopologyView]:
+        acks = tuple(
+            node_acks(slot.supervisor, [worker_ack(slot, [task])] * self.has(slot), "uuid")
+            for task, slot in PLACES.items()
+        )
+        told = publication(PLACES, NODES, status=self.status)
+        nimbus = NimbusReport(3_600_000, "0", 1, "s")
+        return [TopologyView(told, Plan("uuid", 1, 0, "wc-1"), acks, nimbus=nimbus)]
+
+    def has(self, slot: Slot) -> bool:
+        return slot.supervisor in self.hooked()
+
+    def silent_s(self) -> dict[str, float]:
+        return self.silent
+
+    def loads(self) -> list[NodeLoad]:
+        self.looks += 1
+        return [
+            NodeLoad(
+                slot.supervisor, 0, (worker_load(slot, [task], self.looks, {(task, task): 9.0}),)
+            )
+            for task, slot in PLACES.items()
+            if self.has(slot)
+        ]
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cluster:
+    monkeypatch.setattr(steps, "LOOK_S", 0.0)
+    monkeypatch.setattr(adopt, "_SAMPLE_S", 0.0)
+    monkeypatch.setattr(adopt, "LiveCluster", SimpleNamespace(of_session=lambda session: session))
+    return Cluster(tmp_path)
+
+
+def adopting(cluster: Cluster, config: Config | None = None) -> Any:
+    made = steps.Steps(Console())
+    return adopt._Adopting(cast(Any, cluster), config or Config(), made, 0.0)
+
+
+def restart(cluster: Cluster, more: str = "") -> str:
+    """Write a command that notes how many files there are, and adds that of its host."""
+    folder = cluster.folder
+    return f'{more} ls {folder} | grep -c host >> {folder}/log; touch {folder}/"$NSTORM_HOST"'
+
+
+def test_one_worker_after_the_other_gets_the_hooks(cluster: Cluster) -> None:
+    verb = adopting(cluster)
+    verb.begin("wc")
+    assert verb.left == ["wc host-a:1", "wc host-b:1", "wc host-c:1"]
+    assert verb.work(restart(cluster), 60.0) is None
+    assert (verb.done, verb.left) == (["wc host-a:1", "wc host-b:1", "wc host-c:1"], [])
+    assert (cluster.folder / "log").read_text().split() == ["0", "1", "2"]
+
+
+def test_the_first_that_does_not_come_back_ends_it(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verb = adopting(cluster)
+    cluster.away = {"b"}
+    verb.begin("")
+    assert verb.work(restart(cluster), 0.3) == "wc host-b:1"
+    assert verb.left == ["wc host-b:1", "wc host-c:1"]
+    assert not (cluster.folder / "host-c").exists()
+    said = capsys.readouterr().out
+    assert "is not back after 0 s: the worker at host-b:1 has not reported" in said
+    cluster.away = set()
+    again = adopting(cluster)
+    again.begin("")
+    assert again.left == ["wc host-c:1"]
+
+
+def test_a_command_that_fails_ends_it(cluster: Cluster) -> None:
+    verb = adopting(cluster)
+    verb.begin("")
+    stop = 'test "$NSTORM_HOST" != host-b || exit 3; test "$NSTORM_PORT" = 1 || exit 4;'
+    assert verb.work(restart(cluster, stop), 60.0) == "wc host-b:1"
+    assert cluster.hooked() == ["a"]
+
+
+def test_a_worker_that_needs_it_no_more_is_left_alone(cluster: Cluster) -> None:
+    verb = adopting(cluster)
+    verb.begin("")
+    (cluster.folder / "host-b").touch()
+    assert verb.work(restart(cluster), 60.0) is None
+    assert verb.done == ["wc host-a:1", "wc host-c:1"]
+
+
+def test_nothing_is_restarted_while_another_worker_is_away(cluster: Cluster) -> None:
+    verb = adopting(cluster)
+    (cluster.folder / "host-c").touch()
+    verb.begin("")
+    cluster.away = {"c"}
+    assert verb.work(restart(cluster), 0.2) == "wc host-a:1"
+    assert not (cluster.folder / "log").exists()
+
+
+def test_what_would_bring_no_hooks_is_refused_before_anything_is_done(cluster: Cluster) -> None:
+    with pytest.raises(CommandError, match="no topology 'x': the hooks in Nimbus publish wc"):
+        adopting(cluster).begin("x")
+    excluded = Config(excluded=Excluded(topologies=frozenset({"wc"})))
+    with pytest.raises(CommandError, match="topology wc is excluded"):
+        adopting(cluster, excluded).begin("wc")
+    every = adopting(cluster, excluded)
+    every.begin("")
+    assert every.left == []
+    cluster.silent["b"] = 20.0
+    with pytest.raises(CommandError, match="no recent report from the agent of host-b"):
+        adopting(cluster).begin("")
+
+
+def test_a_topology_at_rest_needs_no_tuples(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "loads", list)
+    verb = adopting(cluster)
+    verb.begin("")
+    assert verb.work(restart(cluster), 0.2) == "wc host-a:1"
+    cluster.status = "INACTIVE"
+    again = adopting(cluster)
+    again.begin("")
+    assert again.work(restart(cluster), 60.0) is None
+
+
+def test_acks_that_do_not_come_back_end_it(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (cluster.folder / "host-c").touch()
+    flow, acked = cluster.loads, [0]
+
+    def loads() -> list[NodeLoad]:
+        if not (cluster.folder / "log").exists():
+            acked[0] += 50
+        return [
+            replace(
+                node,
+                workers=tuple(
+                    replace(w, meters={"acked_tuples": acked[0], "failed_tuples": 0})
+                    for w in node.workers
+                ),
+            )
+            for node in flow()
+        ]
+
+    monkeypatch.setattr(cluster, "loads", loads)
+    verb = adopting(cluster)
+    verb.begin("")
+    assert verb.work(restart(cluster), 0.5) == "wc host-a:1"
+    assert "0.0 tuples/s are acked, before 50.0" in capsys.readouterr().out
