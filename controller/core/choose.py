@@ -5,6 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from controller.core.case import Budget, TopologyCase, shift
 from controller.core.cluster import Spare
 from controller.core.decision import PASSING, Decision, Outcome, Vetoes
@@ -93,8 +95,10 @@ def decide(policy: Policy[M], case: Case, vetoes: Vetoes, memory: M | None = Non
     allowed = under(case, vetoes)
     decided = policy.decide(allowed, memory)
     decision = _explained(policy, case, allowed, vetoes, decided.decision)
-    if decided.awaits and not decision.moves:
-        decision = replace(decision, reason=f"{decision.reason}; but {decided.awaits}")
+    more = f"; but {decided.awaits}" if decided.awaits else ""
+    if decision.moves:
+        more = _resting(policy, case, vetoes)
+    decision = replace(decision, reason=decision.reason + more) if more else decision
     return replace(decided, decision=decision)
 
 
@@ -133,6 +137,20 @@ def _explained(
         return decision if narrows else free
     # Only a policy that weighs all places together wants a move that is allowed.
     return _vetoed(free, vetoes) or decision
+
+
+def _resting(policy: Policy[Any], case: Case, vetoes: Vetoes) -> str:
+    """Name the executor that would move at once if it did not rest; empty if none would."""
+    rest = {name for name, veto in vetoes.executors.items() if veto.outcome is Outcome.COOLDOWN}
+    if not rest or not case.limits.explain:
+        return ""
+    later = under(case, vetoes.without(frozenset({Outcome.COOLDOWN})))
+    rests = np.array([name in rest for name in later.snapshot.executors])
+    snapshot = later.snapshot.of_those(later.snapshot.is_movable & rests)
+    limits = replace(later.limits, max_moves=1, explain=False)
+    found = policy.at_once(replace(later, snapshot=snapshot, limits=limits))
+    wanted = [f"; {m.executor} rests, else it might go to {m.target}" for m in found.moves]
+    return "".join(wanted)
 
 
 def _opens(decision: Decision, spare: Spare) -> bool:

@@ -46,6 +46,7 @@ class PlanAnswer(AnswerHead, frozen=True):
     steps: tuple[PlanStep, ...] = ()
     places: tuple[PlanPlace, ...] = ()
     more: str = ""  # that there are more steps
+    detour: str = ""  # that after most steps more crosses than now
     inter_node_frac: tuple[float, float] = (0.0, 0.0)
     headroom_factor: tuple[float | None, float | None] = (None, None)
     missed_tuples_today: float | None = None

@@ -100,22 +100,36 @@ def plan_of(
                 row[f"tps_{when}"] = tps[n] if n < len(tps) else 0.0
         found += rows.values()
     before, after = (float(inter_node_tps(cluster, end) / total_tps) for end in ends)
+    fracs = [float(inter_node_tps(cluster, step.after) / total_tps) for step in walked]
+    worse = sum(frac > before for frac in fracs)
+    made_steps = sum(bool(step.decision.moves) for step in walked)
     now, then = (headroom(cluster, end).factor for end in ends)
     return PlanAnswer(
         **_head(report),
         steps=tuple(
             PlanStep(
                 step.decision.outcome.value,
-                float(inter_node_tps(cluster, step.after) / total_tps),
+                frac,
                 tuple((m.executor, m.source, m.target) for m in step.decision.moves),
                 step.decision.reason,
             )
-            for step in walked
+            for step, frac in zip(walked, fracs, strict=True)
         ),
         places=tuple(PlanPlace(**row) for row in found),
         more=f"the plan has more than {MOST_STEPS} steps" if walked[-1].decision.moves else "",
+        detour=_detour(worse, made_steps),
         inter_node_frac=(before, after),
         headroom_factor=(now, then),
+    )
+
+
+def _detour(worse: int, steps: int) -> str:
+    """Return in one line that a way leads through placements that are worse than today's."""
+    if 2 * worse <= steps:
+        return ""
+    return (
+        f"after {worse} of {steps} steps more crosses between nodes than today: the way gains at "
+        "its end"
     )
 
 

@@ -124,3 +124,22 @@ def test_a_decision_without_a_move_names_the_search_that_may_change_it() -> None
     vetoes = Vetoes({"2-2": Veto(Outcome.EXCLUDED, "excluded")})
     chosen = decide(Asking(ring), case, vetoes).decision
     assert chosen.reason == "excluded, but an exchange; but a search has not ended"
+
+
+def test_an_executor_that_would_move_if_it_did_not_rest_is_named() -> None:
+    def first(_cluster: Cluster, snapshot: LoadSnapshot, _limits: Limits) -> Decision:
+        free = [e for e, name in enumerate(snapshot.executors) if snapshot.is_movable[e]]
+        moves = tuple(Move(snapshot.executors[e], A, B, 1.0) for e in free[:1])
+        return Decision(Outcome.WOULD_MOVE, "a gain", moves) if moves else none
+
+    none = Decision(Outcome.NOTHING_TO_GAIN, "none")
+    case = Case(CLUSTER, SNAPSHOT, Limits())
+    one, *_ = SNAPSHOT.executors
+    rests = Vetoes({one: Veto(Outcome.COOLDOWN, "moved a moment ago")})
+    chosen = decide(Stateless(first), case, rests).decision
+    assert chosen.reason == f"a gain; {one} rests, else it might go to {B}"
+    assert one not in [move.executor for move in chosen.moves]
+    excluded = Vetoes({one: Veto(Outcome.EXCLUDED, "excluded")})
+    assert decide(Stateless(first), case, excluded).decision.reason == "a gain"
+    plain = replace(case, limits=Limits(explain=False))
+    assert decide(Stateless(first), plain, rests).decision.reason == "a gain"

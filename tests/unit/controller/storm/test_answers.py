@@ -14,7 +14,7 @@ from controller.cycle import Memory
 from controller.journal.cycle_record import rows_of
 from controller.report import TopologyReport
 from controller.storm.answer_records import PlanAnswer, PlanStep
-from controller.storm.answers import explain, misfit, of_topology, plan_of
+from controller.storm.answers import _detour, explain, misfit, of_topology, plan_of
 from migration.model import ExecutorId, Slot
 from tests.unit.controller.test_cycle import A1, AUTO, B1, B2, PLACES, Controller, World
 
@@ -75,6 +75,12 @@ def test_the_plan_is_the_way_that_auto_then_goes() -> None:
             assert row[f"headroom_{when}"] == (pytest.approx(1 / frac) if frac else None)
     assert places["a:1"]["tps_now"] == 110
     assert places["b:1"]["cpu_frac_then"] < places["b:1"]["cpu_frac_now"]
+
+
+def test_a_way_that_gains_only_at_its_end_is_called_so() -> None:
+    assert planned(World()).detour == ""
+    assert [_detour(worse, 6) for worse in (0, 3)] == ["", ""]
+    assert _detour(4, 6).startswith("after 4 of 6 steps more crosses between nodes than today")
 
 
 def test_an_executor_that_is_too_young_takes_its_part_in_the_plan_later() -> None:
