@@ -57,21 +57,28 @@ def _gained(topology: str, auto: Mapping[int, Figures], idle: Mapping[int, Figur
         gain,
         interval,
         worse,
-        _verdict(*sums, _sure(gain, interval), f"{worse} of {counted(len(days), 'day')}"),
+        _verdict(*sums, _changed(gain, interval), f"{worse} of {counted(len(days), 'day')}"),
     )
+
+
+def _changed(gain: float, interval: tuple[float, float] | None) -> str:
+    if gain >= 0:
+        return f"Gained: a cost lower by {_sure(gain, interval)}."
+    return f"Lost: a cost higher by {_sure(gain, interval)}."
 
 
 def _sure(gain: float, interval: tuple[float, float] | None) -> str:
     if interval is None:
-        return f"{gain:.1%} (to know how sure that is, {LEAST_DAYS} days are needed)"
-    return f"{gain:.1%} ({interval[0]:.1%} to {interval[1]:.1%}, {SURE_FRAC:.0%} confidence)"
+        return f"{abs(gain):.1%} (to know how sure that is, {LEAST_DAYS} days are needed)"
+    low, high = sorted(interval if gain >= 0 else (-interval[0], -interval[1]))
+    return f"{abs(gain):.1%} ({low:.1%} to {high:.1%}, {SURE_FRAC:.0%} confidence)"
 
 
-def _verdict(before: Figures, after: Figures, gain: str, worse: str) -> str:
+def _verdict(before: Figures, after: Figures, changed: str, worse: str) -> str:
     if not after.moves:
         return "auto would have moved nothing."
     return (
-        f"Gained: a cost lower by {gain}. Instead of {before.inter_node_frac:.0%} of the tuples, "
+        f"{changed} Instead of {before.inter_node_frac:.0%} of the tuples, "
         f"{after.inter_node_frac:.0%} go between nodes. Risked: {counted(after.moves, 'move')}. "
         f"The cost was higher on {worse}, and {after.unserved_core_s:.3g} core-seconds of demand "
         f"had no CPU, without moves {before.unserved_core_s:.3g}."

@@ -54,9 +54,10 @@ def line(found: list[HostLess], high_frac: float) -> str:
     if len(found) < 2:
         return "There is one host: without it nothing runs."
     worst = found[0]
+    others = "other host" if len(found) == 2 else f"other {len(found) - 1}"
     fits = "below" if worst.rest_frac <= high_frac else "above"
     text = (
-        f"Without {worst.node} the other {len(found) - 1} would be {worst.rest_frac:.0%} full in "
+        f"Without {worst.node} the {others} would be {worst.rest_frac:.0%} full in "
         f"the busiest hour, {fits} load.high ({high_frac:.0%})."
     )
     if worst.next_month_frac is None:
