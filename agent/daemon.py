@@ -14,6 +14,7 @@ from agent.machine import MachineMeters
 from agent.pull import ADOPT_FILE, Puller
 from agent.push import Pusher
 from agent.samples import Samples, SampleStores
+from agent.switch import Switch
 from kvstore.errors import (
     AccessError,
     NotConnectedError,
@@ -63,6 +64,7 @@ class Agent:
         self._wake = wake
         self._shown = shown or Shown()
         self._stores = SampleStores(config.store_dir)
+        self._switch = Switch(config.store_dir)
         self._puller = Puller(session, writer, config.store_dir, wake)
         self._pusher = Pusher(session, config.load_s, MachineMeters().read)
         self._node = config.supervisor
@@ -90,7 +92,8 @@ class Agent:
         self._learn(samples)
         if self._node is not None:
             puller = self._puller
-            self._pusher.push(samples, self._node, puller.cluster, now_s, puller.lost)
+            off = self._switch.reason()
+            self._pusher.push(samples, self._node, puller.cluster, now_s, puller.lost, off=off)
         if trouble is not None:
             raise trouble
 
@@ -111,6 +114,8 @@ class Agent:
             self._synced_s = now_s
         try:
             self._puller.sync(self._node, self._here)
+            # After the plans: a JVM that is off takes no move that it has not read of before.
+            self._switch.follow(self._puller.off)
         except ZooKeeperError:
             self._wake.set()  # what could not be read is due at the next turn
             raise

@@ -17,6 +17,7 @@ from migration.recovery import credible
 from migration.wire import (
     CLUSTER,
     EPOCH,
+    OFF,
     OPENS,
     PLANS,
     decode,
@@ -45,6 +46,7 @@ class Puller:
         self.lost: tuple[Plan, ...] = ()  # that this node holds and ZooKeeper has lost
         self._asked: frozenset[str] = frozenset()
         self.epoch: int | None = None  # of the newest leader, None if there was none yet
+        self.off = b""  # why all hooks are switched off
 
     @property
     def cluster(self) -> str:
@@ -87,6 +89,13 @@ class Puller:
         """
         leading = self._watched.stat(EPOCH)
         self.epoch = None if leading is None else leading.version
+        switch = self._watched.node(OFF)
+        off = b"" if switch is None else switch.data
+        if off and not self.off:
+            # A watch may report late what was written before: every move that has begun must be
+            # read before the JVMs take none.
+            self._watched.invalidate_all()
+        self.off = off
         held = self._of_cluster()
         if held is None:
             self.lost = ()

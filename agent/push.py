@@ -56,9 +56,18 @@ class Pusher:
             self._epoch, self._leader_is_new, self._load_due_s = epoch, True, -math.inf
 
     def push(
-        self, samples: Samples, node: str, cluster: str, now_s: float, held: tuple[Plan, ...] = ()
+        self,
+        samples: Samples,
+        node: str,
+        cluster: str,
+        now_s: float,
+        held: tuple[Plan, ...] = (),
+        *,
+        off: str | None = None,
     ) -> None:
         """Publish what is due; `now_s` are monotonic seconds, `held` plans ZooKeeper has lost.
+
+        `off` is why the hooks of this node are switched off.
 
         A `StoreError` if ZooKeeper does not take the acks; the next call tries again.
         """
@@ -72,6 +81,7 @@ class Pusher:
             samples.supervisor,
             held,
             samples.silent,
+            UNSET if off is None else off,
         )
         timeless = acks.timeless()
         # At rest a load report shows that the node is alive, so the acks need not.

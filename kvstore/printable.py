@@ -10,10 +10,19 @@ from typing import Any, TextIO
 CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
 _ODD = re.compile(rf"(?![\t\n])[{CONTROLS}]")
 
+_LONGEST = 200
+_LONGEST_BYTES = 4 * _LONGEST
+
 
 def printable(text: str) -> str:
     """Write each control character as Python does, such as ``\\x1b``."""
     return _ODD.sub(lambda odd: ascii(odd[0])[1:-1], text)
+
+
+def one_line(text: bytes) -> str:
+    """Read a reason that a person typed: its first line, of at most 200 characters."""
+    lines = text[:_LONGEST_BYTES].decode(errors="replace").strip().splitlines()
+    return printable(lines[0])[:_LONGEST] if lines else ""
 
 
 class PrintableStream:

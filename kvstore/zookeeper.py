@@ -393,19 +393,20 @@ class Session:
             self.set(path, b"")
 
     def put_checked(
-        self, path: str, data: bytes, expected: int | None, fence: tuple[str, int]
+        self, path: str, data: bytes, expected: int | None, *fences: tuple[str, int]
     ) -> int:
         """Write a node in one transaction if nothing has changed since; return its new version.
 
         The node must be at the version `expected`; None creates it, its parent being there. The
-        fence is another node and the version which that must be at: the epoch. A `ConflictError` if
-        either is at another version. A `NodeExistsError` if the node was to be created and is
-        there. A `NoNodeError` if it was to be written and is not there, or if its parent or the
-        fence is not there.
+        fences are other nodes and the versions that they must be at, such as the epoch. A
+        `ConflictError` if any is at another version. A `NodeExistsError` if the node was to be
+        created and is there. A `NoNodeError` if it was to be written and is not there, or if its
+        parent or a fence is not there.
         """
         with self._call("write", path):
             transaction = self._client.transaction()
-            transaction.check(*fence)
+            for fence in fences:
+                transaction.check(*fence)
             if expected is None:
                 transaction.create(path, data, self._acl(path))
             else:

@@ -349,7 +349,8 @@ class WorkerAck(Struct, frozen=True, gc=False):
     """The state of one hooked worker; `cluster` to `version` are of the plan it has applied.
 
     `fault` is the last error that the hooks contained; `error` is why the worker cannot follow
-    plans, and is None if it can. `storm` is its version; earlier hooks do not name it.
+    plans, and is None if it can. `storm` is its version; earlier hooks do not name it. `off` is why
+    the hooks do nothing at all, and unset while they work.
     """
 
     topology: Name
@@ -370,6 +371,7 @@ class WorkerAck(Struct, frozen=True, gc=False):
     fault: str | None = None
     error: str | None = None
     storm: str | None = None
+    off: str | UnsetType = UNSET
 
     @property
     def stamp(self) -> PlanVersion:
@@ -423,7 +425,8 @@ class NodeAcks(Struct, frozen=True, gc=False):
     """The acks of all JVMs on one node, as its agent publishes them.
 
     `held` are plans of this node that ZooKeeper has lost; the leader writes them there again. At
-    the slots `silent` a worker's process is there and has not reported for long.
+    the slots `silent` a worker's process is there and has not reported for long. `off` is why the
+    hooks on this node are switched off, and unset while they are on.
     """
 
     node: Name
@@ -435,6 +438,7 @@ class NodeAcks(Struct, frozen=True, gc=False):
     supervisor: SupervisorAck | None = None
     held: tuple[Plan, ...] = ()
     silent: tuple[Slot, ...] = ()
+    off: str | UnsetType = UNSET
 
     def timeless(self) -> NodeAcks:
         """Leave the times out: a JVM that only reports that it is alive is no news."""

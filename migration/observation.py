@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from migration.model import (
     ExecutorId,
@@ -47,13 +47,15 @@ class Observation:
     """One moment's view of a topology, and what follows from it, worked out once.
 
     Only answers of the cluster whose plans count: `nodes` by supervisor, and `workers`, the
-    topology's hooked ones.
+    topology's hooked ones. Those whose hooks are switched off are in `off` instead: they run what
+    Storm assigns, as a worker without hooks does.
     """
 
     publication: Publication
     plan: Plan
     nodes: dict[str, NodeAcks]
     workers: dict[Slot, WorkerAck]
+    off: dict[Slot, WorkerAck]
 
     placed: dict[ExecutorId, PlacedExecutor]
     not_running: frozenset[ExecutorId]  # executors that their worker has not got yet
@@ -90,6 +92,8 @@ class Observation:
                 if ack.cluster != plan.cluster:  # it has read no plan of this one
                     unread = structs.replace(ack, cluster="", epoch=0, version=-1, entries=())
                     workers[ack.slot] = unread
+        off = {slot: ack for slot, ack in workers.items() if ack.off is not UNSET}
+        workers = {slot: ack for slot, ack in workers.items() if slot not in off}
         assigned = publication.slots
         opened, there = plan.opened_slots(), publication.hosts
         slots = assigned | {slot for slot in opened if slot.supervisor in there}
@@ -106,6 +110,7 @@ class Observation:
             plan,
             nodes,
             workers,
+            off,
             placed=placed,
             not_running=frozenset(
                 one.executor
@@ -139,6 +144,13 @@ class Observation:
         node = self.nodes.get(slot.supervisor)
         return SlotStatus.SILENT if node is None or slot in node.silent else SlotStatus.ABSENT
 
+    @property
+    def switched_off(self) -> str | None:
+        """Name where the hooks of the topology are switched off, and why; None if they are on."""
+        there = ((name, node.off) for name, node in sorted(self.nodes.items()))
+        found = (f"the hooks on {name} are off: {why}" for name, why in there if why is not UNSET)
+        return next(found, None)
+
     def unheard(self, slot: Slot) -> str:
         """Name the process at a slot that is not in `hooked` that has not reported hooks."""
         if slot.supervisor not in self.nodes:
@@ -148,6 +160,8 @@ class Observation:
         supervisor = self.supervisor(slot.supervisor)
         if slot in self.workers and supervisor is not None and supervisor.error is not None:
             return f"the supervisor of {slot} moves nothing: {supervisor.error}"
+        if slot in self.off:
+            return f"the hooks of the worker at {slot} are switched off: {self.off[slot].off}"
         # Stock supervisors kill a worker whose set of executors changes.
         which = "supervisor of" if slot in self.workers else "worker at"
         return f"the {which} {slot} has not reported that it has the hooks"

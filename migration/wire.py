@@ -45,6 +45,11 @@ PLANS = f"{ROOT}/plans"
 ACKS = f"{ROOT}/acks"
 LOAD = f"{ROOT}/load"
 OPENS = f"{ROOT}/opens"
+OFF = f"{ROOT}/off"
+
+# Files of a node's store: while one is there the hooks of the node are off.
+OFF_FILE = "off"  # by hand, or by `nstorm off --here`
+OFF_BY_CLUSTER = "off.cluster"  # by the agent, while the node `OFF` is not empty
 
 PLAN_KEY = b"plan"
 ACK_KEY = b"ack"

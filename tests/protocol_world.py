@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from controller.core.allowed import Allowed, free_slots
-from controller.core.decision import Veto
+from controller.core.decision import Outcome, Veto
 from migration.model import (
     ABSORBED,
     OPENS_LATE,
@@ -43,9 +43,9 @@ TOPOLOGY, CLUSTER = "wc-1", "c1"
 TIMING = Timing()
 POLL_S = 10
 
-TURNS = ("supervise", "learn", "keep", "apply", "refresh", "work", "speak")
+TURNS = ("supervise", "hear", "learn", "keep", "apply", "refresh", "work", "speak")
 # What goes through a node's agent: plans down to worker and supervisor, answers up.
-AGENT_TURNS = ("apply", "learn", "speak")
+AGENT_TURNS = ("hear", "apply", "learn", "speak")
 
 Assignment = dict[ExecutorId, tuple[Slot, int]]
 
@@ -88,6 +88,20 @@ class Worker:
     keepers: frozenset[ExecutorId] = frozenset()
     keeping: set[ExecutorId] = field(default_factory=set)
     lost: int = 0
+    # Whether there is a file that switches this node off, made by its agent or by hand.
+    told_off: bool = False
+    file: bool = False
+    stock: bool = False  # started while it was off, without hooks
+
+    @property
+    def off(self) -> bool:
+        return self.told_off or self.file
+
+    @property
+    def inert(self) -> bool:
+        """Whether the hooks of the worker do nothing until they are switched on."""
+        here = {executor for executor, (at, _) in self.view.items() if at == self.slot}
+        return self.stock or (self.off and not self.plan.entries and self.running == here)
 
     def holds_still(self, executor: ExecutorId) -> bool:
         """Check whether the copy here takes no tuple, by what this worker has read."""
@@ -133,6 +147,8 @@ class Worker:
 
     def entry(self, executor: ExecutorId) -> Entry | None:
         """Return the entry that counts here, by what this worker has read."""
+        if self.stock:
+            return None
         for entry in self.plan.entries:
             if entry.executor == executor and entry.counts(*self.view.get(executor, (None, None))):
                 return entry
@@ -171,6 +187,7 @@ class Worker:
     def restart(self) -> None:
         """Start again: what this slot owns, and the targets to prepare; never a copy to drain."""
         self.dead = self.closed = False
+        self.stock = self.off and not self.plan.entries
         self.incarnation += 1
         self.view = dict(self.supervisor_view)
         self.drained.clear()
@@ -189,9 +206,10 @@ class Worker:
         self.drained.clear()
 
     def apply(self, plan: Plan) -> None:
-        if plan.stamp > self.plan.stamp:
+        if plan.stamp > self.plan.stamp and not (self.off and not self.plan.entries):
             self.plan = plan
-            self.reconcile()
+            if not self.stock:
+                self.reconcile()
 
     def refresh(self) -> None:
         self.view = dict(self.supervisor_view)
@@ -199,7 +217,7 @@ class Worker:
 
     def reconcile(self) -> None:
         """Start and stop what the plan explains; anything else is left to Storm's restart."""
-        planned = {entry.executor for entry in self.plan.entries}
+        planned = set() if self.stock else {entry.executor for entry in self.plan.entries}
         owned = {executor for executor in self.view if self.owner(executor) == self.slot}
         if (owned - self.running | self.stale()) - planned:
             self.kills += 1
@@ -278,7 +296,8 @@ class Worker:
 
     def learn(self, plan: Plan) -> None:
         """Let the supervisor read the plan."""
-        if plan.stamp > self.supervisor_plan.stamp:
+        latched = self.off and not self.supervisor_plan.entries
+        if plan.stamp > self.supervisor_plan.stamp and not latched:
             self.supervisor_plan = plan
 
     def keep(self) -> None:
@@ -330,14 +349,25 @@ class Worker:
                 *(ExecutorWay(e, Way.RENEW) for e in sorted(self.renewed)),
             ),
         )
+        if self.inert:
+            ack = structs.replace(ack, cluster="", epoch=0, version=-1, entries=(), off="a fault")
         kept = () if self.closed else (self._persisted_slot(),)
         read = AppliedPlan(TOPOLOGY, self.supervisor_plan.epoch, self.supervisor_plan.version)
-        acks = () if self.dead else (ack,)
+        acks = () if self.dead or self.stock else (ack,)
         supervisor = SupervisorAck(
             self.slot.supervisor, 1, "0.2.0", SPEAKS, time_ms, CLUSTER, (read,), kept
         )
+        if self.off and not self.supervisor_plan.entries:
+            supervisor = structs.replace(supervisor, plans=(), error="the hooks are off: a fault")
         self.said = NodeAcks(
-            self.slot.supervisor, time_ms, "0.2.0", SPEAKS, CLUSTER, acks, supervisor
+            self.slot.supervisor,
+            time_ms,
+            "0.2.0",
+            SPEAKS,
+            CLUSTER,
+            acks,
+            supervisor,
+            off="a fault" if self.off else UNSET,
         )
 
     def _persisted_slot(self) -> PersistedSlot:
@@ -371,6 +401,7 @@ class World:
         self.keepers = frozenset(self.executors[spouts + carried :][:keepers])
         self.renewed = frozenset(self.executors[spouts + carried + keepers :][:renewed])
         self.status = "ACTIVE"
+        self.off = False  # whether `/nstorm/off` is not empty
         self.stored = Plan(CLUSTER, 1, 0, TOPOLOGY)
         self.publication = self.publish()
         self.workers = [
@@ -469,6 +500,9 @@ class World:
     def move(self, executor: ExecutorId, target: Slot) -> Entry | Veto:
         self.moves += 1
         observation = Observation.of(self.publication, self.stored, self.fresh())
+        if self.off or observation.switched_off:
+            # The plan that begins a move is written only while the node is as it was.
+            return Veto(Outcome.STAND_BACK, "switched off")
         free = free_slots(self.publication.nodes, self.publication.slots, self.fresh())
         entry = Allowed(observation).entry(executor, target, free=free)
         if isinstance(entry, Entry):
@@ -477,6 +511,9 @@ class World:
         return entry
 
     def lead(self) -> Step:
+        observation = Observation.of(self.publication, self.stored, self.fresh())
+        if self.off or observation.switched_off:
+            self.cancel()
         result = step(self.held_plan, self.publication, self.fresh(), self.now_s, TIMING)
         self.write(result)
         return result
@@ -520,6 +557,13 @@ class World:
             return
         if turn == "supervise":
             worker.supervise(self.storm)
+        elif turn == "hear":
+            if self.off and not worker.told_off:
+                # The agent reads the plans after the switch, and the JVMs as well.
+                worker.learn(self.stored)
+                if not worker.dead:
+                    worker.apply(self.stored)
+            worker.told_off = self.off
         elif turn == "learn":
             worker.learn(self.stored)
         elif turn == "keep":

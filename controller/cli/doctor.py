@@ -24,6 +24,8 @@ from controller.cli.places import shown
 from controller.cli.running import Conf
 from controller.cli.status_document import StatusDocument, WorkerStatus, storms
 from controller.config import from_storm_yaml
+from controller.core.switch import left, would
+from controller.core.topology import TopologyView
 from controller.errors import CommandError
 from controller.output import Output, OutputOption
 from controller.policies.registry import NAMES
@@ -61,11 +63,14 @@ def doctor(conf: Conf, output: OutputOption = Output.TABLE) -> None:
     document = storm_yaml.read(conf)
     found = [(f"{conf}: {what}", do) for what, do in of_storm_yaml(document)]
     identity = ""
+    notes: list[str] = []
     if not found:
         with connected(conf) as session:
             found += [*of_zookeeper(_latency_s(session)), *of_access(session)]
             identity = session.identity
-            status = look(session, LiveCluster.of_session(session))
+            view = LiveCluster.of_session(session)
+            status = look(session, view)
+            notes = list(_of_switch(status, view.topologies()))
             plans: tuple[PlanAnswer, ...] = ()
             if status.controllers:
                 try:
@@ -81,6 +86,7 @@ def doctor(conf: Conf, output: OutputOption = Output.TABLE) -> None:
         print(json.dumps([{"what": what, "do": do} for what, do in found], indent=1))
     else:
         print("\n".join(f"- {what}\n  {do}" for what, do in found) or "nothing found")
+        print("".join(f"note: {shown(note, status.hosts)}\n" for note in notes), end="")
         if identity == OPEN:
             print(f"note: the identity at ZooKeeper is {OPEN}")
     raise typer.Exit(1 if found else 0)
@@ -137,6 +143,7 @@ def of_access(session: Session) -> Found:
 def of_status(status: StatusDocument) -> Found:
     """Find what is wrong in a document of `nstorm status`."""
     hosts, agents, mine = status.hosts, status.agents, version("nstorm")
+    yield from _of_off(status)
     if not status.controllers:
         yield "no controller leads", "Start one: systemctl start nstorm-controller"
     if problem := status.journal_problem:
@@ -175,6 +182,28 @@ def of_status(status: StatusDocument) -> Found:
         for worker in topology.workers:
             where = f"worker {shown(worker.slot, hosts)} of {topology.name}"
             yield from ((f"{where} {what}", do) for what, do in _of_worker(worker))
+
+
+def _of_off(status: StatusDocument) -> Found:
+    """Find what is switched off."""
+    if status.off is not UNSET:
+        yield f"nstorm is switched off: {status.off}", "Type  nstorm on  to go on."
+        return
+    for agent in status.agents:
+        if agent.off is not UNSET:
+            host = status.hosts.get(agent.node, agent.node)
+            yield f"the hooks on {host} are off: {agent.off}", "Type  nstorm on --here  there."
+
+
+def _of_switch(status: StatusDocument, views: Iterable[TopologyView]) -> Iterator[str]:
+    """Rehearse `nstorm off`; where it is off already, name what is not inert yet."""
+    off = status.off is not UNSET
+    lines = list(dict.fromkeys(line for view in views for line in (left if off else would)(view)))
+    if off:
+        yield from lines or ["all hooks are inert"]
+    else:
+        rehearsed = lines or ["all hooks would be inert at once"]
+        yield from (f"with `nstorm off`: {line}" for line in rehearsed)
 
 
 def _of_storms(status: StatusDocument) -> Found:

@@ -71,6 +71,8 @@ _TABLE: Mapping[str, _Verb] = {
         "cli.control", RULE, "nstorm freeze --until 2026-12-27T06:00+01:00 --conf storm.yaml"
     ),
     "resume": _verb("cli.control", RULE, "nstorm resume --conf storm.yaml"),
+    "off": _verb("cli.switch", RULE, 'nstorm off --reason "a fault" --conf storm.yaml'),
+    "on": _verb("cli.switch", RULE, "nstorm on --conf storm.yaml"),
     "drain": _verb("cli.operate", RULE, "nstorm drain node-3 --conf storm.yaml --within 60s"),
     "roll": _verb(
         "cli.roll",

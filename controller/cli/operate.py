@@ -140,6 +140,7 @@ def look(session: Session, view: LiveCluster) -> StatusDocument:
         left_out={load.node: load.left_out for load in view.loads()},
         clocks_ahead_s=view.clocks_ahead_s(),
         silent_s=view.silent_s(),
+        off=view.off(),
     )
 
 

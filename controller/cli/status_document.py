@@ -67,6 +67,7 @@ class AgentStatus(Struct, frozen=True):
     supervisor_error: str | None  # why the supervisor follows no plan
     # What the meters of the node show, by column; none of what could not be read.
     meters: dict[str, float] | UnsetType = UNSET
+    off: str | UnsetType = UNSET  # why the hooks of the node are switched off
 
 
 class DecisionStatus(Struct, frozen=True):
@@ -108,6 +109,7 @@ class WorkerStatus(Struct, frozen=True):
     starting: bool  # whether it may just not have reported yet
     # What its meters show, by column; none of what could not be read.
     meters: dict[str, float] | UnsetType = UNSET
+    off: str | UnsetType = UNSET  # why its hooks do nothing
 
     @property
     def shares(self) -> tuple[float | None, ...]:
@@ -195,6 +197,7 @@ class StatusDocument(Struct, frozen=True):
     last_cycle: CycleStatus | None  # one that looked at no topology
     topologies: tuple[TopologyStatus, ...]
     ended_moves: tuple[MoveRecord, ...]  # the oldest first
+    off: str | UnsetType = UNSET  # why everything is switched off
 
 
 def as_document(
@@ -208,13 +211,14 @@ def as_document(
     left_out: Mapping[str, int],
     clocks_ahead_s: Mapping[str, float] | None = None,
     silent_s: Mapping[str, float] | None = None,
+    off: str | None = None,
 ) -> StatusDocument:
     """Put together the reports of ZooKeeper, the agents and the leading controller.
 
     `leader` is what the leading controller last wrote. The first of the `controllers` leads.
     `drained` has how many executors each drained host had. `left_out` has the rows of traffic that
     each node's report had no room for. `clocks_ahead_s` are the nodes', `silent_s` is for how long
-    their agents have not written.
+    their agents have not written. `off` is why everything is switched off.
     """
     clocks, silent, cycles = clocks_ahead_s or {}, silent_s or {}, leader.cycle_of
     hosts = hosts_of(views)
@@ -239,6 +243,7 @@ def as_document(
                 node.supervisor.storm if node.supervisor else None,
                 node.supervisor.error if node.supervisor else None,
                 leader.nodes.get(node.node, UNSET),
+                node.off,
             )
             for node in acks
         ),
@@ -249,6 +254,7 @@ def as_document(
             _topology(view, cycles.get(view.publication.topology), controls) for view in views
         ),
         ended_moves=leader.ended_moves,
+        off=UNSET if off is None else off,
     )
 
 
@@ -354,7 +360,7 @@ def _workers(view: TopologyView, cycle: CycleStatus) -> Iterator[WorkerStatus]:
     meters = {} if cycle.meters is UNSET else cycle.meters
     for slot in sorted(view.publication.slots):
         load = measured.get(str(slot))
-        ack = observation.workers[slot] if slot in live else None
+        ack = observation.workers[slot] if slot in live else observation.off.get(slot)
         counters = ack.counters if ack else None
         yield WorkerStatus(
             slot=str(slot),
@@ -375,6 +381,7 @@ def _workers(view: TopologyView, cycle: CycleStatus) -> Iterator[WorkerStatus]:
             meters=meters.get(str(slot), UNSET),
             storm=ack.storm if ack else None,
             starting=slot in starting,
+            off=ack.off if ack else UNSET,
         )
 
 

@@ -33,6 +33,8 @@ def head(document: StatusDocument) -> Iterator[str]:
     """Print who leads, and whether all is well."""
     lead = document.controller or "no controller has led yet"
     yield f"controller {lead}, mode {document.mode}, epoch {document.epoch}"
+    if document.off is not UNSET:
+        yield f"SWITCHED OFF: {document.off}; `nstorm on` switches it on"
     controls = document.controls
     for name, pause in sorted(controls.pauses.items()):
         yield f"paused {name or 'everything'}: {pause}"
@@ -61,6 +63,8 @@ def as_tables(document: StatusDocument) -> Iterator[RenderableType]:
             continue
         left_out = agent.traffic_rows_left_out
         cut = f", load without its {left_out} smallest rows of traffic" if left_out else ""
+        if agent.off is not UNSET and document.off is UNSET:
+            yield f"the hooks on {host} are OFF: {agent.off}"
         yield (f"agent of {host} {agent.version}: {agent.workers} workers, supervisor {hooks}{cut}")
     if document.last_cycle:
         cycle = document.last_cycle

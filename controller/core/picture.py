@@ -174,6 +174,8 @@ def _unplaced(view: TopologyView) -> Veto | None:
     if lost:
         named = ", ".join(map(str, lost))
         return Veto(Outcome.STAND_BACK, f"Storm has no supervisor for {named}")
+    if (off := view.observation.switched_off) is not None:
+        return Veto(Outcome.STAND_BACK, off)
     if not view.observation.hooked:
         return Veto(Outcome.STALE_METRICS, "no worker has reported that it has the hooks")
     return None

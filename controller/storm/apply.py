@@ -82,12 +82,28 @@ class Applier:
         except ModelError as error:  # `before` is older
             log.warning("move_refused", topology=before.topology, reason=str(error))
             return False
-        if made.plan != after or not self._write(held, made):
+        # In the same transaction: whoever has seen that it is off has then seen every move.
+        switch = self._switch()
+        if made.plan != after or switch is None or not self._write(held, made, switch):
             return False
         for entry in entries:
             self.history.begin(after.topology, entry, self._time_s(), asked)
             log.info("move_begun", **_told(after.topology, entry), plan_version=after.version)
         return True
+
+    def _is_off(self) -> bool:
+        """Return whether everything is switched off."""
+        stored = self._mirror.node(wire.OFF)
+        return stored is not None and bool(stored.data)
+
+    def _switch(self) -> tuple[str, int] | None:
+        """Return the node of the switch and its version while it is on; None while it is off."""
+        with suppress(NodeExistsError):
+            if self._mirror.node(wire.OFF) is None:
+                self._session.create(wire.OFF, b"")
+                self._mirror.invalidate(wire.OFF)
+        stored = self._mirror.node(wire.OFF)
+        return None if stored is None or stored.data else (wire.OFF, stored.version)
 
     def cancel(self, topology: str, move: str) -> None:
         """Take a move back as soon as its phase allows; a new leader knows nothing of that."""
@@ -113,6 +129,9 @@ class Applier:
                 continue
             held = self._take(view.plan)
             if held is not None and held.held_plan.plan.entries:
+                if self._is_off() or view.observation.switched_off:
+                    for entry in held.held_plan.plan.entries:
+                        self.cancel(view.id, entry.id)
                 self._step(held, view)
                 left = left or bool(held.held_plan.plan.entries)
         return left
@@ -230,8 +249,11 @@ class Applier:
             self._held[seen.topology] = held
         return held
 
-    def _write(self, held: _Held, made: Step) -> bool:
-        """Write a step's plan, if it has one, and adopt its held_plan; False if it was refused."""
+    def _write(self, held: _Held, made: Step, *fences: tuple[str, int]) -> bool:
+        """Write a step's plan, if it has one, and adopt its held_plan; False if it was refused.
+
+        `fences` are other nodes than the epoch that must be at a version.
+        """
         if made.plan is not None:
             path = wire.plan_path(made.plan.topology)
             expected = made.plan.version - 1
@@ -241,6 +263,7 @@ class Applier:
                     wire.encode(made.plan),
                     None if expected < 0 else expected,
                     (wire.EPOCH, held.held_plan.epoch),
+                    *fences,
                 )
             except (ConflictError, NodeExistsError, NoNodeError) as error:
                 log.warning("plan_write_refused", topology=made.plan.topology, reason=str(error))

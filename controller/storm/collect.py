@@ -16,6 +16,7 @@ from controller.storm.controls import CONTROLS, PAUSED, read
 from controller.storm.mirror import Mirror
 from controller.storm.nimbus import NimbusWatch
 from kvstore.election import in_line
+from kvstore.printable import one_line
 from kvstore.zookeeper import Session
 from migration import wire
 from migration.model import (
@@ -97,7 +98,11 @@ class LiveCluster:
                 answers = tuple(self._acks[name] for name in sorted(there & self._acks.keys()))
                 old = TopologyView(publication, plan, answers)
             view = _updated(old, nimbus=report, stand_back=None)
-            stand_back = self._lost(view) or self._nimbus.stand_back(publication, plan, newest)
+            stand_back = (
+                self._off(view)
+                or self._lost(view)
+                or self._nimbus.stand_back(publication, plan, newest)
+            )
             if stand_back is not None:
                 view = _updated(view, stand_back=stand_back)
             self._views[topology] = view
@@ -156,6 +161,15 @@ class LiveCluster:
         """Return whether any plan has moves."""
         topologies = self._mirror.children(wire.PLANS)
         return any(self.plan(topology).entries for topology in topologies)
+
+    def off(self) -> str | None:
+        """Return why everything is switched off; None while it is on."""
+        stored = self._mirror.node(wire.OFF)
+        return None if stored is None or not stored.data else one_line(stored.data) or "no reason"
+
+    def _off(self, view: TopologyView) -> str | None:
+        off = self.off()
+        return view.observation.switched_off if off is None else f"nstorm is switched off: {off}"
 
     def _lost(self, view: TopologyView) -> str | None:
         """Return why to wait, while the JVMs follow another plan than the one in ZooKeeper."""

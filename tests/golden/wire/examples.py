@@ -115,6 +115,21 @@ FRESH_ACK = WorkerAck(
     version=-1,
     error=ODD_TEXT,
 )
+OFF_ACK = WorkerAck(
+    topology=TOPOLOGY,
+    slot=TARGET,
+    pid=4800,
+    incarnation="4800-1700000000001",
+    hooks="0.2.0",
+    speaks=2,
+    time_ms=1700000012346,
+    cluster="",
+    epoch=0,
+    version=-1,
+    executors=(ExecutorId(8, 8),),
+    storm="2.8.3",
+    off="a fault (operator ada)",
+)
 SUPERVISOR_ACK = SupervisorAck(
     supervisor=HERE,
     pid=4000,
@@ -206,7 +221,11 @@ MESSAGES: dict[str, Any] = {
     ),
     "node_acks_held": NodeAcks(THERE, 1700000012400, "0.2.0", 2, CLUSTER, held=(PLAN,)),
     "node_acks_empty": NodeAcks(THERE, 1700000012400, "0.2.0", 2, CLUSTER),
+    "node_acks_off": NodeAcks(
+        THERE, 1700000012400, "0.2.0", 2, CLUSTER, (OFF_ACK,), off="a fault (operator ada)"
+    ),
     "worker_ack": SOURCE_ACK,
+    "worker_ack_off": OFF_ACK,
     "worker_ack_fresh": FRESH_ACK,
     "supervisor_ack": SUPERVISOR_ACK,
     "node_load": NodeLoad(HERE, 1700000012400, (WORKER_LOAD,)),

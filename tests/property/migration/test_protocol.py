@@ -9,8 +9,10 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from controller.core.decision import Veto
 from migration.model import Entry, ExecutorId, Phase, Way
 from migration.protocol import MoveOutcome
+from migration.table import PAGE, rows
 from tests.protocol_world import AGENT_TURNS, TIMING, TURNS, World
 
 SLOTS = st.integers(0, 2)
@@ -156,6 +158,44 @@ class Opening(Moves):
         self.world = World(executors=6, spouts=1, carried=2, renewed=1, used=1)
 
 
+class Switching(Moves):
+    """Neither when the hooks are switched off and on, in the cluster or on a node."""
+
+    @rule(off=st.booleans())
+    def switch(self, off: bool) -> None:
+        self.world.off = off
+
+    @rule(slot=SLOTS, off=st.booleans())
+    def switch_node(self, slot: int, off: bool) -> None:
+        worker = self.world.workers[slot]
+        worker.learn(self.world.stored)
+        worker.apply(self.world.stored)
+        worker.file = off
+
+    def teardown(self) -> None:
+        super().teardown()
+        world = self.world
+        world.rounds(2, 1.0)
+        assert all(worker.inert for worker in world.workers if worker.off and not worker.closed)
+        stays = world.stored
+        self.world.off = True
+        self.world.rounds(2, 1.0)
+        assert world.stored == stays
+        world.off = False
+        for worker in world.workers:
+            worker.file = False
+        super().teardown()
+        assert not any(worker.inert for worker in world.workers)
+
+
+class SwitchingWhileOpening(Switching):
+    """The same where slots are opened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = World(executors=6, spouts=1, carried=2, renewed=1, used=1)
+
+
 class Faults(Turns):
     """JVMs die, agents fall silent, users rebalance; afterwards each executor runs once."""
 
@@ -199,6 +239,18 @@ class Faults(Turns):
             assert (entry.void is not None) == (entry.id in self.voided)
 
 
+class FaultsWhileSwitching(Faults):
+    """The same while the hooks are switched off and on; JVMs may start without them."""
+
+    @rule(off=st.booleans())
+    def switch(self, off: bool) -> None:
+        self.world.off = off
+
+    @rule(slot=SLOTS, off=st.booleans())
+    def switch_node(self, slot: int, off: bool) -> None:
+        self.world.workers[slot].file = off
+
+
 class FaultsWhileOpening(Faults):
     """The same where slots are opened."""
 
@@ -207,6 +259,11 @@ class FaultsWhileOpening(Faults):
         self.world = World(executors=6, spouts=1, carried=2, renewed=1, used=1)
 
 
+SwitchingWhileOpening.TestCase.settings = settings(
+    max_examples=75, stateful_step_count=15, deadline=None
+)
+Switching.TestCase.settings = settings(max_examples=150, stateful_step_count=15, deadline=None)
+FaultsWhileSwitching.TestCase.settings = SwitchingWhileOpening.TestCase.settings
 Moves.TestCase.settings = settings(max_examples=150, stateful_step_count=15, deadline=None)
 Opening.TestCase.settings = settings(max_examples=75, stateful_step_count=15, deadline=None)
 FaultsWhileOpening.TestCase.settings = Opening.TestCase.settings
@@ -215,6 +272,9 @@ TestMoves = Moves.TestCase
 TestOpening = Opening.TestCase
 TestFaultsWhileOpening = FaultsWhileOpening.TestCase
 TestFaults = Faults.TestCase
+TestSwitching = Switching.TestCase
+TestSwitchingWhileOpening = SwitchingWhileOpening.TestCase
+TestFaultsWhileSwitching = FaultsWhileSwitching.TestCase
 
 
 def test_a_worker_whose_only_other_executor_has_not_arrived_is_not_emptied() -> None:
@@ -261,6 +321,71 @@ def test_a_cancelled_move_goes_back_from_each_phase_that_can(phase: Phase, way: 
     assert world.copies(moved) == [world.slots[0]]
     assert world.with_kills() == 0
     assert world.worker(world.slots[0]).counts[moved] == world.counted(moved)
+
+
+def world_of(way: Way, *, opens: bool) -> World:
+    """Return a world whose first executor moves by a way, to a slot that may have to be opened."""
+    world = World(
+        executors=4,
+        spouts=way is Way.SPOUT,
+        carried=way is Way.CARRY,
+        keepers=way is Way.DRAIN,
+        renewed=way is Way.RENEW,
+        used=2 if opens else None,
+    )
+    world.move(world.executors[0], world.slots[2])
+    return world
+
+
+@pytest.mark.parametrize("opens", [False, True], ids=["open slot", "opens a slot"])
+@pytest.mark.parametrize("way", [way for way in Way if way is not Way.UNKNOWN])
+def test_switching_off_in_each_phase_ends_the_move_and_then_everybody_is_inert(
+    way: Way, opens: bool
+) -> None:
+    seen: set[Phase] = set()
+    outcomes: set[MoveOutcome] = set()
+    for rounds in range(60):
+        world = world_of(way, opens=opens)
+        moved, source = world.executors[0], world.slots[0]
+        world.rounds(rounds, 0.3)
+        if not world.stored.entries:
+            break
+        seen.update(world.phases())
+        world.off = True
+        outcomes.add(world.ends())
+        assert world.copies(moved) == [world.storm[moved][0]]
+        assert (world.storm[moved][0] == source) is (world.finished[-1].outcome == "UNDONE")
+        world.rounds(3, 1.0)
+        assert all(worker.inert or worker.closed for worker in world.workers)
+        assert isinstance(world.move(moved, world.slots[1]), Veto)
+        world.off = False
+        world.rounds(3, 1.0)
+        assert isinstance(world.move(moved, world.slots[1]), Entry)
+        assert world.ends() is MoveOutcome.MOVED
+        assert (world.with_kills(), sum(worker.lost for worker in world.workers)) == (0, 0)
+        for executor in world.carried:
+            assert world.worker(world.slots[1]).counts[executor] == world.counted(executor)
+    assert seen == {
+        Phase(phase)
+        for phase, *_, ways, _ in rows(PAGE, "Phases")
+        if ways == "all" or str(way) in ways.split(", ") or (opens and ways == "opening")
+    } - {Phase.RECALL, Phase.UNDO}
+    assert outcomes == {MoveOutcome.UNDONE, MoveOutcome.MOVED}
+
+
+def test_a_source_that_is_off_and_never_saw_the_move_takes_no_part_in_it() -> None:
+    """Its node was switched off by hand just before the move began."""
+    world = World(executors=4)
+    moved = world.executors[0]
+    world.workers[0].file = True
+    world.move(moved, world.slots[1])
+    for _ in range(5):
+        world.everybody(0.05, frozenset({"speak 0"}))
+        world.lead()
+        assert world.workers[0].running >= {moved}
+    assert world.ends() is MoveOutcome.UNDONE
+    assert world.copies(moved) == [world.slots[0]]
+    assert world.with_kills() == 0
 
 
 def test_a_state_is_not_recalled_from_a_copy_that_has_begun() -> None:

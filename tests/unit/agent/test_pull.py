@@ -14,6 +14,7 @@ from migration.model import Base, Entry, ExecutorId, LocalPlan, Phase, Plan, Slo
 from migration.wire import (
     CLUSTER,
     EPOCH,
+    OFF,
     OPENS,
     PLANS,
     encode,
@@ -223,3 +224,10 @@ def test_a_plan_that_an_older_agent_took_unseen_locks_nothing_out(
 def test_plans_of_a_zookeeper_that_was_restored_from_a_copy_are_kept(node: Node) -> None:
     node.zookeeper.epoch = 0
     assert node.look() == ((HELD,), (HELD,))
+
+
+def test_the_switch_is_read_with_the_plans(node: Node) -> None:
+    assert node.puller.off == b""
+    node.zookeeper.data[OFF] = b"a fault"
+    node.look()
+    assert node.puller.off == b"a fault"

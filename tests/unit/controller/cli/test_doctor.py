@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from typer.testing import CliRunner
@@ -62,6 +63,16 @@ def status_of(
 
 def found(status: StatusDocument) -> list[str]:
     return [what for what, _ in doctor.of_status(status)]
+
+
+def test_what_is_off_is_found_once() -> None:
+    status = status_of(off="a fault")
+    assert found(status) == ["nstorm is switched off: a fault"]
+    node = status_of()
+    agents = (replace(node.agents[0], off="a fault"), *node.agents[1:])
+    assert found(replace(node, agents=agents)) == ["the hooks on host-a are off: a fault"]
+    everywhere = replace(node, agents=agents, off="a fault")
+    assert found(everywhere) == ["nstorm is switched off: a fault"]
 
 
 def test_where_all_is_well_nothing_is_found() -> None:
@@ -274,8 +285,8 @@ def test_the_exit_code_tells_whether_something_was_found(
 
     class View:
         @staticmethod
-        def of_session(session: Session) -> None:
-            return None
+        def of_session(session: Session) -> Mock:
+            return Mock(topologies=list)
 
     monkeypatch.setattr(doctor, "connected", connected)
     monkeypatch.setattr(doctor, "LiveCluster", View)
@@ -288,4 +299,5 @@ def test_the_exit_code_tells_whether_something_was_found(
     assert done.exit_code == (said != "nothing found")
     assert said in done.output
     assert ("nothing found" in done.output) == (said == "nothing found")
+    assert "note: with `nstorm off`: all hooks would be inert at once" in done.output
     assert "note: the identity at ZooKeeper is none: whoever reaches ZooKeeper" in done.output

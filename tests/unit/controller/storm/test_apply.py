@@ -78,9 +78,9 @@ class Store:
         return held.version + 1
 
     def put_checked(
-        self, path: str, data: bytes, expected: int | None, fence: tuple[str, int]
+        self, path: str, data: bytes, expected: int | None, *fences: tuple[str, int]
     ) -> int:
-        if self.nodes[fence[0]].version != fence[1]:
+        if any(self.nodes[fence].version != version for fence, version in fences):
             raise ConflictError(path)
         if expected is None:
             self.create(path, data)
@@ -345,3 +345,48 @@ def test_an_epoch_that_no_leader_has_had_stops_nothing() -> None:
     world.go_on(lambda: world.stored.entries == (), seconds=1.0)
     assert world.applier.history.ended[-1].outcome == "MOVED"
     assert world.leader.epoch == epoch
+
+
+@pytest.mark.parametrize(
+    ("phase", "ended"), [(Phase.PREPARE, "UNDONE"), (Phase.SWITCH, "UNDONE"), (Phase.STOP, "MOVED")]
+)
+def test_switching_off_ends_what_is_under_way_also_under_a_new_leader(
+    phase: Phase, ended: str
+) -> None:
+    world = Led()
+    world.begin()
+    world.go_on(lambda: world.phases() == [phase])
+    world.store.put(wire.OFF, b"a fault")
+    world.lead_anew()
+    world.go_on(lambda: world.phases() == [])
+    ((move, _),) = world.applier.take_ended()
+    assert move.outcome == ended
+
+
+def test_no_move_begins_once_it_is_off_whatever_its_leader_has_seen() -> None:
+    world = Led()
+    world.begin()
+    world.go_on(lambda: world.phases() == [])
+    plan, epoch = world.view().plan, world.leader.epoch or 0
+    entry = world.move(world.executors[1], world.slots[2])
+    assert isinstance(entry, Entry)
+    after = following(plan, (entry,), epoch)
+    assert world.mirror.node(wire.OFF) == Stored(b"", 0, world.store.nodes[wire.OFF].mzxid)
+    world.store.put(wire.OFF, b"a fault")  # no watch has reported it yet
+    assert not world.applier.begin(plan, after, {})
+    world.mirror.invalidate_all()
+    assert not world.applier.begin(plan, after, {})
+    world.store.put(wire.OFF, b"")
+    world.mirror.invalidate_all()
+    assert world.applier.begin(plan, after, {})
+
+
+def test_a_node_that_is_off_ends_the_moves_of_its_topologies() -> None:
+    world = Led()
+    world.begin()
+    world.go_on(lambda: world.phases() == [Phase.SWITCH])
+    world.workers[2].file = True  # no end of the move
+    world.go_on(lambda: world.phases() == [])
+    ((move, _),) = world.applier.take_ended()
+    assert move.outcome == "UNDONE"
+    assert world.view().observation.switched_off == "the hooks on s2 are off: a fault"

@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongUnaryOperator;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
@@ -51,6 +52,7 @@ public final class LoadSampler implements Runnable {
     private final WorkerMeters meters;
     private final TupleSizes sizes;
     private final SpoutAcks acks;
+    private final BooleanSupplier rests;
 
     public LoadSampler(
             WorkerState state,
@@ -59,7 +61,9 @@ public final class LoadSampler implements Runnable {
             SampleStore samples,
             Supplier<List<Running>> running,
             JCQueue transfer,
-            TupleSizes sizes) {
+            TupleSizes sizes,
+            BooleanSupplier rests) {
+        this.rests = rests;
         this.state = state;
         this.slot = slot;
         this.incarnation = incarnation;
@@ -94,7 +98,9 @@ public final class LoadSampler implements Runnable {
         while (true) {
             try {
                 Thread.sleep(PERIOD_MS);
-                samples.put("load", sample().toJson());
+                if (!rests.getAsBoolean()) {
+                    samples.put("load", sample().toJson());
+                }
             } catch (InterruptedException e) {
                 return;
             } catch (RuntimeException | OutOfMemoryError e) {

@@ -24,7 +24,7 @@ final class Access {
     /** The columns of the table after the first two, which are the node and Nimbus. */
     private static final List<String> ROLES = List.of("controller", "agent", "operator", "reader");
     /** Empty until somebody writes them: only Nimbus may create nodes there. */
-    private static final List<String> MADE_EMPTY = List.of("/nstorm/controls", "/nstorm/roll");
+    private static final List<String> MADE_EMPTY = List.of("/nstorm/controls", "/nstorm/off", "/nstorm/roll");
 
     private final Map<String, List<String>> table;
     private final List<Collection<String>> principals;

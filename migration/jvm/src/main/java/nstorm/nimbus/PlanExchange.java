@@ -9,6 +9,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
+import nstorm.store.OffSwitch;
 import nstorm.wire.Entry;
 import nstorm.wire.Plan;
 import nstorm.wire.json.WireException;
@@ -30,6 +31,7 @@ final class PlanExchange implements KnownPlans, Runnable {
     private static final Logger LOG = LoggerFactory.getLogger(PlanExchange.class);
     private static final String PLANS = "/nstorm/plans";
     private static final String EPOCH = "/nstorm/epoch";
+    private static final String OFF = "/nstorm/off";
     private static final long PASS_MS = 5_000;
     private static final long GONE_NANOS = TimeUnit.SECONDS.toNanos(15);
 
@@ -53,6 +55,12 @@ final class PlanExchange implements KnownPlans, Runnable {
     private volatile Map<String, Plan> plans;
     /** Those whose plan has a node, readable or not; null until they were read. */
     private volatile Set<String> managed;
+
+    /** Why everything is switched off; null while it is on. */
+    private String off;
+
+    /** Whether the plans were read since it was off. */
+    private boolean latched;
 
     private volatile Topologies topologies;
     private volatile Supplier<StormPasses> passes;
@@ -145,15 +153,35 @@ final class PlanExchange implements KnownPlans, Runnable {
         if (plans == null) {
             secure();
         }
+        lookAtSwitch();
         readPlans();
         demanded.removeIf(plan -> !plans.containsKey(plan.topology()));
         plans.values().forEach(this::demandRound);
         Set<String> active = new HashSet<>(state.activeStorms());
         Topologies known = topologies;
         if (known != null) {
-            publisher.publish(active, known, passes.get());
+            boolean inert = off != null
+                    && plans.values().stream().allMatch(plan -> plan.entries().isEmpty());
+            publisher.publish(active, known, passes.get(), inert ? "the hooks are off: " + off : null);
         }
         removeGone(active);
+    }
+
+    /** Before the plans: they are then no older, so that each move that had begun when it was switched off is in them. */
+    private void lookAtSwitch() throws Exception {
+        byte[] text = znodes.read(OFF, watcher);
+        if (text == null) {
+            znodes.mzxid(OFF, watcher); // which also reports that it is made
+        }
+        String now = text == null || text.length == 0 ? null : OffSwitch.oneLine(text);
+        if (off == null && now != null) {
+            LOG.warn("nstorm: switched off: {}", now);
+        } else if (off != null && now == null) {
+            LOG.info("nstorm: switched on");
+            reads.clear(); // what was passed over counts now
+        }
+        off = now;
+        latched = latched && off != null;
     }
 
     /** Of a Nimbus that has just come to lead: nodes may be older than the credentials, or than the principals. */
@@ -185,6 +213,7 @@ final class PlanExchange implements KnownPlans, Runnable {
             }
         }
         plans = newest;
+        latched = off != null;
         managed = Set.copyOf(topologies);
         firstRead.countDown();
     }
@@ -206,6 +235,9 @@ final class PlanExchange implements KnownPlans, Runnable {
     private Plan newest(String topology, byte[] bytes) throws Exception {
         Plan held = of(topology);
         try {
+            if (latched && plans != null && (held == null || held.entries().isEmpty())) {
+                return held;
+            }
             Plan plan = Plan.parse(bytes);
             if (!plan.topology().equals(topology)) {
                 throw new WireException("topology is " + plan.topology());

@@ -63,6 +63,7 @@ final class Publisher {
     private byte[] lastWord = {};
     private Map<String, Integer> lastShown = Map.of();
     private long lastNanos;
+    private String off;
 
     Publisher(IStormClusterState state, Znodes znodes, KnownPlans plans, ILeaderElector elector) {
         this.elector = elector;
@@ -72,8 +73,13 @@ final class Publisher {
         writer = new PublicationWriter(znodes);
     }
 
-    /** One pass over everything. */
-    void publish(Set<String> active, Topologies known, StormPasses passes) throws Exception {
+    /**
+     * One pass over everything.
+     *
+     * @param offOrNull why no plan is followed until it is switched on
+     */
+    void publish(Set<String> active, Topologies known, StormPasses passes, String offOrNull) throws Exception {
+        off = offOrNull;
         Set<String> found = new HashSet<>();
         znodes.children(TOPOLOGIES, null).forEach(topology -> found.add(path(topology)));
         if (znodes.version(NODES) >= 0) {
@@ -212,9 +218,14 @@ final class Publisher {
         }
     }
 
-    private static byte[] report(long timeMs, String scheduler, List<Published> topologies) {
+    private byte[] report(long timeMs, String scheduler, List<Published> topologies) {
         return new NimbusReport(
-                        timeMs, HookStatus.VERSION, scheduler, topologies, HookStatus.storm(), HookStatus.watching())
+                        timeMs,
+                        HookStatus.VERSION,
+                        scheduler,
+                        topologies,
+                        HookStatus.storm(),
+                        off == null ? HookStatus.watching() : off)
                 .toJson();
     }
 

@@ -37,6 +37,7 @@ public final class PlanStore {
     private record Decoded(byte[] text, Plan plan) {}
 
     private final Path file;
+    private final OffSwitch off;
     private final Predicate<String> reads;
     private final Predicate<String> keeps;
     private final Map<String, Decoded> decoded = new HashMap<>();
@@ -44,6 +45,10 @@ public final class PlanStore {
     private Object fileKey;
     private long seen = -1;
     private int untilLook;
+    private boolean wasOff;
+    /** Whether the plans were read since it was off: then every move that had begun before is known. */
+    private boolean latched;
+
     private LocalPlan good;
     private String error;
 
@@ -58,6 +63,7 @@ public final class PlanStore {
 
     private PlanStore(Path planDir, Predicate<String> reads, Predicate<String> keeps) {
         file = planDir.resolve("data.mdb");
+        off = new OffSwitch(planDir.resolveSibling(""));
         this.reads = reads;
         this.keeps = keeps;
     }
@@ -67,9 +73,31 @@ public final class PlanStore {
         return new PlanStore(planDir, topology::equals, topology::equals);
     }
 
+    /**
+     * Why no move concerns this JVM any more: it is switched off, and no plan that it has read has entries. Else null. Until it is switched
+     * on no newer plan of such a topology is taken, so that this stays as it is.
+     */
+    public String inert() {
+        String reason = off.reason();
+        return reason == null || !latched || good != null && good.hasEntries() ? null : reason;
+    }
+
+    private void lookAtSwitch() {
+        String reason = off.reason();
+        if (wasOff && reason == null) {
+            LOG.info("nstorm: switched on");
+            seen = -1; // what was passed over counts now
+        } else if (!wasOff && reason != null) {
+            LOG.warn("nstorm: switched off: {}", reason);
+        }
+        wasOff = reason != null;
+        latched = latched && wasOff;
+    }
+
     /** The newest good plans, or the last good ones; null if there never were any. Never throws. */
     public LocalPlan poll() {
         try {
+            lookAtSwitch();
             if (--untilLook < 0 || lmdb == null) {
                 look();
             }
@@ -89,6 +117,7 @@ public final class PlanStore {
             close();
             error = file + " cannot be read: " + e;
         }
+        latched = wasOff;
         return good;
     }
 
@@ -175,6 +204,11 @@ public final class PlanStore {
         List<Plan> plans = new ArrayList<>();
         for (Plan plan : newest.plans()) {
             Plan held = last.of(plan.topology());
+            // A JVM that has just started takes the first ones: others may follow them.
+            if (latched && good != null && (held == null || held.entries().isEmpty())) {
+                plans.add(held);
+                continue;
+            }
             String refusal = refusal(newest, plan, held);
             if (refusal != null) {
                 error = "plan of " + plan.topology() + " refused: " + refusal;

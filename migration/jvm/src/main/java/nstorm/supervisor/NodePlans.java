@@ -21,6 +21,11 @@ final class NodePlans {
         return newest().of(topologyId);
     }
 
+    /** Why this supervisor takes part in no move until it is switched on; else null. */
+    synchronized String inert() {
+        return store.inert();
+    }
+
     /** The newest plans; none, and of no cluster, before the first ones. */
     synchronized LocalPlan newest() {
         LocalPlan local = store.poll();

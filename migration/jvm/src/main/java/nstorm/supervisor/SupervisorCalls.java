@@ -47,7 +47,8 @@ public final class SupervisorCalls {
             opened = follows ? slotsToOpen : null;
             Runnable each = follows ? slotsToOpen::look : () -> {};
             Thread thread = new Thread(
-                    new SupervisorReport(supervisor.getId(), plans::newest, slots, store, each), "nstorm-supervisor");
+                    new SupervisorReport(supervisor.getId(), plans::newest, plans::inert, slots, store, each),
+                    "nstorm-supervisor");
             thread.setDaemon(true);
             thread.start();
         } catch (RuntimeException | LinkageError e) {

@@ -4,6 +4,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
@@ -27,28 +28,33 @@ final class SupervisorReport implements Runnable {
 
     private final String supervisorId;
     private final Supplier<LocalPlan> plans;
+    private final Supplier<String> inert;
     private final Supplier<Map<Long, LocalAssignment>> persisted;
     private final Path dir;
     private final Runnable each;
     private final long pid = ProcessHandle.current().pid();
     private LocalPlan lastPlans;
     private List<SlotSet> lastSlots;
+    private String lastOff;
     private long lastNanos;
 
     /**
      * Reports what {@code persisted} gives, which Storm fills after each write of its local state.
      *
+     * @param inert    why it follows no plan until it is switched on, null if it does
      * @param storeDir the node's store
      * @param each     what else is to be done at each look
      */
     SupervisorReport(
             String supervisorId,
             Supplier<LocalPlan> plans,
+            Supplier<String> inert,
             Supplier<Map<Long, LocalAssignment>> persisted,
             Path storeDir,
             Runnable each) {
         this.supervisorId = supervisorId;
         this.plans = plans;
+        this.inert = inert;
         this.persisted = persisted;
         this.each = each;
         dir = storeDir.resolve("s").resolve(Long.toString(pid));
@@ -83,16 +89,21 @@ final class SupervisorReport implements Runnable {
     /** The report if something has changed or the last is 2 s old, else null. */
     byte[] due() {
         LocalPlan newest = plans.get();
+        String off = inert.get();
         List<SlotSet> slots = slots(persisted.get());
         long now = System.nanoTime();
-        if (newest.equals(lastPlans) && slots.equals(lastSlots) && now - lastNanos < ALIVE_NANOS) {
+        boolean same = newest.equals(lastPlans) && slots.equals(lastSlots) && Objects.equals(off, lastOff);
+        if (same && now - lastNanos < ALIVE_NANOS) {
             return null;
         }
+        lastOff = off;
         lastPlans = newest;
         lastSlots = slots;
         lastNanos = now;
         long timeMs = System.currentTimeMillis();
+        // Which plan it last read means nothing while it follows none.
         List<PlanSeen> seen = newest.plans().stream()
+                .filter(plan -> off == null)
                 .map(plan -> new PlanSeen(plan.topology(), plan.epoch(), plan.version()))
                 .toList();
         return new SupervisorAck(
@@ -104,7 +115,7 @@ final class SupervisorReport implements Runnable {
                         seen,
                         slots,
                         HookStatus.storm(),
-                        HookStatus.watching())
+                        off == null ? HookStatus.watching() : "the hooks are off: " + off)
                 .toJson();
     }
 

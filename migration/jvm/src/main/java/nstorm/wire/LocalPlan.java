@@ -29,6 +29,12 @@ public record LocalPlan(String cluster, List<Plan> plans, List<Plan> kept) {
                 .orElse(null);
     }
 
+    /** True while a move is in any of them. */
+    public boolean hasEntries() {
+        return Stream.concat(plans.stream(), kept.stream())
+                .anyMatch(plan -> !plan.entries().isEmpty());
+    }
+
     private static LocalPlan read(JsonInput in) throws IOException, WireException {
         String cluster = null;
         List<Plan> plans = List.of();

@@ -179,6 +179,11 @@ final class HookedWorker implements LocalCopies {
         }
     }
 
+    /** True if no tuple waits here for an executor to come, and none is being built. */
+    boolean holdsNothing() {
+        return misrouted.parked() + order.parked() == 0 && builds.isEmpty();
+    }
+
     /** Storm itself starts what a restarted target owns, before the reconciler looks: it may not run without the state. */
     boolean startsStill(ExecutorId id) {
         Plan plan = overlay.plan();

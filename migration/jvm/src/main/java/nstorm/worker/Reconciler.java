@@ -99,6 +99,11 @@ final class Reconciler {
         return moved.busy(worker.overlay.plan());
     }
 
+    /** True if nothing is left to do of any plan that was read. */
+    boolean atRest() {
+        return !busy() && worker.holdsNothing();
+    }
+
     /** True while an executor works nowhere until this worker has done its part. */
     boolean pausing() {
         return moved.pausing(worker.overlay.plan());

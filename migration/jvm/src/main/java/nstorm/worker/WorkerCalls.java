@@ -86,6 +86,10 @@ public final class WorkerCalls {
                 Map<String, Object> conf = StormFields.get(StormFields.CONF, state);
                 HookStatus.configured(conf);
                 overlay = new PlanOverlay(state.getTopologyId(), WorkerLoop.planStore(conf, state.getTopologyId()));
+                if (overlay.inert() != null) {
+                    HookStatus.refuse("the hooks are switched off: " + overlay.inert());
+                    return assignment;
+                }
             }
             if (fromStorm) {
                 overlay.remember(assignment);

@@ -37,6 +37,7 @@ final class WorkerLoop implements Runnable {
     private static final String POLL_KEY = "nstorm.worker.poll.ms";
     private static final long BUSY_POLL_MS = 10;
     private static final long PAUSE_POLL_MS = 2;
+    private static final long OFF_POLL_MS = 500;
     /**
      * How long it may take until an ack shows that an executor moves another way than before. Where a move has progressed the ack follows
      * at once.
@@ -59,6 +60,8 @@ final class WorkerLoop implements Runnable {
     private long executorsOf = -1;
     private long executorsNanos;
     private long lastSettleNanos;
+    /** Why this worker does nothing until it is switched on; null while it does. */
+    private volatile String off;
 
     WorkerLoop(HookedWorker worker, Map<String, Object> conf) {
         this.worker = worker;
@@ -79,7 +82,8 @@ final class WorkerLoop implements Runnable {
     public void run() {
         while (true) {
             try {
-                List<EntryAck> entries = reconciler.pass();
+                off = reconciler.atRest() ? worker.overlay.inert() : null;
+                List<EntryAck> entries = off == null ? reconciler.pass() : List.of();
                 settle();
                 if (opened()) {
                     acknowledge(entries);
@@ -89,14 +93,20 @@ final class WorkerLoop implements Runnable {
                 Faults.report("reconciling", e);
             }
             try {
-                Thread.sleep(
-                        reconciler.pausing()
-                                ? Math.min(PAUSE_POLL_MS, pollMs)
-                                : reconciler.busy() ? Math.min(BUSY_POLL_MS, pollMs) : pollMs);
+                Thread.sleep(pauseMs());
             } catch (InterruptedException e) {
                 return;
             }
         }
+    }
+
+    private long pauseMs() {
+        if (off != null) {
+            return OFF_POLL_MS;
+        }
+        return reconciler.pausing()
+                ? Math.min(PAUSE_POLL_MS, pollMs)
+                : reconciler.busy() ? Math.min(BUSY_POLL_MS, pollMs) : pollMs;
     }
 
     /** Whether there is a store to write to. Without one this worker follows plans all the same: its routes must fit. */
@@ -106,7 +116,15 @@ final class WorkerLoop implements Runnable {
             if (samples != null) {
                 JCQueue transfer = StormFields.<WorkerTransfer>get(StormFields.WORKER_TRANSFER, worker.state)
                         .getTransferQueue();
-                new LoadSampler(worker.state, worker.me, incarnation, samples, this::loads, transfer, worker.sizes)
+                new LoadSampler(
+                                worker.state,
+                                worker.me,
+                                incarnation,
+                                samples,
+                                this::loads,
+                                transfer,
+                                worker.sizes,
+                                () -> off != null)
                         .start();
             }
         }
@@ -134,7 +152,7 @@ final class WorkerLoop implements Runnable {
     }
 
     private void acknowledge(List<EntryAck> entries) {
-        Plan plan = worker.overlay.plan();
+        Plan plan = off == null ? worker.overlay.plan() : null;
         long now = System.nanoTime();
         if (worker.registrations() != executorsOf
                 || !entries.equals(lastEntries)
@@ -162,12 +180,13 @@ final class WorkerLoop implements Runnable {
                 plan == null ? -1 : plan.version(),
                 entries,
                 executors.ids(),
-                executors.pinned(),
-                executors.ways(),
+                off == null ? executors.pinned() : List.of(),
+                off == null ? executors.ways() : List.of(),
                 counters,
                 Faults.last(),
                 worker.overlay.error(),
-                HookStatus.storm());
+                HookStatus.storm(),
+                off);
         if (writer.due(ack, now)) {
             lastAck = ack.at(System.currentTimeMillis()).toJson();
             samples.put("ack", lastAck);

@@ -149,6 +149,38 @@ class PlanExchangeIT {
         assertEquals(1, storm.rounds.get(), "it is absorbed");
     }
 
+    /** A move that had begun is absorbed; after it nothing is taken, until it is switched on. */
+    @Test
+    void takesNoNewMovesWhileItIsOff() throws Exception {
+        storm.plan("t", 1, "DRAIN");
+        eventually("read", () -> version("t") == 1);
+        storm.znodes.write("/nstorm/off", "a fault".getBytes(StandardCharsets.UTF_8));
+        storm.plan("t", 2, "STOP");
+        eventually("demanded", () -> storm.rounds.get() == 1);
+        assertTrue(storm.json("/nstorm/nimbus").get("error").isJsonNull(), "a move is under way");
+        storm.znodes.write(
+                PLAN,
+                "{\"cluster\":\"c\",\"epoch\":1,\"version\":3,\"topology\":\"t\",\"entries\":[]}"
+                        .getBytes(StandardCharsets.UTF_8));
+        eventually("inert", () -> !storm.json("/nstorm/nimbus").get("error").isJsonNull());
+        assertEquals(
+                "the hooks are off: a fault",
+                storm.json("/nstorm/nimbus").get("error").getAsString());
+        storm.plan("t", 4, "STOP");
+        Thread.sleep(1000);
+        assertEquals(3, version("t"));
+        assertEquals(1, storm.rounds.get());
+        assertTrue(storm.exchange.manages("t"), "what was moved stays where it is");
+        storm.znodes.write("/nstorm/off", new byte[0]);
+        eventually("what was passed over counts now", () -> version("t") == 4);
+        eventually("demanded", () -> storm.rounds.get() == 2);
+    }
+
+    private long version(String topology) {
+        Plan plan = storm.exchange.of(topology);
+        return plan == null ? -1 : plan.version();
+    }
+
     @Test
     void whoLeadsForTheSecondTimeTakesEveryTopologyForManaged() throws Exception {
         eventually("read", () -> !storm.exchange.manages("t"));

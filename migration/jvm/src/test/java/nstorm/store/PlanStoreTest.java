@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -79,6 +80,46 @@ class PlanStoreTest {
         assertEquals(LocalPlan.parse(Golden.bytes("local_plan.json")), store.poll());
         assertNull(store.lastError());
         assertSame(store.poll(), store.poll(), "nothing new, nothing parsed");
+    }
+
+    /** What it has read of a move it follows to its end; then it takes nothing new until it is switched on. */
+    @Test
+    void takesNoNewMovesWhileItIsOff(@TempDir Path storeDir) throws Exception {
+        Path plans = Files.createDirectory(storeDir.resolve("plan"));
+        store = new PlanStore(plans, topology -> true);
+        Python.writePlan(plans, local(plan("t", 1, 1, 1), plan("u", 1, 1, 0)));
+        assertNull(store.inert());
+        assertEquals(1, pollMany().of("t").entries().size());
+        Files.writeString(storeDir.resolve("off.cluster"), "a \u001b[2Jfault\nand more");
+        Thread.sleep(600);
+        assertNull(store.inert(), "what has begun before is to be read first");
+        store.poll();
+        Python.writePlan(plans, local(plan("t", 1, 2, 2), plan("u", 1, 2, 3), plan("v", 1, 1, 1)));
+        assertEquals(2, pollMany().of("t").entries().size(), "a move is under way");
+        assertEquals(0, store.poll().of("u").entries().size(), "none was");
+        assertNull(store.poll().of("v"), "nor of what was not known");
+        assertNull(store.inert());
+        Python.writePlan(plans, local(plan("t", 1, 3, 0), plan("u", 1, 2, 3)));
+        assertEquals(0, pollMany().of("t").entries().size());
+        assertEquals("a ?[2Jfault", store.inert());
+        Python.writePlan(plans, local(plan("t", 1, 4, 1), plan("u", 1, 2, 3)));
+        assertEquals(3, pollMany().of("t").version());
+        Files.delete(storeDir.resolve("off.cluster"));
+        Files.createFile(storeDir.resolve("off"));
+        assertTrue(switches(() -> "no reason given".equals(store.inert())));
+        LocalPlan first = new PlanStore(plans, topology -> true).poll();
+        assertEquals(1, first.of("t").entries().size(), "a JVM that starts takes what the others may follow");
+        Files.delete(storeDir.resolve("off"));
+        assertTrue(switches(() -> store.poll().of("t").version() == 4), "what was passed over counts now");
+        assertEquals(3, store.poll().of("u").entries().size());
+    }
+
+    private static boolean switches(BooleanSupplier done) throws InterruptedException {
+        long end = System.nanoTime() + 60_000_000_000L;
+        while (!done.getAsBoolean() && System.nanoTime() < end) {
+            Thread.sleep(50);
+        }
+        return done.getAsBoolean();
     }
 
     /** As the agent writes them: by topology, the name before each. */

@@ -25,10 +25,12 @@ class SupervisorReportTest {
     @Test
     void tellsWhatIsPersistedAndOnlyChanges() throws Exception {
         AtomicReference<LocalPlan> plans = new AtomicReference<>(new LocalPlan("", List.of()));
+        AtomicReference<String> off = new AtomicReference<>();
         Map<Long, LocalAssignment> persisted = new HashMap<>();
         persisted.put(6701L, Assignments.of("t", "user", 9, 8));
         persisted.put(6700L, Assignments.of("t", "user", -1, 7));
-        SupervisorReport report = new SupervisorReport("s1", plans::get, () -> persisted, Path.of("unused"), () -> {});
+        SupervisorReport report =
+                new SupervisorReport("s1", plans::get, off::get, () -> persisted, Path.of("unused"), () -> {});
         assertTrue(new String(report.due(), StandardCharsets.UTF_8).contains("\"cluster\":\"\",\"plans\":[],"));
         plans.set(local(17));
         long lastNanos = System.nanoTime();
@@ -46,6 +48,13 @@ class SupervisorReportTest {
         assertQuiet(report, lastNanos, "nothing new again");
         plans.set(new LocalPlan("c", List.of(), local(18).plans()));
         assertTrue(new String(report.due(), StandardCharsets.UTF_8).contains("\"plans\":[],"), "the agent names none");
+        plans.set(local(19));
+        off.set("a fault");
+        String inert = new String(report.due(), StandardCharsets.UTF_8);
+        assertTrue(inert.contains("\"cluster\":\"c\",\"plans\":[],\"slots\":[{\"port\":6701"), inert);
+        assertTrue(inert.endsWith("\"error\":\"the hooks are off: a fault\"}"), inert);
+        off.set(null);
+        assertTrue(new String(report.due(), StandardCharsets.UTF_8).contains("[\"t\",3,19]"), "on again");
         Thread.sleep(2100);
         assertNotNull(report.due(), "a sign of life");
     }

@@ -32,7 +32,8 @@ class AckWriterTest {
                 new WorkerAck.Counters(forwarded, 0, 0, 0, 0),
                 null,
                 null,
-                "2.8.3");
+                "2.8.3",
+                null);
     }
 
     @Test

@@ -14,6 +14,7 @@ import nstorm.wire.json.JsonText;
  * @param fault   the last error that the hooks contained, null if none
  * @param error   why this worker cannot follow plans, null if it can
  * @param storm   version of Storm
+ * @param off     why it does nothing until it is switched on, null if it does
  */
 public record WorkerAck(
         String topology,
@@ -32,7 +33,8 @@ public record WorkerAck(
         Counters counters,
         String fault,
         String error,
-        String storm) {
+        String storm,
+        String off) {
 
     /** An executor that may not move, and why. */
     public record Pinned(ExecutorId executor, String reason) {}
@@ -71,7 +73,8 @@ public record WorkerAck(
                 others,
                 fault,
                 error,
-                storm);
+                storm,
+                off);
     }
 
     public byte[] toJson() {
@@ -110,7 +113,7 @@ public record WorkerAck(
                                 .put("executor", each.executor(), ExecutorId::write)
                                 .put("way", each.way())
                                 .close());
-        return json.open("counters")
+        json.open("counters")
                 .put("forwarded", counters.forwarded())
                 .put("parked", counters.parked())
                 .put("dropped", counters.dropped())
@@ -119,8 +122,10 @@ public record WorkerAck(
                 .close()
                 .put("fault", fault)
                 .put("error", error)
-                .put("storm", storm)
-                .close()
-                .bytes();
+                .put("storm", storm);
+        if (off != null) {
+            json.put("off", off);
+        }
+        return json.close().bytes();
     }
 }

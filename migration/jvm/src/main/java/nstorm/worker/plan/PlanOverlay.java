@@ -74,6 +74,11 @@ public final class PlanOverlay {
         return true;
     }
 
+    /** Why this worker takes part in no move until it is switched on; else null. */
+    public String inert() {
+        return store.inert();
+    }
+
     /** The plan of this topology, or null. */
     public Plan plan() {
         return plan;

@@ -61,7 +61,34 @@ class ReportTest {
                                 new Counters(12, 3, 0, 1, 2),
                                 "prepare of split[7,7]",
                                 null,
-                                "2.8.3")
+                                "2.8.3",
+                                null)
+                        .toJson());
+    }
+
+    @Test
+    void workerAckOfAWorkerThatIsOff() throws Exception {
+        assertGolden(
+                "worker_ack_off.json",
+                new WorkerAck(
+                                TOPOLOGY,
+                                TARGET,
+                                4800,
+                                "4800-1700000000001",
+                                "0.2.0",
+                                1700000012346L,
+                                "",
+                                0,
+                                -1,
+                                List.of(),
+                                List.of(new ExecutorId(8, 8)),
+                                List.of(),
+                                List.of(),
+                                new Counters(0, 0, 0, 0, 0),
+                                null,
+                                null,
+                                "2.8.3",
+                                "a fault (operator ada)")
                         .toJson());
     }
 
@@ -87,6 +114,7 @@ class ReportTest {
                                 new Counters(0, 0, 0, 0, 0),
                                 null,
                                 odd,
+                                null,
                                 null)
                         .toJson());
     }

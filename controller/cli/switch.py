@@ -1,0 +1,131 @@
+"""``nstorm off`` and ``nstorm on``: the switch of everything that the hooks do."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agent.config import from_storm_yaml as agent_config
+from controller.cli.operate import connected, operator, seconds
+from controller.cli.running import Conf
+from controller.core.switch import left
+from controller.core.times import utc
+from controller.errors import CommandError
+from controller.output import Output, OutputOption, tell
+from controller.storm.apply import Applier
+from controller.storm.collect import LiveCluster
+from controller.storm.history import HISTORY, History
+from controller.storm.leader import Leader
+from controller.storm.mirror import Mirror
+from kvstore.errors import AccessError
+from kvstore.printable import one_line
+from kvstore.zookeeper import Session
+from migration import ConfigError, storm_yaml, wire
+from migration.model import Timing
+
+_LOOK_S = 0.1
+
+Here = Annotated[
+    bool, typer.Option("--here", help="Only this node, by a file; needs no ZooKeeper and no agent.")
+]
+
+
+def off(
+    conf: Conf,
+    reason: Annotated[str, typer.Option(help="Shown by `nstorm status`.")] = "switched off",
+    *,
+    here: Here = False,
+    within: Annotated[str, typer.Option(help="How long to wait, such as 30s.")] = "60s",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Switch off all hooks, without a restart, until `nstorm on`.
+
+    Moves under way are undone, or end where they can only go on. Then the hooks in workers,
+    supervisors and Nimbus do nothing: executors stay where they are. Where no controller leads,
+    this command brings the moves to their end. `nstorm doctor` shows before what would happen.
+    Exit code 1: --within was too short, and what is left is printed.
+    """
+    limit_s = seconds("--within", within)
+    text = one_line(f"{reason} ({operator()}, {utc(time.time())})".encode())
+    if here:
+        file = _file(conf)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+        tell(output, {"off": str(file)}, f"the hooks of this node are off as long as {file} exists")
+        return
+    with connected(conf) as session:
+        session.put(wire.OFF, text.encode())
+        still = _end_moves(session, limit_s)
+    tell(
+        output,
+        {"off": text, "left": still},
+        f"switched off: {text}",
+        *(still or ["all hooks are inert"]),
+    )
+    raise typer.Exit(1 if still else 0)
+
+
+def on(conf: Conf, *, here: Here = False, output: OutputOption = Output.TABLE) -> None:
+    """Switch the hooks on again.
+
+    A worker that has started in the meantime has no hooks until its next start.
+    """
+    if here:
+        file = _file(conf)
+        file.unlink(missing_ok=True)
+        tell(output, {"on": str(file)}, f"{file} is gone")
+        return
+    with connected(conf) as session:
+        session.put(wire.OFF, b"")
+    tell(output, {"on": True}, "switched on; `nstorm status` shows nodes that a file keeps off")
+
+
+def _file(conf: Path) -> Path:
+    try:
+        return agent_config(storm_yaml.read(conf)).store_dir / wire.OFF_FILE
+    except ConfigError as error:
+        raise CommandError(f"{conf}: {error}") from None
+
+
+def _end_moves(session: Session, limit_s: float) -> list[str]:
+    """Wait until all is inert, and lead where nobody does; return what is left at the limit."""
+    until_s, wake = time.monotonic() + limit_s, threading.Event()
+    mirror, timing = Mirror(session, wake), Timing()
+    view = LiveCluster(mirror, timing)
+    history = History()
+    with _leading(session) as leader:
+        applier = Applier(session, mirror=mirror, leader=leader, timing=timing, history=history)
+        led = False
+        while True:
+            with suppress(AccessError):  # an operator need not be one who may lead
+                leader.refresh()
+            views = view.topologies()
+            if leader.epoch is not None:
+                if not led:
+                    view.led()
+                    history.load(session.read(HISTORY))
+                led = True
+                applier.step(views)
+                if history.changed:
+                    session.put(HISTORY, history.dump())
+                    history.changed = False
+            still = [line for one in views for line in left(one)]
+            if not still or time.monotonic() > until_s:
+                return list(dict.fromkeys(still))
+            wake.wait(_LOOK_S)
+            wake.clear()
+
+
+@contextmanager
+def _leading(session: Session) -> Iterator[Leader]:
+    leader = Leader(session, f"nstorm off at {socket.gethostname()}")
+    try:
+        yield leader
+    finally:
+        with suppress(AccessError):
+            leader.resign()

@@ -1,0 +1,48 @@
+"""The files by which a node is switched off."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.switch import Switch
+from migration.wire import OFF_BY_CLUSTER, OFF_FILE
+
+
+def test_what_zookeeper_holds_reaches_the_jvms_as_a_file_and_goes_with_it(tmp_path: Path) -> None:
+    switch, file = Switch(tmp_path / "store"), tmp_path / "store" / OFF_BY_CLUSTER
+    switch.follow(b"")
+    assert switch.reason() is None
+    for _ in range(2):
+        switch.follow(b"a \x1b[2Jfault\nand more")
+        assert file.read_text() == switch.reason() == "a \\x1b[2Jfault"
+    switch.follow(b"")
+    assert not file.exists()
+    assert switch.reason() is None
+
+
+def test_a_file_by_hand_stays_whatever_zookeeper_says(tmp_path: Path) -> None:
+    switch = Switch(tmp_path)
+    (tmp_path / OFF_FILE).touch()
+    assert switch.reason() == "no reason given"
+    switch.follow(b"of all")
+    switch.follow(b"")
+    assert switch.reason() == "no reason given"
+
+
+def test_a_restarted_agent_takes_its_file_away_once_it_is_on(tmp_path: Path) -> None:
+    Switch(tmp_path).follow(b"a fault")
+    switch = Switch(tmp_path)
+    assert switch.reason() == "a fault"
+    switch.follow(b"")
+    assert switch.reason() is None
+
+
+def test_each_change_is_one_line_in_the_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    switch = Switch(tmp_path)
+    for text in (b"", b"a fault", b"a fault", b""):
+        switch.follow(text)
+        switch.reason()
+    said = [line for line in capsys.readouterr().out.splitlines() if "switched_" in line]
+    assert ["switched_off" in line for line in said] == [True, False]
