@@ -62,6 +62,11 @@ final class Access {
         return new Access(parse(page()), named);
     }
 
+    /** True where credentials are required and there are none. */
+    static boolean isMissing(Map<String, Object> conf) {
+        return "required".equals(conf.get("nstorm.secure")) && of(conf) == null;
+    }
+
     private static String page() {
         try (InputStream page = Access.class.getResourceAsStream("PROTOCOL.md")) {
             return new String(Objects.requireNonNull(page).readAllBytes(), StandardCharsets.UTF_8);

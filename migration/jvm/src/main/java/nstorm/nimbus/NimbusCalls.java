@@ -58,6 +58,11 @@ public final class NimbusCalls {
             boolean first = exchange == null;
             if (first) {
                 HookStatus.configured(conf);
+                if (Access.isMissing(conf)) {
+                    LOG.error("nstorm: nstorm.secure is required, and Nimbus has no credentials: it is stock Storm");
+                    HookStatus.refuse("nstorm.secure is required, and Nimbus has no credentials");
+                    return;
+                }
                 exchange = start(new PlanExchange(conf, state, elector, () -> absorbSoon(nimbus, timer)));
             }
             exchange.roundBegins(topologies, () -> scheduler.passes(conf), first ? FIRST_READ_MS : 0);

@@ -187,9 +187,6 @@ final class PlanExchange implements KnownPlans, Runnable {
     /** Of a Nimbus that has just come to lead: nodes may be older than the credentials, or than the principals. */
     private void secure() throws Exception {
         if (!znodes.isSecured()) {
-            if ("required".equals(conf.get("nstorm.secure"))) {
-                throw new IllegalStateException("nstorm.secure is required, and Nimbus has no credentials");
-            }
             return;
         }
         List<String> mended = znodes.secure();

@@ -128,6 +128,15 @@ class PlanExchangeIT {
     void aNimbusWithoutCredentialsHasNoRights() {
         assertNull(Access.of(Map.of()));
         assertNull(Access.of(Map.of("storm.zookeeper.ssl.enable", true)));
+        assertFalse(Access.isMissing(Map.of()));
+        assertTrue(Access.isMissing(Map.of("nstorm.secure", "required")));
+        assertFalse(Access.isMissing(Map.of(
+                "nstorm.secure",
+                "required",
+                "storm.zookeeper.auth.scheme",
+                "digest",
+                "storm.zookeeper.auth.payload",
+                "storm:secret")));
     }
 
     @Test
