@@ -104,13 +104,14 @@ def test_a_full_disk_does_not_silence_the_node(
         local=None,
         epoch=1,
         lost=(),
+        off=b"",
     )
     setattr(puller, step, fail)
     monkeypatch.setattr(agent, "_puller", puller)
     pusher = SimpleNamespace(
         led_by=lambda epoch: None,
         load_is_due=lambda now_s: True,
-        push=lambda samples, node, *of: pushed.append(node),
+        push=lambda samples, node, *of, off: pushed.append(node),
     )
     monkeypatch.setattr(agent, "_pusher", pusher)
     for now_s in (100.0, 200.0):
