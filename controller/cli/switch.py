@@ -73,7 +73,7 @@ def off(
 def on(conf: Conf, *, here: Here = False, output: OutputOption = Output.TABLE) -> None:
     """Switch the hooks on again.
 
-    A worker that has started in the meantime has no hooks until its next start.
+    A worker that has started in the meantime has no hooks until its next start, or `nstorm adopt`.
     """
     if here:
         file = _file(conf)

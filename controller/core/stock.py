@@ -26,7 +26,10 @@ class Stock:
 
 
 def stock_workers(view: TopologyView) -> tuple[Stock, ...]:
-    """List the workers of a topology in which the agents of their nodes see no hooks."""
+    """List the workers of a topology in which the agents of their nodes see no hooks.
+
+    Those whose hooks are switched off have hooks.
+    """
     here: dict[Slot, set[PlacedExecutor]] = {}
     for one in view.publication.executors:
         if one.slot is not None:
@@ -34,7 +37,7 @@ def stock_workers(view: TopologyView) -> tuple[Stock, ...]:
     return tuple(
         Stock(view.id, slot, frozenset(here[slot]))
         for slot in sorted(here)
-        if view.observation.status(slot) is SlotStatus.ABSENT
+        if view.observation.status(slot) is SlotStatus.ABSENT and slot not in view.observation.off
     )
 
 

@@ -2,6 +2,7 @@
 
 from msgspec import structs
 
+from controller.core.stock import stock_workers
 from controller.core.switch import left, would
 from controller.core.topology import TopologyView
 from migration.model import NimbusReport, Phase, Way
@@ -62,3 +63,13 @@ def test_nothing_is_left_once_all_are_inert() -> None:
     world.settle()
     off = structs.replace(NIMBUS, error="the hooks are off: a fault")
     assert list(left(view_of(world, off))) == []
+    assert stock_workers(view_of(world, off)) == ()
+
+
+def test_a_worker_that_started_while_it_was_off_has_no_hooks() -> None:
+    world = World()
+    world.off = True
+    world.settle()
+    world.workers[1].restart()
+    world.settle()
+    assert [one.slot for one in stock_workers(view_of(world))] == [world.slots[1]]
