@@ -27,6 +27,7 @@ from controller.core.peaks import Peaks, peaks_each
 from controller.core.picture import Picture, picture_each
 from controller.core.plan import plan_each
 from controller.core.policy import Policy
+from controller.core.restarts import Starts, restarted, starts_each
 from controller.core.runs import Refused, Watch, begun_of, given_up, guarded, watch_each
 from controller.core.slots import slots_each
 from controller.core.spare import spare_each
@@ -79,6 +80,7 @@ class Memory:
     # Since when, in monotonic seconds, executors rest, and workers are missed.
     moved_s: Mapping[tuple[str, ExecutorId], float] = field(default_factory=dict)
     unheard_s: Mapping[tuple[str, Slot], float] = field(default_factory=dict)
+    starts: Mapping[tuple[str, Slot], Starts] = field(default_factory=dict)  # of the workers
     of_policy: Mapping[str, Any] = field(default_factory=dict)  # by topology, for the policy alone
     # Worked out of what was seen, and kept to save the work; a decision is the same without.
     layouts: Mapping[str, Layout] = field(default_factory=dict)  # by topology
@@ -146,7 +148,8 @@ def _cycle(
         time_s=seen.time_s,
     )
     holds = hold_each(views, seen.controls, seen.drained, seen.begun, settings, time_s=seen.time_s)
-    cases = [TopologyCase.of(view, pictures[view.id]) for view in views]
+    starts = starts_each(memory.starts, views, seen.now_s)
+    cases = [TopologyCase.of(view, pictures[view.id], restarted(view, starts)) for view in views]
     cases = gate_each(cases, under_way, holds.policies, holds.drains, max_moves=settings.max_moves)
     cases = slots_each(
         cases,
@@ -227,6 +230,7 @@ def _cycle(
         layouts={t: made.layout for t, made in pictures.items() if isinstance(made, Picture)},
         moved_s={**memory.moved_s, **dict.fromkeys(begun_by(reports), seen.now_s)},
         unheard_s=unheard_s,
+        starts=starts,
         of_policy={t: one.memory for t, one in decided.items() if one.memory is not None},
     )
     questions = tuple(one.question for one in decided.values() if one.question is not None)

@@ -111,7 +111,7 @@ def report_each(
             case.decision.reason,
             case.decision.moves,
             case.plan,
-            case.decision.warnings,
+            (*case.decision.warnings, *(veto.reason for veto in case.restarted.workers.values())),
             case.picture,
             case.vetoes,
             modes[case.id],

@@ -22,7 +22,12 @@ from agent.config import from_storm_yaml as agent_config
 from controller.cli.operate import ask, connected, look
 from controller.cli.places import shown
 from controller.cli.running import Conf
-from controller.cli.status_document import StatusDocument, WorkerStatus, storms
+from controller.cli.status_document import (
+    StatusDocument,
+    TopologyStatus,
+    WorkerStatus,
+    storms,
+)
 from controller.config import from_storm_yaml
 from controller.core.switch import left, would
 from controller.core.topology import TopologyView
@@ -52,6 +57,7 @@ _UNVERIFIED = (
     "Try this Storm where it may fail; then nstorm.unverified: move in its storm.yaml lets it move."
 )
 _HOOKS = "Name the jar in its childopts and restart it; docs/operations.md, A worker without hooks."
+_WARNED = "No move mends this; docs/operations.md, What no move mends."
 _REPORT = "Keep its log and report it."
 
 
@@ -173,15 +179,21 @@ def of_status(status: StatusDocument) -> Found:
         what = "the hooks in Nimbus publish no topology"
         yield what, "Submit one, or name the jar in nimbus.childopts and restart Nimbus."
     for topology in status.topologies:
-        if topology.undoes is not UNSET:
-            yield (
-                f"nothing of {topology.name} is moved or drained, for Storm would undo it: "
-                f"{topology.undoes}",
-                "Leave the topology to Storm, or turn that pass off; docs/support.md, Schedulers.",
-            )
-        for worker in topology.workers:
-            where = f"worker {shown(worker.slot, hosts)} of {topology.name}"
-            yield from ((f"{where} {what}", do) for what, do in _of_worker(worker))
+        yield from _of_topology(topology, hosts)
+
+
+def _of_topology(topology: TopologyStatus, hosts: Mapping[str, str]) -> Found:
+    if topology.undoes is not UNSET:
+        yield (
+            f"nothing of {topology.name} is moved or drained, for Storm would undo it: "
+            f"{topology.undoes}",
+            "Leave the topology to Storm, or turn that pass off; docs/support.md, Schedulers.",
+        )
+    for warning in topology.decision.warnings if topology.decision else ():
+        yield f"{topology.name}: {shown(warning, hosts)}", _WARNED
+    for worker in topology.workers:
+        where = f"worker {shown(worker.slot, hosts)} of {topology.name}"
+        yield from ((f"{where} {what}", do) for what, do in _of_worker(worker))
 
 
 def _of_off(status: StatusDocument) -> Found:

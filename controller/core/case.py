@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from controller.core.cluster import Spare
@@ -24,6 +24,7 @@ class TopologyCase:
     stop: Veto | None = None
     drain_stop: Veto | None = None
     slots: tuple[Spare, ...] = ()  # that could be opened for it, the one with the most CPU first
+    restarted: Vetoes = field(default_factory=Vetoes)  # on workers that start again and again
     drain: Decision | None = None  # which takes its executors away from drained hosts
     back: Decision | None = None  # which takes back a run of moves that was for the worse
     vetoes: Vetoes | None = None  # None where no policy decides
@@ -32,10 +33,10 @@ class TopologyCase:
     plan: Plan | None = None  # that begins the moves
 
     @classmethod
-    def of(cls, view: TopologyView, made: Picture | Veto) -> "TopologyCase":
+    def of(cls, view: TopologyView, made: Picture | Veto, restarted: Vetoes) -> "TopologyCase":
         if isinstance(made, Picture):
-            return cls(view, made)
-        return cls(view, stop=made, drain_stop=made)
+            return cls(view, made, restarted=restarted)
+        return cls(view, stop=made, drain_stop=made, restarted=restarted)
 
     @property
     def id(self) -> str:

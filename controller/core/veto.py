@@ -97,6 +97,7 @@ def veto_each(
         vetoes = first_of(
             Vetoes({e: Veto(Outcome.EXCLUDED, why) for e, why in left.items()}),
             Vetoes(undrained.executors, placed.workers),
+            case.restarted,
             case.view.allowed.vetoes,
             placed,
             cooldown(left_s, pace.cooldown_s),

@@ -17,6 +17,7 @@ from controller.config import Config
 from controller.core.case import Budget, TopologyCase
 from controller.core.choose import choose_each
 from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.decision import Vetoes
 from controller.core.fit import Capacity
 from controller.core.layout import Layout
 from controller.core.limits import Limits
@@ -115,7 +116,7 @@ def _cycle_times(
         )
         marks.append(time.thread_time())
         cases = veto_each(
-            [TopologyCase.of(view, pictures[view.id])],
+            [TopologyCase.of(view, pictures[view.id], Vetoes())],
             moved_s,
             config.excluded,
             config,

@@ -14,9 +14,10 @@ from controller.core.fit import Capacity
 from controller.core.limits import Limits
 from controller.core.topology import TopologyView
 from controller.cycle import CycleInput, Memory, cycle
-from controller.journal.cycle_record import cycle_record
+from controller.journal.cycle_record import cycle_record, rows_of
 from controller.policies.gather.goal import Answer
 from controller.report import Report, TopologyReport
+from controller.storm.answers import explain
 from migration.model import (
     Base,
     Entry,
@@ -53,6 +54,7 @@ class World:
     stand_back: str | None = None
     hookless: frozenset[Slot] = frozenset()
     deaf: frozenset[Slot] = frozenset()
+    jvms: dict[Slot, str] = field(default_factory=dict)
     not_running: frozenset[int] = frozenset()
     pinned: dict[int, str] = field(default_factory=dict)
     silent: bool = False
@@ -101,7 +103,8 @@ class World:
         pinned = tuple(PinnedExecutor(executor(t), r) for t, r in self.pinned.items())
         error = "plan store: damaged" if slot in self.deaf else None
         runs = [task for task in self.here(slot) if task not in self.not_running]
-        return worker_ack(slot, runs, pinned=pinned, error=error)
+        jvm = self.jvms.get(slot, "1-1")
+        return worker_ack(slot, runs, pinned=pinned, error=error, incarnation=jvm)
 
     def here(self, slot: Slot) -> list[int]:
         return [task for task, at in self.places.items() if at == slot]
@@ -162,6 +165,23 @@ def test_the_best_move_is_made() -> None:
     assert entry == Entry("m7", executor(2), B1, A1, Phase.PREPARE, Base(B1, 50), ordered=True)
     assert (world.written[0].epoch, world.written[0].version) == (3, 7)
     assert second.plan == world.written[0]
+
+
+def test_a_worker_that_starts_again_and_again_is_no_target_and_keeps_what_it_has() -> None:
+    controller = Controller(World(), Config(mode=Mode.ADVISE))
+    for jvm in range(1, 5):
+        controller.world.jvms[A1] = f"{jvm}-{jvm}"
+        report = controller.cycle()
+        assert (report.warnings != ()) == (jvm == 4)
+    why = "Storm has started a:1 again 3 times within 30 min"
+    assert report.warnings == (why,)
+    assert "a:1" not in [end for move in report.moves for end in (move.source, move.target)]
+    answer = explain(report, "", controller.config)
+    assert answer is not None
+    assert [one.worker for one in rows_of(answer.workers) if one.closed == why] == ["a:1"]
+    assert {one.worker for one in rows_of(answer.executors) if one.stays == why} == {"a:1"}
+    # Without that the best move is to this worker.
+    assert last(World(), controller.config, cycles=4).moves[0].target == "a:1"
 
 
 def test_advise_says_the_plan_that_auto_writes() -> None:

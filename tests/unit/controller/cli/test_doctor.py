@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from controller.cli import doctor
 from controller.cli.main import app
-from controller.cli.status_document import StatusDocument, as_document
+from controller.cli.status_document import DecisionStatus, StatusDocument, as_document
 from controller.core.controls import Controls
 from controller.core.topology import TopologyView
 from controller.storm.answer_records import PlanAnswer, PlanStep
@@ -146,6 +146,14 @@ def test_what_storm_would_undo_is_found() -> None:
     assert found(status) == [
         "nothing of wc is moved or drained, for Storm would undo it: it is isolated"
     ]
+
+
+def test_what_no_move_mends_is_found() -> None:
+    status = status_of()
+    (wc,) = status.topologies
+    warned = DecisionStatus(7, "NOTHING_TO_GAIN", "none", ("a:1 has started again",), "")
+    status = replace(status, topologies=(replace(wc, decision=warned),))
+    assert found(status) == ["wc: host-a:1 has started again"]
 
 
 def test_another_version_is_named_for_each_who_has_it() -> None:
