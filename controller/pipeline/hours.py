@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from controller.core.cluster import Floats, Ints
+from controller.core.hops import hop_cores
 from controller.core.latency import quantile_ms
 from controller.core.peaks import HOURS_OF_DAY, MINUTE_S, spouts_of
 from controller.pipeline.schemas import HOURS
@@ -44,6 +45,8 @@ class _Day:
     acked: Floats = field(default_factory=_hours)  # (HOURS_OF_DAY,), as the next
     failed: Floats = field(default_factory=_hours)
     timed: Floats = field(default_factory=lambda: np.zeros((HOURS_OF_DAY, LATENCY_BUCKETS)))
+    # By component and unit: core-seconds without hops, and the tuples that these took, (2,).
+    work: dict[str, dict[str, Floats]] = field(default_factory=dict)
 
     def take(self, span: Span) -> None:
         minute = ((span.time_s - self.day * DAY_S) // MINUTE_S).astype(np.int64)
@@ -71,6 +74,30 @@ class _Day:
             here = at == unit
             if here.any():
                 np.add.at(known.core_s, minute, core_s[:, here].sum(axis=1))
+        self._add_work(span, core_s.sum(axis=0), place, rows)
+
+    def _add_work(self, span: Span, core_s: Floats, place: Ints, rows: slice) -> None:
+        cluster, count = span.cluster, len(place)
+        tuples = span.traffic_tps[rows].T.astype(np.float64) @ span.span_s[rows]
+        got = np.bincount(span.target, tuples, count)
+        at, whole = np.ascontiguousarray(place), np.ones(count)
+        hops_s = hop_cores(span.source, span.target, tuples, whole, at, cluster.node_of)
+        spent = np.column_stack([np.maximum(core_s - hops_s, 0.0), got])
+        for executor in np.flatnonzero(got > 0).tolist():
+            unit = cluster.unit_names[cluster.unit_of[place[executor]]]
+            by_unit = self.work.setdefault(span.first.component_of[executor], {})
+            by_unit[unit] = by_unit.get(unit, np.zeros(2)) + spent[executor]
+
+    def _compared(self) -> dict[str, Floats]:
+        """Give what bolts used on each unit, and what the same took on the others, (2,)."""
+        found: dict[str, Floats] = {}
+        for by_unit in self.work.values():
+            core_s, tuples = sum(by_unit.values(), np.zeros(2))
+            for unit, (own_s, got) in by_unit.items():
+                if tuples > got:
+                    usual_s = got * (core_s - own_s) / (tuples - got)
+                    found[unit] = found.get(unit, np.zeros(2)) + np.array([own_s, usual_s])
+        return found
 
     def rows(self, topology: str) -> Iterator[dict[str, object]]:
         """List the rows of `HOURS`."""
@@ -93,8 +120,10 @@ class _Day:
                 "latency_p50_ms": quantile_ms(self.timed[hour], 0.5),
                 "latency_p99_ms": quantile_ms(self.timed[hour], 0.99),
             }
+        compared = self._compared()
         for name, unit in self.units.items():
             mean, peak = _by_hour(unit.core_s, self.seen_s)
+            once = dict(zip(("own_core_s", "usual_core_s"), compared.get(name, ()), strict=False))
             # Of a unit without load one row is enough.
             for hour in [h for h in seen if peak[h] > 0] or seen[:1]:
                 yield {
@@ -105,7 +134,9 @@ class _Day:
                     "capacity_cores": unit.capacity_cores,
                     "cores": mean[hour],
                     "peak_cores": peak[hour],
+                    **once,
                 }
+                once = {}
 
 
 def _by_hour(sums: Floats, seen_s: Floats) -> tuple[Floats, Floats]:

@@ -113,6 +113,10 @@ HOURS = pa.schema(
         ("capacity_cores", pa.float64()),  # of the unit
         ("cores", pa.float64()),  # mean
         ("peak_cores", pa.float64()),  # of the busiest minute but one; so is the next peak
+        # Of a unit, once a day: what its bolts used without hops, and what the same tuples took on
+        # the topology's other units.
+        ("own_core_s", pa.float64()),
+        ("usual_core_s", pa.float64()),
         ("seen_s", pa.float64()),  # in which it was measured; so is what follows, of a topology
         ("input_tps", pa.float64()),  # what its spouts emit
         ("peak_tps", pa.float64()),

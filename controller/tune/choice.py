@@ -224,13 +224,14 @@ def interval_frac(
     cost = sum(objective.cost(one) * one.span_s for one in before)
     if cost <= 0:
         return 0.0, 0.0
-    far = _student(days - 1) * float(gains.std(ddof=1)) * days**0.5
+    far = student(days - 1) * float(gains.std(ddof=1)) * days**0.5
     middle = float(gains.sum())
     return (middle - far) / cost, (middle + far) / cost
 
 
 @cache
-def _student(freedom: int) -> float:
+def student(freedom: int) -> float:
+    """Give how many deviations an interval of `SURE_FRAC` has to either side."""
     draws = np.random.default_rng(0).standard_t(freedom, _DRAWS)
     return float(np.quantile(draws, (1 + SURE_FRAC) / 2))
 

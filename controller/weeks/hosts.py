@@ -4,8 +4,12 @@ import numpy as np
 from msgspec import Struct
 
 from controller.core.peaks import HOURS_OF_DAY
+from controller.tune.choice import LEAST_DAYS, student
 from controller.weeks.hours import Hours
 from controller.weeks.need import Between, need_of_all
+
+# What differs by less may be the work of the tuples there.
+LEAST_TIMES = 1.2
 
 
 class HostLess(Struct, frozen=True):
@@ -47,6 +51,47 @@ def without_each(hours: Hours) -> list[HostLess]:
         )
         found.append(one)
     return sorted(found, key=lambda one: (-one.rest_frac, -one.peak_cores))
+
+
+class SlowHost(Struct, frozen=True):
+    """A host that takes more CPU than the others for the same tuples."""
+
+    node: str
+    times: Between  # by what factor, over the days
+    days: int
+
+
+def slow(hours: Hours) -> list[SlowHost]:
+    """Compare each host with the others by what bolts of one component take for a tuple.
+
+    Hops are taken out, as far as they cost what they do in the lab.
+    """
+    known = ~np.isnan(hours.own_core_s)
+    node, day = hours.node_of[hours.unit[known]], (hours.first + hours.hour[known]) // HOURS_OF_DAY
+    day -= int(hours.days[0])
+    sums = np.zeros((2, len(hours.nodes), len(hours.days)))
+    np.add.at(sums[0], (node, day), hours.own_core_s[known])
+    np.add.at(sums[1], (node, day), hours.usual_core_s[known])
+    found = []
+    for name, own, usual in zip(hours.nodes, *sums, strict=True):
+        logs = np.log(own[(own > 0) & (usual > 0)] / usual[(own > 0) & (usual > 0)])
+        if len(logs) < LEAST_DAYS:
+            continue
+        middle = float(logs.mean())
+        far = student(len(logs) - 1) * float(logs.std(ddof=1)) / len(logs) ** 0.5
+        if middle - far > np.log(LEAST_TIMES):
+            low, mid, high = np.exp([middle - far, middle, middle + far]).tolist()
+            found.append(SlowHost(name, (low, mid, high), len(logs)))
+    return sorted(found, key=lambda one: -one.times[1])
+
+
+def slow_line(one: SlowHost) -> str:
+    """Write it as a sentence."""
+    low, middle, high = one.times
+    return (
+        f"{one.node} takes {middle:.3g} times the CPU of the other hosts for the same tuples "
+        f"({low:.3g} to {high:.3g}, {one.days} days)."
+    )
 
 
 def line(found: list[HostLess], high_frac: float) -> str:

@@ -47,6 +47,8 @@ class Hours:
     hour: Ints  # from the first
     cores: Floats
     peak_cores: Floats
+    own_core_s: Floats  # once a day, as the next; else NaN
+    usual_core_s: Floats
 
     @classmethod
     def of(cls, table: pa.Table) -> "Hours":
@@ -89,6 +91,8 @@ class Hours:
             hour=part["hour"].to_numpy() - first,
             cores=_column(part, "cores"),
             peak_cores=_column(part, "peak_cores"),
+            own_core_s=_column(part, "own_core_s"),
+            usual_core_s=_column(part, "usual_core_s"),
         )
 
     @cached_property

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from controller.weeks.auto import Gained
 from controller.weeks.disturbed import Disturbed, Full
-from controller.weeks.hosts import HostLess
+from controller.weeks.hosts import HostLess, SlowHost
 from controller.weeks.need import TopologyNeed
 from controller.weeks.paid import JudgedRun
 
@@ -20,6 +20,8 @@ class LogReport(Struct, frozen=True):
     disturbed_lines: tuple[str, ...]
     hosts: tuple[HostLess, ...]
     host_line: str
+    slow_hosts: tuple[SlowHost, ...]
+    slow_lines: tuple[str, ...]
     gained: tuple[Gained, ...]
     searches: tuple[str, ...]  # what was not searched for
     runs: tuple[JudgedRun, ...]

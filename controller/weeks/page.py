@@ -30,7 +30,7 @@ def _parts(found: LogReport) -> Iterator[str]:
     yield "<h2>Which topologies disturb each other?</h2>"
     yield items(found.disturbed_lines)
     yield "<h2>What would a host less mean?</h2>"
-    yield f"<p>{escape(found.host_line)}</p>"
+    yield items((found.host_line, *found.slow_lines))
     yield f"<h3>How full the others would be, {key('in this log', 'next month')}</h3>"
     yield bars(
         (f"without {one.node}", (one.rest_frac, *_middle(one.next_month_frac)))
@@ -109,6 +109,7 @@ def told(found: LogReport) -> Sequence[str]:
         *(f"  {line}" for line in found.disturbed_lines),
         "A host less",
         f"  {found.host_line}",
+        *(f"  {line}" for line in found.slow_lines),
         "Mode auto",
         *(f"  {one.topology}: {one.verdict}" for one in found.gained),
         *(f"  {line}" for line in found.searches),

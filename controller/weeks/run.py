@@ -49,6 +49,7 @@ def run(where: Where, *, topology: str | None, console: Console) -> LogReport:
     high_frac = sets[0].config.limits.high_frac
     neighbours = [one for one in disturbed.disturbed(hours) if {one.topology, one.by} & shown]
     nodes, less = disturbed.full(hours, high_frac), hosts.without_each(hours)
+    slower = hosts.slow(hours)
     judged = paid.runs(runs)
     days = len({one.day for one in of})
     return LogReport(
@@ -61,6 +62,8 @@ def run(where: Where, *, topology: str | None, console: Console) -> LogReport:
         disturbed_lines=tuple(disturbed.lines(neighbours, nodes, high_frac)),
         hosts=tuple(less),
         host_line=hosts.line(less, high_frac),
+        slow_hosts=tuple(slower),
+        slow_lines=tuple(map(hosts.slow_line, slower)),
         gained=tuple(auto.gained(by_set)),
         searches=tuple(searches.left_out),
         runs=tuple(judged),

@@ -16,6 +16,7 @@ from controller.errors import TuneError
 from controller.pipeline.schemas import HOURS
 from controller.pipeline.stages import episodes, hours
 from controller.replay.recording import Ended, PlacementChange
+from controller.weeks.hosts import slow, slow_line
 from controller.weeks.hours import Hours
 from migration.model import LATENCY_BUCKETS
 from tests.messages import replace as replaced
@@ -58,6 +59,27 @@ def test_an_episode_is_added_up_by_hour(tmp_path: Path) -> None:
     assert one.acked.tolist() == [4.0 * HOUR_TICKS] * 2
     assert one.failed.tolist() == [0.0, 0.0]
     assert all(40 < value < 48 for value in one.latency_p50_ms)
+
+
+def test_a_host_that_is_twice_slower_is_found(tmp_path: Path) -> None:
+    days = []
+    for day in range(4):
+        noise = np.random.default_rng(day)
+        # Hubs 2 and 3 are on b, and each gets as much as those on a.
+        load = span(
+            100,
+            [],
+            lambda tick: [(0, 1, 50.0), (1, 0, 100.0), (0, 2, 100.0), (2, 3, 50.0)],
+            begin_s=BEGIN_S + day * 24 * HOUR_S,
+        )
+        cpu = np.tile([0.2, 0.1, 0.4, 0.2], (100, 1)) * noise.uniform(0.98, 1.02, (100, 4))
+        days.append(replace(load, cpu_cores=cpu.astype(np.float32)))
+    engine, ticks = laid_out(days, tmp_path)
+    found = Hours.of(engine.rows(hours(engine, episodes(ticks), lambda share: None), HOURS))
+    (one,) = slow(found)
+    assert (one.node, one.days) == ("b", 4)
+    assert one.times[0] < 2 < one.times[2] and one.times == pytest.approx((2, 2, 2), rel=0.01)
+    assert slow_line(one).startswith("b takes 2 times the CPU of the other hosts for the same")
 
 
 @pytest.fixture
