@@ -114,7 +114,7 @@ test: fetch
 	$(MAKE) --jobs 2 test-java test-zookeeper
 
 # Half of the clusters, by time; each of these has one of its own.
-APART := chaos failover lab_java lab_nodes
+APART := adopt chaos failover lab_java lab_nodes
 APART_FILES := $(APART:%=tests/integration/test_%.py)
 
 test-cluster:
