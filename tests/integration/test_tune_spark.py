@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pyspark
@@ -21,8 +22,9 @@ from controller.errors import TuneError
 from controller.journal.writer import Bounds
 from controller.pipeline.engine import Engine
 from controller.pipeline.fold import Fold
+from controller.pipeline.schemas import HOURS
 from controller.pipeline.spark import spark
-from controller.pipeline.stages import answers, episodes, raw, trials
+from controller.pipeline.stages import answers, episodes, hours, raw, trials
 from controller.pipeline.stages import ticks as decode
 from controller.tune.choice import SetOutcome
 from controller.tune.space import Space, parameter_sets
@@ -32,7 +34,7 @@ CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 START_S, STOP_S = 300.0, 60.0
 # pyspark forgets the pipe to a JVM that does not start.
 LEFT_OPEN = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
-SPACE = Space({"load.high": (0.7, 0.8, 0.9), "asc.threshold": (0.0, 0.002, 0.02, 0.1, 0.3)})
+SPACE = Space({"asc.threshold": (0.002, 1.0), "policy": ("gather", "otd")})
 SETS = parameter_sets(SPACE, build({}).keys)
 
 
@@ -41,26 +43,39 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two leaders with several segments each."""
     folder = tmp_path_factory.mktemp("log")
     small = Bounds(segment_bytes=30_000)
-    record(folder, ticks=range(30), mode="advise", bounds=small)
-    record(folder, ticks=range(24, 40), mode="auto", bounds=small, name="two", epoch=1)
-    assert len(list(folder.iterdir())) >= 6
+    record(folder, ticks=range(18), mode="advise", bounds=small)
+    record(folder, ticks=range(14, 26), mode="auto", bounds=small, name="two", epoch=1)
+    assert len(list(folder.iterdir())) == 4
     return folder
 
 
-def stages(engine: Engine, journal: Path, told: Callable[[float], None]) -> list[SetOutcome]:
+@dataclass(frozen=True)
+class Made:
+    """What the stages come to: how each set did, and the load by hour."""
+
+    outcomes: list[SetOutcome]
+    by_hour: list[dict[str, Any]]
+
+
+def stages(engine: Engine, journal: Path, told: Callable[[float], None]) -> Made:
     ticks = decode(engine, raw(engine, [str(journal)]), lambda share: None)
-    assert ticks.left_out == ("6 ticks of a leader that had lost its lead",)
+    assert ticks.left_out == ("4 ticks of a leader that had lost its lead",)
     configs = [one.config for one in SETS]
     folders = trials(engine, episodes(ticks), configs, told, {"wc-1"})
     figures = answers(engine, folders, len(SETS))
-    return [SetOutcome(one, *both) for one, both in zip(SETS, figures, strict=True)]
+    outcomes = [SetOutcome(one, *both) for one, both in zip(SETS, figures, strict=True)]
+    by_hour = engine.rows(hours(engine, episodes(ticks), lambda share: None), HOURS)
+    order = [("hour", "ascending"), ("unit", "ascending")]
+    return Made(outcomes, by_hour.sort_by(order).to_pylist())
 
 
 @pytest.fixture(scope="module")
-def expected(journal: Path, tmp_path_factory: pytest.TempPathFactory) -> list[SetOutcome]:
+def expected(journal: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
     tables = tmp_path_factory.mktemp("tables")
     found = stages(Fold(tables), journal, lambda share: None)
-    assert len({outcome.chosen_by.moves for outcome in found}) > 2
+    assert len({outcome.chosen_by.moves for outcome in found.outcomes}) > 2
+    assert [row["unit"] for row in found.by_hour].count(None) == 1
+    assert len(found.by_hour) > 2
     return found
 
 
@@ -125,7 +140,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster
 
 
 def test_spark_finds_what_one_process_finds_and_goes_on_where_it_broke_off(
-    journal: Path, expected: list[SetOutcome], tmp_path: Path
+    journal: Path, expected: Made, tmp_path: Path
 ) -> None:
     told: list[float] = []
 
@@ -154,7 +169,7 @@ def test_spark_finds_what_one_process_finds_and_goes_on_where_it_broke_off(
 
 
 def test_a_standalone_cluster_survives_the_death_of_an_executor(
-    cluster: Cluster, journal: Path, expected: list[SetOutcome], tmp_path: Path
+    cluster: Cluster, journal: Path, expected: Made, tmp_path: Path
 ) -> None:
     killed: list[psutil.Process] = []
 
