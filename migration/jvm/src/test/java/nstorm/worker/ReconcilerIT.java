@@ -479,6 +479,23 @@ class ReconcilerIT {
         await("those that came before earlier ones are counted", () -> one.worker.order.unordered.get() > unordered);
     }
 
+    /** Storm's own refresh may read the plan before the worker delivers by it: what its senders sent until then goes the old way. */
+    @Test
+    void whatIsSentBeforeTheRouteComesHereGoesTheOldWay() throws Exception {
+        withoutCopy();
+        one.ordered = true;
+        one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
+        one.awaitAck("m", "READY");
+        await("it is connected", () -> one.worker.tables.isConnected(one.elsewhere));
+        int task = one.id.start();
+        assertFalse(one.worker.tables.delivers(one.id));
+        Map<Integer, ArrayList<TaskMessage>> bundles =
+                Map.of(task, new ArrayList<>(List.of(new TaskMessage(task, new byte[1]))));
+        NodeInfo here = new NodeInfo(one.worker.me.supervisor(), Set.of((long) one.worker.me.port()));
+        one.worker.order.onSend(bundles, Map.of(task, here));
+        assertEquals(List.of(), bundles.get(task));
+    }
+
     /** A marker that comes here to go on to the other end, as one of a sender in another worker. */
     private static void lateMarker() {
         int task = one.id.start();

@@ -423,9 +423,11 @@ public final class TupleOrder {
             }
             if (one.otherEnd == null) {
                 turn(one, owner);
-            } else if (tables.routes.queue(one.task) != null && tables.sendAll(one.otherEnd, direct)) {
+            } else if ((tables.routes.queue(one.task) != null || owner.equals(routing.me))
+                    && tables.sendAll(one.otherEnd, direct)) {
                 // Sent before the route came here: it goes the way of what was sent before it, and before the markers
-                // that end it.
+                // that end it. Storm's own refresh may have read the plan before this worker delivers by it. What was
+                // taken back then would come late: what is sent after it, but before the route comes, goes the old way.
                 direct.clear();
             }
         }
