@@ -39,11 +39,11 @@ def imported(*folders: str) -> set[str]:
     nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text()))]
     modules = {a.name for node in nodes if isinstance(node, ast.Import) for a in node.names}
     modules |= {f"{node.module}" for node in nodes if isinstance(node, ast.ImportFrom)}
-    modules |= {  # import_module("pyspark")
+    modules |= {  # import_module("pyspark"), needed("matplotlib.figure")
         node.args[0].value
         for node in nodes
         if isinstance(node, ast.Call)
-        and "import_module" in ast.unparse(node.func)
+        and ast.unparse(node.func).endswith(("import_module", "needed"))
         and isinstance(node.args[0], ast.Constant)
         and isinstance(node.args[0].value, str)
     }
