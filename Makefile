@@ -114,7 +114,7 @@ test: fetch
 	$(MAKE) --jobs 2 test-java test-zookeeper
 
 # Half of the clusters, by time; each of these has one of its own.
-APART := adopt chaos failover lab_java lab_nodes
+APART := chaos failover lab_java lab_nodes secured_cluster
 APART_FILES := $(APART:%=tests/integration/test_%.py)
 
 test-cluster:
@@ -123,7 +123,7 @@ test-cluster:
 test-cluster-apart:
 	.venv/bin/python -m pytest $(APART_FILES)
 
-# Two versions of nstorm in one cluster, and every workload of the lab: a quarter of an hour.
+# Two versions of nstorm in one cluster, every workload of the lab, an adoption, and the files of a release: half an hour.
 test-long: fetch
 	.venv/bin/python -m pytest tests/integration -m long
 

@@ -14,7 +14,7 @@ from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab, sweep
 from deploy.lab.ledger import WRITE_DELAY_S, throughput_tps
 from tests.clusters import CALM
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.long]
 
 NAME = "adopt-test"
 RATE_TPS = 200
