@@ -14,6 +14,7 @@ import tempfile
 import tomllib
 import venv
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from deploy.lab.cluster import HOOKS_JAR
@@ -97,13 +98,18 @@ def _sha256(file: Path) -> str:
 
 
 def _run(*command: str | Path) -> None:
-    when = subprocess.run(
-        ["git", "-C", str(REPOSITORY), "log", "-1", "--format=%ct"],
-        capture_output=True, text=True, check=True,
-    ).stdout.strip()  # fmt: skip
-    # A wheel has the times of its files: of the commit, so that it is the same each time.
-    environment = {**os.environ, "SOURCE_DATE_EPOCH": when, "PIP_NO_CACHE_DIR": "1"}
-    subprocess.run([str(part) for part in command], check=True, env=environment)
+    subprocess.run([str(part) for part in command], check=True, env=_surroundings())
+
+
+@cache
+def _surroundings() -> dict[str, str]:
+    """Give the environment of each command, with the time of the commit.
+
+    A wheel has the times of its files: with that of the commit it is the same each time.
+    """
+    command = ["git", "-C", str(REPOSITORY), "log", "-1", "--format=%ct"]
+    when = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return {**os.environ, "SOURCE_DATE_EPOCH": when, "PIP_NO_CACHE_DIR": "1"}
 
 
 if __name__ == "__main__":

@@ -107,7 +107,8 @@ class _Rolling:
         self._session, self._config, self._run = session, config, run
         self._view = LiveCluster.of_session(session)
         self._roll = Roll(hashlib.sha256(run.encode()).hexdigest(), ())
-        self._steps, self._say = Steps(console), Steps(console).say
+        self._steps = Steps(console)
+        self._say = self._steps.say
 
     @property
     def done(self) -> tuple[str, ...]:

@@ -115,17 +115,9 @@ FRESH_ACK = WorkerAck(
     version=-1,
     error=ODD_TEXT,
 )
-OFF_ACK = WorkerAck(
-    topology=TOPOLOGY,
-    slot=TARGET,
-    pid=4800,
-    incarnation="4800-1700000000001",
-    hooks="0.2.0",
-    speaks=2,
-    time_ms=1700000012346,
-    cluster="",
-    epoch=0,
-    version=-1,
+OFF_ACK = replace(
+    FRESH_ACK,
+    error=None,
     executors=(ExecutorId(8, 8),),
     storm="2.8.3",
     off="a fault (operator ada)",
