@@ -110,8 +110,11 @@ format: build/venv.stamp
 # Two clusters at a time. These often wait, and the Python tests, which wait for nothing, take what is left. Java's tests
 # would take half of the processors from the clusters, and what waits there for an answer would wait too long.
 test: fetch
-	$(MAKE) --jobs 3 test-cluster test-cluster-apart test-python
-	$(MAKE) --jobs 2 test-java test-zookeeper
+	$(MAKE) --jobs 3 CLUSTERS_FIRST=1 test-cluster test-cluster-apart test-python test-zookeeper test-java
+
+ifdef CLUSTERS_FIRST
+test-java: | test-cluster test-cluster-apart
+endif
 
 # Half of the clusters, by time; each of these has one of its own.
 APART := chaos failover lab_java lab_nodes secured_cluster
@@ -123,12 +126,13 @@ test-cluster:
 test-cluster-apart:
 	.venv/bin/python -m pytest $(APART_FILES)
 
-# Two versions of nstorm in one cluster, every workload of the lab, an adoption, and the files of a release: half an hour.
+# Two versions of nstorm in one cluster, every workload of the lab, an adoption, the files of a release, and what a paper
+# has of 600 s: half an hour.
 test-long: fetch
-	.venv/bin/python -m pytest tests/integration -m long
+	.venv/bin/python -m pytest -m long
 
 test-zookeeper:
-	.venv/bin/python -m pytest tests/integration -m 'not cluster'
+	.venv/bin/python -m pytest tests/integration -m 'not cluster and not long'
 
 # Not `verify`, which would pack the jar again under the clusters that run on it.
 test-java: $(HOOKS_JAR) build/compared.stamp
@@ -137,7 +141,7 @@ test-java: $(HOOKS_JAR) build/compared.stamp
 	$(MVN) -f tests/bench/jmh-project/pom.xml process-classes
 
 test-python:
-	nice .venv/bin/python -m pytest --ignore tests/integration
+	nice .venv/bin/python -m pytest --ignore tests/integration -m 'not long'
 
 # What `make test` does not try, for as long as SECONDS says, else until Ctrl-C.
 explore: build/venv.stamp

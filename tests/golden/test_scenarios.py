@@ -12,9 +12,17 @@ from deploy.sim.report import simulate_all, text
 from deploy.sim.scenario import parse, split
 
 FILES = sorted((Path(__file__).parent / "scenarios").glob("*.txt"))
+# Two minutes each, of the same kind as `random_moves_of_2_to_8`.
+LONG = ("random_moves", "random_moves_of_16")
 
 
-@pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
+@pytest.mark.parametrize(
+    "file",
+    [
+        pytest.param(file, id=file.stem, marks=[pytest.mark.long] if file.stem in LONG else [])
+        for file in FILES
+    ],
+)
 def test_scenario(file: Path) -> None:
     given = file.read_text()
     report = simulate_all(parse(given))
