@@ -124,6 +124,7 @@ def _cycle(
         _looks(memory),
         {t: LoadSeen(seen.now_s, rates[t], of) for t, of in timed.items()},
         seen.rests,
+        layouts=memory.layouts,
         refused=_by_topology(seen.refused),
         cooldown_s=settings.cooldown_s,
         time_s=seen.time_s,

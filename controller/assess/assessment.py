@@ -12,7 +12,7 @@ from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.distance import (
     inter_node_bytes_per_s,
     inter_node_frac,
-    node_traffic_tps,
+    node_traffic,
 )
 from controller.core.fit import Fit
 from controller.core.headroom import headroom
@@ -159,10 +159,7 @@ def _bytes_frac(cluster: Cluster, *ends: LoadSnapshot) -> tuple[float, float] | 
 
 def _links(cluster: Cluster, *ends: LoadSnapshot) -> tuple[AssessedLink, ...]:
     by_pair = [
-        {
-            (source, target): tps
-            for tps, source, target in node_traffic_tps(cluster, end, MOST_LINKS)
-        }
+        {(one.source, one.target): one.tps for one in node_traffic(cluster, end, MOST_LINKS)}
         for end in ends
     ]
     return tuple(

@@ -4,6 +4,7 @@ The rates that policies read are smoothed, so that one value has the last minute
 such values differ by shows little of the noise.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from msgspec import Struct
 
 from controller.core.cluster import Floats, Ints
 from controller.core.latency import Timed, added, quantile_ms
+from controller.core.layout import Layout
 from controller.core.meters import MS_PER_S, known_sum
 from controller.core.metrics import Rates, sent_between
 from controller.core.tasks import ends_of, worker_of
@@ -36,6 +38,7 @@ class Block(Struct, frozen=True):
     failed_tps: float | None = None
     latency_p50_ms: float | None = None
     latency_p99_ms: float | None = None
+    crossing_bytes_per_s: float | None = None  # of tuples between nodes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,6 +52,7 @@ class Part:
     acked: Floats  # (W,), NaN where it is not known
     failed: Floats  # (W,)
     timed: Floats  # (B,), tuples by time
+    crossing_bytes: float = math.nan  # of tuples between nodes; NaN where it is not known
 
     def __add__(self, other: "Part") -> "Part":
         return Part(
@@ -59,6 +63,7 @@ class Part:
             self.acked + other.acked,
             self.failed + other.failed,
             self.timed + other.timed,
+            self.crossing_bytes + other.crossing_bytes,
         )
 
     def ended(self, now_s: float) -> Block | None:
@@ -73,6 +78,8 @@ class Part:
             _rate(self.failed / self.ms),
             quantile_ms(self.timed, 0.5),
             quantile_ms(self.timed, 0.99),
+            # Workers report at other moments, for as long a time.
+            _rate(np.array([self.crossing_bytes / self.ms.mean()])),
         )
 
     def is_full(self, now_s: float) -> bool:
@@ -88,10 +95,13 @@ class LoadSeen:
     timed: Mapping[Slot, Timed]
 
 
-def part_between(before: LoadSeen, after: LoadSeen, spouts: Ints) -> Part | None:
+def part_between(
+    before: LoadSeen, after: LoadSeen, spouts: Ints, layout: Layout | None = None
+) -> Part | None:
     """Count what came between two looks; `spouts` are the tasks of spouts.
 
-    None if a worker came, went or was restarted, or rows of traffic were left out.
+    None if a worker came, went or was restarted, or rows of traffic were left out. Without a layout
+    nothing is known of what crossed between nodes.
     """
     was, now = before.rates, after.rates
     if not same_jvms(before, after):
@@ -99,7 +109,8 @@ def part_between(before: LoadSeen, after: LoadSeen, spouts: Ints) -> Part | None
     if (was.cut | now.cut).any() or (now.process_ns < was.process_ns).any():
         return None
     emits = np.flatnonzero(np.isin(ends_of(now.pairs)[0], spouts))
-    sent, sender = sent_between(was, now)[emits], worker_of(now.pairs[emits])
+    all_sent = sent_between(was, now)
+    sent, sender = all_sent[emits], worker_of(now.pairs[emits])
     return Part(
         before.now_s,
         (now.time_ms - was.time_ms).astype(np.float64),
@@ -108,6 +119,7 @@ def part_between(before: LoadSeen, after: LoadSeen, spouts: Ints) -> Part | None
         _more(was, now, ACKED),
         _more(was, now, FAILED),
         added(before.timed, after.timed),
+        math.nan if layout is None else layout.fitted(now).crossing_bytes(all_sent, now.sizes),
     )
 
 

@@ -96,19 +96,36 @@ def inter_node_frac(cluster: Cluster, snapshot: LoadSnapshot) -> float:
     return inter_node_tps(cluster, snapshot) / (snapshot.traffic.total_tps or 1.0)
 
 
-def node_traffic_tps(
-    cluster: Cluster, snapshot: LoadSnapshot, most: int
-) -> list[tuple[float, int, int]]:
-    """List the directed pairs of nodes with the most traffic: tuples/s, source, target."""
+class NodeTraffic(NamedTuple):
+    """What one node sends to another; nodes by their index."""
+
+    tps: float
+    source: int
+    target: int
+    bytes_per_s: float | None  # None where a size is not known
+
+
+def node_traffic(cluster: Cluster, snapshot: LoadSnapshot, most: int) -> list[NodeTraffic]:
+    """List the directed pairs of nodes with the most tuples."""
     nodes, of_worker = np.unique(cluster.node_of, return_inverse=True)
-    node, count = of_worker[snapshot.place], len(nodes)
-    source, target = node[snapshot.traffic.source], node[snapshot.traffic.target]
-    tps = np.bincount(source * count + target, snapshot.traffic.tps, count * count)
+    node, count, traffic = of_worker[snapshot.place], len(nodes), snapshot.traffic
+    pair = node[traffic.source] * count + node[traffic.target]
+    tps = np.bincount(pair, traffic.tps, count * count)
     tps[:: count + 1] = 0.0  # what stays in a node
     least = np.partition(tps, -most)[-most] if tps.size > most else 0.0
     loud = np.flatnonzero((tps > 0) & (tps >= least))
     order = loud[np.argsort(-tps[loud], kind="stable")][:most].tolist()
-    return [(float(tps[row]), int(nodes[row // count]), int(nodes[row % count])) for row in order]
+    size = np.nan if traffic.size_bytes is None else traffic.size_bytes
+    sent = np.bincount(pair, traffic.tps * size, count * count)
+    return [
+        NodeTraffic(
+            float(tps[row]),
+            int(nodes[row // count]),
+            int(nodes[row % count]),
+            None if np.isnan(sent[row]) else float(sent[row]),
+        )
+        for row in order
+    ]
 
 
 def crossing_tps(snapshot: LoadSnapshot, place: Ints) -> Floats:

@@ -163,6 +163,17 @@ class Layout:
             cpu_var=np.bincount(at[at >= 0], rates.cpu_var[at >= 0], len(queue)).astype(np.float64),
         )
 
+    def crossing_bytes(self, tuples: Floats, sizes: TupleSizes) -> float:
+        """Add up the bytes of tuples that cross between nodes, of the pairs of `rows`, shape (P,).
+
+        NaN where one is sent whose size is not known.
+        """
+        rows, node = self.rows, self.cluster.node_of[self.place]
+        sums = rows.sums(tuples)
+        crosses = (node[rows.source] != node[rows.target]) & (sums > 0)
+        size_bytes = sizes.mean_bytes(rows.streams)[rows.stream[crosses]]
+        return float((sums[crosses] * size_bytes).sum())
+
     def meters(self, rates: Rates) -> Columns:
         """Give what the meters of the cluster's workers show, (W,) each."""
         is_worker = self.rows.worker >= 0

@@ -29,7 +29,7 @@ from controller.core.effect import (
     judged,
 )
 from controller.core.guards import GuardRow, breached
-from controller.core.layout import settled_placement
+from controller.core.layout import Layout, settled_placement
 from controller.core.topology import TopologyView
 from migration.model import ExecutorId, Plan, Slot
 
@@ -141,6 +141,7 @@ def watch_each(
     after: Mapping[str, LoadSeen],
     rests: tuple[tuple[str, ExecutorId, float], ...],
     *,
+    layouts: Mapping[str, Layout],  # of the last look, by topology
     refused: Mapping[str, tuple[Refused, ...]],  # under earlier leaders, by topology
     cooldown_s: float,
     time_s: float,
@@ -163,7 +164,8 @@ def watch_each(
             watch = replace(watch, part=None)
         else:
             last = before.get(view.id)
-            more = part_between(last, now, spout_tasks(view.publication)) if last else None
+            spouts, layout = spout_tasks(view.publication), layouts.get(view.id)
+            more = part_between(last, now, spouts, layout) if last else None
             watch = _calm(watch, more, now.now_s, time_s=time_s)
             if last and not same_jvms(last, now):
                 watch = _restarted(watch, now.now_s)

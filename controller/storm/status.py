@@ -9,7 +9,7 @@ from msgspec.structs import asdict, replace
 
 from controller.config import Config
 from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.distance import node_traffic_tps
+from controller.core.distance import node_traffic
 from controller.core.fit import room_at
 from controller.core.guards import GuardRow
 from controller.core.headroom import headroom
@@ -48,6 +48,7 @@ class LinkRow(Struct, frozen=True, rename={"source": "from", "target": "to"}):
     source: str
     target: str
     tps: float
+    bytes_per_s: float | UnsetType = UNSET  # where the sizes of the tuples are known
 
 
 class ExecutorRow(Struct, frozen=True):
@@ -172,8 +173,13 @@ def nodes_of(reports: Iterable[TopologyReport]) -> dict[str, dict[str, float]]:
 
 def _links(cluster: Cluster, snapshot: LoadSnapshot) -> tuple[LinkRow, ...]:
     return tuple(
-        LinkRow(cluster.nodes[source], cluster.nodes[target], tps)
-        for tps, source, target in node_traffic_tps(cluster, snapshot, SHOWN_LINKS)
+        LinkRow(
+            cluster.nodes[one.source],
+            cluster.nodes[one.target],
+            one.tps,
+            UNSET if one.bytes_per_s is None else one.bytes_per_s,
+        )
+        for one in node_traffic(cluster, snapshot, SHOWN_LINKS)
     )
 
 

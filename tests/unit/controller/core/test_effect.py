@@ -79,6 +79,19 @@ def test_tuples_that_fail_are_named_as_a_share_of_the_input() -> None:
     assert effect({"failed_tps": 5.0}).verdict is Verdict.BETTER
 
 
+def test_bytes_between_nodes_decide_last_and_alone_take_nothing_back() -> None:
+    few, many = {"crossing_bytes_per_s": 2e5}, {"crossing_bytes_per_s": 5e5}
+    found = effect(many, **few)
+    assert found.verdict is Verdict.BETTER
+    assert "bytes between nodes for each input tuple −59" in found.sentence
+    assert effect(few, **many).verdict is Verdict.SAME, "a relief sends more"
+    assert effect(many, **few, cores=2.3).verdict is Verdict.WORSE
+    gone = effect(many, crossing_bytes_per_s=0.0)
+    assert gone.verdict is Verdict.BETTER
+    assert "bytes between nodes for each input tuple −100.0 %" in gone.sentence
+    assert "bytes" not in effect(many).sentence, "not known afterwards"
+
+
 def test_what_is_small_or_uncertain_is_no_difference() -> None:
     exact = {"noise": 0.0}
     assert effect(exact, **exact, cores=2.09).verdict is Verdict.SAME, "below a twentieth"

@@ -12,7 +12,7 @@ from controller.config import Config
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.controls import Controls
 from controller.core.decision import Outcome
-from controller.core.distance import node_traffic_tps
+from controller.core.distance import node_traffic
 from controller.core.fit import Capacity, Fit
 from controller.core.headroom import NETWORK, Headroom, headroom
 from controller.core.layout import layout_of
@@ -109,10 +109,12 @@ def test_status_shows_the_factor_and_what_binds(world: tuple[Cluster, LoadSnapsh
 
 
 def test_the_links_with_the_most_traffic_come_first(world: tuple[Cluster, LoadSnapshot]) -> None:
-    assert node_traffic_tps(*world, 5) == [(19.0, 0, 1), (5.0, 1, 0)]
-    assert node_traffic_tps(*world, 1) == [(19.0, 0, 1)]
+    assert node_traffic(*world, 5) == [(19.0, 0, 1, None), (5.0, 1, 0, None)]
+    assert node_traffic(*world, 1) == [(19.0, 0, 1, None)]
     cluster, snapshot = world
     level = replace(snapshot.traffic, tps=np.array([8.0, 0, 8, 0, 0, 0]))
     even = replace(snapshot, traffic=level)
     # As much each way: the first node first.
-    assert node_traffic_tps(cluster, even, 1) == [(8.0, 0, 1)]
+    assert node_traffic(cluster, even, 1) == [(8.0, 0, 1, None)]
+    sized = replace(even, traffic=replace(level, size_bytes=np.full(6, 10.0)))
+    assert node_traffic(cluster, sized, 1) == [(8.0, 0, 1, 80.0)]

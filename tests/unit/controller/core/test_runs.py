@@ -7,7 +7,9 @@ import numpy as np
 
 from controller.core.blocks import LoadSeen, part_between
 from controller.core.effect import MOST_BLOCKS, Effect, Verdict
+from controller.core.fit import Capacity
 from controller.core.latency import Timed, observe_timed
+from controller.core.layout import Layout, MadeOf
 from controller.core.metrics import Rates, by_topology, observe
 from controller.core.runs import KEPT, Watch, watch_each
 from controller.core.tasks import component_targets
@@ -36,6 +38,7 @@ class World:
     rests: tuple[tuple[str, ExecutorId, float], ...] = ()
     rates: Rates = field(default_factory=Rates)
     timed: Mapping[Slot, Timed] = field(default_factory=dict)
+    layouts: Mapping[str, Layout] = field(default_factory=dict)
     watch: Watch = field(default_factory=Watch)
 
     def cycle(self) -> Watch:
@@ -64,16 +67,23 @@ class World:
             {"wc-1": before},
             {"wc-1": LoadSeen(self.now_s, self.rates, self.timed)},
             self.rests,
+            layouts=self.layouts,
             refused={},
             cooldown_s=COOLDOWN_S,
             time_s=1.7e9 + self.now_s,
         )["wc-1"]
         self.rests = ()
+        self.layouts = {"wc-1": Layout.of(MadeOf(PUBLICATION, view.plan, {}, Capacity(), {}))}
         return self.watch
 
     def loads(self) -> list[NodeLoad]:
         meters: Meters = {"acked_tuples": self.sent, "failed_tuples": 0} if self.acks else {}
-        told = {"incarnation": self.jvm, "process_cpu_ns": round(self.used_ns)}
+        samples = self.sent // 100
+        told = {
+            "incarnation": self.jvm,
+            "process_cpu_ns": round(self.used_ns),
+            "sizes": (("spout", "bolt", samples, 50 * samples),),
+        }
         spout = replace(worker_load(A, [1, 2], self.now_s, {(1, 3): 1000.0}), **told)
         if self.acks:
             spout = replace(spout, meters=meters, latency=((22, self.sent // 20),))
@@ -103,6 +113,7 @@ def test_blocks_are_of_10_s_and_have_what_came_within() -> None:
     assert abs(first.cores - 1.1) < 0.2, "of both workers"
     assert (round(first.input_tps), round(first.acked_tps or 0)) == (1000, 1000)
     assert (first.failed_tps, round(first.latency_p99_ms or 0)) == (0, 48)
+    assert first.crossing_bytes_per_s == 50_000, "to the other node"
     assert len(world.run(400).blocks) == MOST_BLOCKS
 
 

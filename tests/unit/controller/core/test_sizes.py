@@ -133,6 +133,27 @@ def test_a_snapshot_has_the_size_of_each_pair_by_its_components() -> None:
     assert known.size_bytes.tolist() == pytest.approx([40.0, 40.0, np.nan], nan_ok=True)
 
 
+def test_bytes_between_nodes_are_not_known_where_a_size_is_not() -> None:
+    """Spout 1 is alone, bolts 2 and 3 share a node."""
+    nodes = [Node(n, n, 200.0, (6700,), 1) for n in ("s1", "s2")]
+    storm = publication({1: S1, 2: S2, 3: S2}, nodes, spouts={1}, topology="t")
+    layout = Layout.of(MadeOf(storm, Plan("c", 1, 0, "t"), {}, Capacity(), {}))
+
+    def crossing(*sizes: SizeRow, **sent: int) -> float:
+        def report(time_s: int, size: tuple[SizeRow, ...]) -> NodeLoad:
+            made = load(S1, time_s, *size)
+            rows = traffic_of((int(k[1]), int(k[2]), n * time_s) for k, n in sent.items())
+            return structs.replace(made, workers=(structs.replace(made.workers[0], traffic=rows),))
+
+        rates = follow([report(1, ())], [report(2, sizes)])
+        return layout.fitted(rates).crossing_bytes(rates.tuples, rates.sizes)
+
+    assert crossing(words(10, 400), t12=50, t23=70) == 100 * 40.0
+    assert crossing(words(10, 400), t23=70) == 0.0, "nothing crosses"
+    assert np.isnan(crossing(t12=50))
+    assert crossing(t23=70) == 0.0
+
+
 def test_what_is_left_of_traffic_keeps_its_size() -> None:
     ends = np.arange(3)
     tps, size_bytes = np.array([1.0, 2.0, 3.0]), np.array([0.0, 10.0, 20.0])
