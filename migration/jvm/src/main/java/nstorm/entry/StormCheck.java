@@ -22,6 +22,9 @@ import nstorm.hook.Symbol;
  */
 record StormCheck(String version, String refused, String unknown, Set<String> known) {
     private static final String PROPERTIES = "storm-client-version-info.properties";
+    /** The server's jar has no such file, but this one. */
+    private static final String SERVER_PROPERTIES = "META-INF/maven/org.apache.storm/storm-server/pom.properties";
+
     private static final String CLIENT = "org/apache/storm/utils/Utils.class";
     private static final String RELEASE = "\\d+\\.\\d+\\.\\d+(-SNAPSHOT)?";
     private static final int NAMED = 5;
@@ -47,27 +50,36 @@ record StormCheck(String version, String refused, String unknown, Set<String> kn
                 : judge(version, Fingerprints.shipped().of(role.hooks(), locator));
     }
 
+    /** Those that the jars of the client and the server name; none if the client names none. */
     private static Set<String> versions(ClassLoader classPath) throws IOException {
+        Set<String> versions = versions(classPath, PROPERTIES);
+        if (!versions.isEmpty()) {
+            versions.addAll(versions(classPath, SERVER_PROPERTIES));
+        }
+        return versions;
+    }
+
+    private static Set<String> versions(ClassLoader classPath, String file) throws IOException {
         Set<String> versions = new TreeSet<>();
-        for (URL each : Collections.list(classPath.getResources(PROPERTIES))) {
+        for (URL each : Collections.list(classPath.getResources(file))) {
             Properties properties = new Properties();
-            try (InputStream file = each.openStream()) {
-                properties.load(file);
+            try (InputStream in = each.openStream()) {
+                properties.load(in);
             }
             versions.add(properties.getProperty("version", ""));
         }
         return versions;
     }
 
-    /** What is wrong with the versions that client jars name, or null. */
+    /** What is wrong with the versions that the jars name, or null. */
     static String wrong(Set<String> versions) {
+        if (versions.isEmpty() || versions.contains("")) {
+            return "its Storm has no version: " + PROPERTIES + " names none";
+        }
         if (versions.size() > 1) {
             return "the class path has Storm " + String.join(" and ", versions) + ", and needs to have one version";
         }
-        String version = versions.isEmpty() ? "" : versions.iterator().next();
-        if (version.isEmpty()) {
-            return "its Storm has no version: " + PROPERTIES + " names none";
-        }
+        String version = versions.iterator().next();
         return version.matches(RELEASE) ? null : "Storm " + version + " is a vendor's build, and no release of Apache";
     }
 
