@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from controller.cli.operate import DryRun, confirm, connected, seconds
-from controller.cli.places import shown
 from controller.cli.running import Conf
 from controller.cli.steps import Steps, lasting
 from controller.config import Config, from_storm_yaml
 from controller.console import Console
+from controller.core.hostnames import shown
 from controller.core.stock import Counted, Stock, cannot_adopt, stock_workers, unsettled, worse
 from controller.core.topology import TopologyView, hosts_of
 from controller.errors import CommandError

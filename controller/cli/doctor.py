@@ -20,7 +20,6 @@ from msgspec import UNSET
 
 from agent.config import from_storm_yaml as agent_config
 from controller.cli.operate import ask, connected, look
-from controller.cli.places import shown
 from controller.cli.running import Conf
 from controller.cli.status_document import (
     StatusDocument,
@@ -29,6 +28,7 @@ from controller.cli.status_document import (
     storms,
 )
 from controller.config import from_storm_yaml
+from controller.core.hostnames import shown
 from controller.core.switch import left, would
 from controller.core.topology import TopologyView
 from controller.errors import CommandError

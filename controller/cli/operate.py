@@ -17,7 +17,7 @@ import typer
 from msgspec import to_builtins
 from msgspec.structs import asdict, replace
 
-from controller.cli.places import only, shown, slot_of
+from controller.cli.places import only, slot_of
 from controller.cli.running import Conf
 from controller.cli.status_document import (
     DrainStatus,
@@ -31,6 +31,7 @@ from controller.cli.status_view import as_tables, drain_lines
 from controller.config import Config, from_storm_yaml
 from controller.console import Console
 from controller.core.drain import cannot_drain, left_on
+from controller.core.hostnames import shown
 from controller.errors import CommandError
 from controller.output import Output, OutputOption, tell
 from controller.storm.collect import DRAINED, LiveCluster

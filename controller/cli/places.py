@@ -1,7 +1,6 @@
 """Hosts, as people know them, for the supervisor ids that Storm uses."""
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -9,9 +8,6 @@ from msgspec.structs import replace
 from controller.cli.status_document import StatusDocument
 from controller.errors import CommandError
 from migration.model import Node, Slot
-
-# An id ends in the node's address, which may be one of IPv6.
-_BEFORE_PORT = re.compile(r"[\w.:-]*[\w.-](?=:\d)")
 
 
 def slot_of(text: str, nodes: Sequence[Node]) -> Slot:
@@ -26,16 +22,6 @@ def slot_of(text: str, nodes: Sequence[Node]) -> Slot:
         ids = ", ".join(f"{node}:{typed.port}" for node in there)
         raise CommandError(f"{text} may be any of {ids}: type that instead")
     return Slot(there[0], typed.port)
-
-
-def shown(text: str, hosts: Mapping[str, str]) -> str:
-    """Write hosts for the ids of supervisors before a port, or for an id alone, where known."""
-
-    def host(found: re.Match[str]) -> str:
-        before, colon, last = found[0].rpartition(":")
-        return hosts.get(found[0]) or f"{before}{colon}{hosts.get(last, last)}"
-
-    return hosts.get(text) or _BEFORE_PORT.sub(host, text)
 
 
 def only(document: StatusDocument, topology: str, host: str) -> StatusDocument:

@@ -18,7 +18,6 @@ from controller.cli.operate import (
     heeded,
     patient,
 )
-from controller.cli.places import shown
 from controller.cli.running import Conf
 from controller.cli.status_document import drain_progress
 from controller.cli.steps import Steps
@@ -27,6 +26,7 @@ from controller.console import Console
 from controller.core.decision import Outcome
 from controller.core.drain import on_hosts
 from controller.core.excluded import nodes_named
+from controller.core.hostnames import shown
 from controller.core.outcomes import what_to_do
 from controller.core.topology import TopologyView
 from controller.errors import CommandError

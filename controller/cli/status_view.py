@@ -6,7 +6,6 @@ from msgspec import UNSET, UnsetType
 from rich.console import RenderableType
 from rich.table import Table
 
-from controller.cli.places import shown
 from controller.cli.status_document import (
     DrainStatus,
     ExecutorStatus,
@@ -15,6 +14,7 @@ from controller.cli.status_document import (
     WorkerStatus,
     storms,
 )
+from controller.core.hostnames import shown
 from controller.core.resources import RESOURCES
 from controller.core.spouts import SpoutFigures
 from controller.storm.history import MoveRecord

@@ -12,11 +12,12 @@ from rich.live import Live
 from rich.table import Table
 
 from controller.cli.operate import Host, Topology, connected, look
-from controller.cli.places import only, shown
+from controller.cli.places import only
 from controller.cli.running import Conf
 from controller.cli.status_document import StatusDocument
 from controller.cli.status_view import decided, ended, head, percent
 from controller.console import Console
+from controller.core.hostnames import shown
 from controller.core.resources import RESOURCES
 from controller.storm.collect import LiveCluster
 

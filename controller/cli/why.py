@@ -21,11 +21,11 @@ from controller.cli.operate import (
     end,
     hosts_of,
 )
-from controller.cli.places import shown
 from controller.cli.recorded import cycle_named, in_journal
 from controller.cli.running import Conf
 from controller.config import from_storm_yaml
 from controller.console import Console
+from controller.core.hostnames import shown
 from controller.core.times import utc
 from controller.errors import CommandError
 from controller.output import From, Output, OutputOption, To, unix_s

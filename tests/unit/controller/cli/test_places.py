@@ -7,8 +7,9 @@ import pytest
 from msgspec import convert
 from msgspec.structs import replace
 
-from controller.cli.places import only, shown, slot_of
+from controller.cli.places import only, slot_of
 from controller.cli.status_document import StatusDocument, TopologyStatus
+from controller.core.hostnames import shown
 from controller.errors import CommandError
 from controller.storm.history import MoveRecord
 from controller.storm.status import LinkRow
