@@ -3,11 +3,11 @@
 A misspelt key that is silently ignored is worse than one that stops the start.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import yaml
@@ -16,6 +16,7 @@ from controller.core.excluded import Excluded
 from controller.core.fit import Capacity
 from controller.core.guards import Guard
 from controller.core.limits import Limits
+from controller.core.receivers import Receiver
 from controller.core.resources import RESOURCES
 from controller.errors import ControllerError
 from controller.policies.gather.problem import TargetOptions
@@ -36,6 +37,8 @@ from migration.settings import (
     values,
 )
 from migration.storm_yaml import load, own_keys
+
+T = TypeVar("T")
 
 
 class Mode(StrEnum):
@@ -74,6 +77,7 @@ class Config:
     max_moves_host_hour: int | None = setting("max.moves.per.host.hour")
     windows: tuple[str, ...] = ()
     guards: tuple[Guard, ...] = ()
+    receivers: tuple[Receiver, ...] = ()  # of notices
     cooldown_s: float = setting("cooldown.executor.secs")
     min_age_s: float = setting("min.age.secs")
     ewma: float = setting("load.ewma")
@@ -113,7 +117,8 @@ def build(given: Mapping[str, Any]) -> Config:
             TargetOptions(**fields_read(TargetOptions, read)),
         ),
         windows=checked(read["windows"]),
-        guards=_guards(read["guard"]),
+        guards=tuple(_guards(read["guard"])),
+        receivers=tuple(_receivers(read["notice"])),
         excluded=Excluded(
             frozenset(read["excluded.topologies"]),
             frozenset(read["excluded.components"]),
@@ -124,15 +129,18 @@ def build(given: Mapping[str, Any]) -> Config:
     )
 
 
-def _guards(given: Sequence[Any]) -> tuple[Guard, ...]:
-    """Read the guards; whatever is wrong is refused by its place and key."""
-    key, found = f"{PREFIX}guard", list[Guard]()
+def _records(key: str, given: Sequence[Any], kind: type[T]) -> Iterator[tuple[str, T]]:
+    """Read the records of a key, each with its path; what is wrong is refused by place and key."""
     for row, one in enumerate(given):
-        path = joined(key, row)
+        path = joined(f"{PREFIX}{key}", row)
         try:
-            guard = strict_read(one, Guard, ControllerError, path)
+            yield path, strict_read(one, kind, ControllerError, path)
         except ControllerError as error:
             raise ConfigError(str(error)) from None
+
+
+def _guards(given: Sequence[Any]) -> Iterator[Guard]:
+    for path, guard in _records("guard", given, Guard):
         if (guard.signal is None) == (guard.query is None):
             raise ConfigError(f"{path}: must have either signal or query")
         if (guard.query is None) != (guard.url is None):
@@ -141,8 +149,16 @@ def _guards(given: Sequence[Any]) -> tuple[Guard, ...]:
             raise ConfigError(
                 f"{path}.url: must be http(s)://HOST[:PORT][/PATH] without a user, is {guard.url!r}"
             )
-        found.append(guard)
-    return tuple(found)
+        yield guard
+
+
+def _receivers(given: Sequence[Any]) -> Iterator[Receiver]:
+    for path, one in _records("notice", given, Receiver):
+        if sum(where is not None for where in (one.webhook, one.slack, one.mail)) != 1:
+            raise ConfigError(f"{path}: must have one of webhook, slack and mail")
+        if one.token is not None and one.webhook is None:
+            raise ConfigError(f"{path}.token: must be there only with webhook")
+        yield one
 
 
 def _is_web_address(text: str) -> bool:

@@ -207,6 +207,14 @@ SETTINGS: tuple[Setting, ...] = (
         "cannot be read, no new moves begin. Where a run of moves breaches it, the run goes back "
         "and the topology pauses.",
         unset="none"),
+    Setting("notice", Kind.RECORDS, (),
+        "Who gets a notice of moves, of runs that go back, of breached guards and of capacity that "
+        "is missing. Each record has one receiver. `webhook` is a file whose first line is an "
+        "address, which gets JSON, and `token` one with a bearer token for it. `slack` is a file "
+        "with the address of an incoming webhook. `mail` is a command, as a list, that gets an "
+        "e-mail on its standard input. `kinds` names some of `move`, `run`, `guard` and "
+        "`capacity`; all by default.",
+        unset="none"),
     Setting("worker.cpu.capacity", Kind.NUMBER, None,
         "What each worker may use for itself, where something limits it, such as a cgroup.",
         unit="cores", least=0.01,

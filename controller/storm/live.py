@@ -3,6 +3,7 @@
 import math
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import structlog
 
 from controller.config import Config
 from controller.core.decision import Move, Outcome
+from controller.core.topology import hosts_of
 from controller.cycle import CycleInput, cycle, failed
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Writer
@@ -22,12 +24,14 @@ from controller.storm.answers import explained
 from controller.storm.apply import Applier
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command, CommandQueue
-from controller.storm.history import HISTORY, History
+from controller.storm.history import HISTORY, History, MoveRecord
 from controller.storm.last import LastCycle, figures
 from controller.storm.leader import Leader
 from controller.storm.look import Look
 from controller.storm.mirror import Mirror
 from controller.storm.notes import Notes
+from controller.storm.noticing import Noticed, noticed
+from controller.storm.notifier import Notifier
 from controller.storm.publisher import Publisher
 from controller.storm.queries import Queries
 from controller.storm.remembered import remembered
@@ -116,6 +120,8 @@ class LiveController:
                 "explain": lambda asked: explained(self._last.reports, asked, config),
             },
         )
+        self._notifier = Notifier(config.receivers, session.hosts)
+        self._noticed = Noticed()
         self._knows_too_little = False
 
     def run(self, stop: threading.Event) -> None:
@@ -134,6 +140,7 @@ class LiveController:
             self._searches.close()
             self._queries.close()
             self._recorder.close()
+            self._notifier.close()
 
     def _work(self, stop: threading.Event) -> None:
         cycle_at_s, led_s = time.monotonic(), -math.inf
@@ -262,13 +269,28 @@ class LiveController:
     def _tell(
         self, seen: CycleInput | None, reports: tuple[TopologyReport, ...], took_s: float
     ) -> None:
-        if self._telemetry is None:
-            self._look.take_ended()
-            return
         # First, for what is taken after it would be lost if ZooKeeper did not answer.
-        topologies = {topology_name(name) for name in self._mirror.children(wire.TOPOLOGIES)}
+        listed = self._mirror.children(wire.TOPOLOGIES) if self._telemetry is not None else ()
         ended, moves = self._look.take_ended(), self._history.ended
-        self._telemetry.tell(topologies, ended, seen, self._last.memory, reports, took_s, moves)
+        self._notify(seen, reports, ended)
+        if self._telemetry is not None:
+            topologies, memory = {topology_name(name) for name in listed}, self._last.memory
+            self._telemetry.tell(topologies, ended, seen, memory, reports, took_s, moves)
+
+    def _notify(
+        self,
+        seen: CycleInput | None,
+        reports: tuple[TopologyReport, ...],
+        ended: Iterable[MoveRecord],
+    ) -> None:
+        """Hand over what people get a notice of; a fault stays in here."""
+        try:
+            hosts = hosts_of(seen.topologies if seen else ())
+            now_s = time.monotonic()
+            self._noticed, notices = noticed(self._noticed, reports, ended, hosts, now_s)
+            self._notifier.add(notices)
+        except Exception as error:  # the cycle is over, whether anybody learns of it or not
+            self._surprises.report("notices_failed", error)
 
     def _log(self, report: Report) -> None:
         if report.error is not None:

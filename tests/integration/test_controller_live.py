@@ -21,6 +21,7 @@ from controller.cli.main import app
 from controller.cli.operate import operator
 from controller.config import Config, Mode
 from controller.core.fit import Capacity
+from controller.core.receivers import Receiver
 from controller.errors import ControllerError
 from controller.output import quiet, unix_s
 from controller.storm.commands import COMMANDS, Command, decode, encode
@@ -60,6 +61,7 @@ from tests.messages import (
     worker_ack,
     worker_load,
 )
+from tests.receiving import receiving
 
 pytestmark = pytest.mark.zookeeper
 
@@ -325,6 +327,25 @@ def test_a_new_leader_waits_for_the_second_report_and_not_for_its_next_cycle(
     with leading(storm, "one", cycle_s=3600.0):
         plan = wait_for(lambda: (p := puppets.plan()) and p.entries and p)
     assert plan.epoch == 1
+
+
+def test_a_move_is_noticed_and_a_receiver_that_hangs_holds_no_cycle_up(
+    storm: str, puppets: Puppets, tmp_path: Path
+) -> None:
+    with receiving() as server, receiving(silent=threading.Event()) as slow:
+        receivers = []
+        for name, one in (("server", server), ("slow", slow)):
+            (tmp_path / name).write_text(one.url)
+            receivers.append(Receiver(webhook=str(tmp_path / name)))
+        with leading(storm, "one", capacity=ALONE, receivers=tuple(receivers)) as session:
+            assert server.came.acquire(timeout=120) and slow.came.acquire(timeout=120)
+            tick = last_cycle(session).tick
+            wait_for(lambda: last_cycle(session).tick > tick + 3)
+    message = json.loads(server.bodies[0])
+    assert message["cluster"] == storm
+    first = message["notices"][0]
+    assert (first["kind"], first["topology"]) == ("move", "wc-1")
+    assert first["text"].startswith("2-2 has moved from host-b:6700 to host-a:6700: ")
 
 
 def test_a_target_that_is_never_ready_ends_in_an_undo(
