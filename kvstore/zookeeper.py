@@ -456,7 +456,26 @@ class Session:
                 acl, _ = self._wait(self._client.get_acls_async(path))
             except kazoo_errors.NoNodeError:
                 return ()
-        return tuple(Grant(a.id.scheme, a.id.id, _letters(a.perms)) for a in acl)
+        return tuple(map(_grant, acl))
+
+    def author(self, path: str, mzxid: int) -> str | None:
+        """Return who alone may have made this write of a node; None if that cannot be known.
+
+        Whoever creates a node may name anybody in its rights, but can then not write it as them. So
+        the data must have been written since, by rights that are still those of the creation.
+        Those whom the table of access lets write all such nodes are trusted.
+        """
+        with self._call("look at who may use", path):
+            try:
+                acl, stat = self._wait(self._client.get_acls_async(path))
+            except kazoo_errors.NoNodeError:
+                return None
+        if stat.mzxid != mzxid or stat.version < 1 or stat.aversion != 0:
+            return None
+        writers = {f"{g.scheme}:{g.id}" for g in map(_grant, acl) if "w" in g.may}
+        trusted = {f"{g.scheme}:{g.id}" for g in self._ensemble.acl(path) if "w" in g.may}
+        found = (writers - trusted) or writers
+        return found.pop() if len(found) == 1 and not self.is_open else None
 
     def _wait(self, result: Any) -> Any:
         return result.get(timeout=self.deadline_s)
@@ -523,6 +542,10 @@ def _watch(on_change: Callable[[], None] | None) -> Callable[[object], None] | N
 
 def _kazoo_acl(grant: Grant) -> Any:
     return ACL(sum(_MAY[letter] for letter in grant.may), Id(grant.scheme, grant.id))
+
+
+def _grant(acl: Any) -> Grant:
+    return Grant(acl.id.scheme, acl.id.id, _letters(acl.perms))
 
 
 def _letters(bits: int) -> str:

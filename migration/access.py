@@ -37,6 +37,10 @@ def parse(page: str) -> dict[str, tuple[str, ...]]:
 TABLE: Mapping[str, tuple[str, ...]] = MappingProxyType(parse(PAGE))
 
 
+# Its operator's rights are those of its creator alone: this shows who asks.
+COMMAND = "/nstorm/commands/<name>"
+
+
 def pattern(path: str) -> str | None:
     """Find the row of a node; None for one that is not nstorm's."""
     folder, _, name = path.rpartition("/")
@@ -52,8 +56,9 @@ def acl_for(principals: Sequence[Sequence[str]]) -> Callable[[str], tuple[Grant,
         row = pattern(path)
         cells = TABLE[row] if row else ("crwda", *[""] * (len(ROLES) - 1))
         may: dict[str, set[str]] = {}
-        for names, cell in zip(principals, cells, strict=True):
-            for name in names:
+        for role, names, cell in zip(ROLES, principals, cells, strict=True):
+            own = (role, row) == ("operator", COMMAND)
+            for name in ("auth:",) if own else names:  # whom ZooKeeper knows by the session
                 may.setdefault(name, set()).update(cell)
         found = []
         for name, of in may.items():

@@ -222,7 +222,8 @@ def operator() -> str:
 
 def ask(session: Session, wish: Command, output: Output, *, until_begun: bool = False) -> Command:
     """Ask the leading controller, and show what becomes of it until it has ended (or begun)."""
-    path = session.create(f"{COMMANDS}/c-", encode(wish), ephemeral=True, sequence=True)
+    path = session.create(f"{COMMANDS}/c-", ephemeral=True, sequence=True)
+    session.set(path, encode(wish))  # a write proves who asks, and a creation does not
     console = Console(stderr=output is Output.JSON, quiet=wish.verb in ("plan", "explain"))
     return _follow(session, path, console, hosts_of(session), until_begun=until_begun)
 

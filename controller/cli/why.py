@@ -1,6 +1,7 @@
 """``nstorm plan``, ``explain``, ``history``, ``show``, ``cancel`` and ``undo``."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from math import inf
@@ -38,6 +39,7 @@ from migration import storm_yaml
 from migration.model import topology_name
 
 _UNDO = "undo of "
+_UNDONE = re.compile(rf"{_UNDO}(\S+ of [^\s)]+)\)?$")
 _WIDE = 400
 _MOVED = "MOVED"
 
@@ -268,8 +270,9 @@ def undo(
 def last_moves(moves: list[MoveRecord], count: int) -> list[MoveRecord]:
     """Choose the newest moves that have been made and not been undone."""
     made = [move for move in reversed(moves) if move.outcome == _MOVED]
-    undone = {move.asked_by.removeprefix(_UNDO) for move in made}
-    left = [m for m in made if _key(m) not in undone and not m.asked_by.startswith(_UNDO)]
+    undoes = {_key(move): _UNDONE.search(move.asked_by) for move in made}
+    undone = {found[1] for found in undoes.values() if found}
+    left = [m for m in made if _key(m) not in undone and not undoes[_key(m)]]
     if count > len(left):
         raise CommandError(f"of {count} moves only {len(left)} can be undone; nothing was changed")
     return left[:count]

@@ -11,10 +11,11 @@ from msgspec import structs
 
 from controller.core.topology import TopologyView
 from controller.storm.collect import known_of
-from controller.storm.history import History, MoveRecord
+from controller.storm.history import CANCELLED, SWITCHED_OFF, History, MoveRecord
 from controller.storm.leader import Leader
 from controller.storm.mirror import Mirror
 from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
+from kvstore.printable import one_line
 from kvstore.zookeeper import Session
 from migration import ModelError, wire
 from migration.model import MOVING, Entry, Phase, Plan, PlanVersion, Timing
@@ -59,6 +60,7 @@ class Applier:
         self._held: dict[str, _Held] = {}
         self._lost_s: dict[str, float] = {}
         self.history = history or History()
+        self._why: dict[tuple[str, str], str] = {}  # moves were taken back, by topology and id
         self._untold: list[tuple[MoveRecord, float]] = []
 
     def take_ended(self) -> list[tuple[MoveRecord, float]]:
@@ -91,10 +93,12 @@ class Applier:
             log.info("move_begun", **_told(after.topology, entry), plan_version=after.version)
         return True
 
-    def _is_off(self) -> bool:
-        """Return whether everything is switched off."""
+    def _off(self) -> str:
+        """Return why everything is switched off; empty while it is on."""
         stored = self._mirror.node(wire.OFF)
-        return stored is not None and bool(stored.data)
+        if stored is None or not stored.data:
+            return ""
+        return one_line(stored.data) or "without a reason"
 
     def _switch(self) -> tuple[str, int] | None:
         """Return the node of the switch and its version while it is on; None while it is off."""
@@ -105,8 +109,9 @@ class Applier:
         stored = self._mirror.node(wire.OFF)
         return None if stored is None or stored.data else (wire.OFF, stored.version)
 
-    def cancel(self, topology: str, move: str) -> None:
+    def cancel(self, topology: str, move: str, why: str) -> None:
         """Take a move back as soon as its phase allows; a new leader knows nothing of that."""
+        self._why.setdefault((topology, move), why)
         held = self._held.get(topology)
         if held is not None:
             progress = tuple(
@@ -129,9 +134,11 @@ class Applier:
                 continue
             held = self._take(view.plan)
             if held is not None and held.held_plan.plan.entries:
-                if self._is_off() or view.observation.switched_off:
+                off = self._off() or view.observation.switched_off
+                if off:
+                    why = f"{SWITCHED_OFF}: {off}"
                     for entry in held.held_plan.plan.entries:
-                        self.cancel(view.id, entry.id)
+                        self.cancel(view.id, entry.id, why)
                 self._step(held, view)
                 left = left or bool(held.held_plan.plan.entries)
         return left
@@ -241,6 +248,7 @@ class Applier:
         epoch = self._leader.epoch
         if epoch is None:
             self._held.clear()
+            self._why.clear()
             return None
         held = self._held.get(seen.topology)
         known = held is not None and held.held_plan.plan.version >= seen.version
@@ -306,7 +314,7 @@ class Applier:
             topology,
             entry,
             outcome=left.outcome.value,
-            reason=left.reason,
+            reason=_reason(left.reason, self._why.pop((topology, entry.id), "")),
             phase_s={str(phase): round(seconds, 4) for phase, seconds in spent.items()},
             stopped_after_s=stopped_after_s,
             ended_s=self._time_s(),
@@ -319,6 +327,13 @@ class Applier:
             reason=move.reason,
             stopped_after_s=move.stopped_after_s,
         )
+
+
+def _reason(reason: str, why: str) -> str:
+    """Give why a move ended, and who took it back, or what."""
+    if not why or reason not in CANCELLED:
+        return reason
+    return why if why.startswith(SWITCHED_OFF) else f"{reason}, {why}"
 
 
 def _told(topology: str, entry: Entry) -> dict[str, str]:

@@ -16,8 +16,8 @@ from controller.core.plan import next_plan
 from controller.core.topology import TopologyView, moves_under_way
 from controller.storm.history import MoveRecord
 from controller.storm.mirror import Mirror
-from kvstore.errors import NoNodeError, StoreError
-from kvstore.zookeeper import Session
+from kvstore.errors import AccessError, NoNodeError, StoreError
+from kvstore.zookeeper import Session, Stored
 from migration import ModelError, wire
 from migration.model import Entry, ExecutorId, Line, Phase, Plan, Slot
 from migration.table import TRANSITIONS
@@ -27,6 +27,7 @@ log = structlog.get_logger()
 COMMANDS = f"{wire.ROOT}/commands"
 
 WAITING, REFUSED, DONE = "WAITING", "REFUSED", "DONE"
+UNPROVED = "unproved"
 _CAN_GO_BACK = frozenset(row.phase for row in TRANSITIONS if row.event == "cancelled")
 # The last two are the protocol's own words for moves that did not come about.
 ENDS = frozenset({REFUSED, DONE, "MOVED", "UNDONE", "VOID"})
@@ -47,15 +48,23 @@ class Command(msgspec.Struct, frozen=True, omit_defaults=True):
     stopped_after_s: float | None = None  # from PREPARE to STOPPED, once known
     verb: Line = "move"
     what: Line = ""  # what the other verbs are about; of a move, the proposal that was approved
-    by: Line = "operator"  # who asks
+    by: Line = "operator"  # who asks, in their own words
     why: str = ""
     # Executor, source and slot of moves that begin together or not at all, in place of the one.
     moves: tuple[tuple[Line, Line, Line], ...] = ()
     answer: Any = None  # of a verb that only looks
+    known_as: Line = ""  # who asks, as ZooKeeper knows them, or `UNPROVED`; the leader finds it
 
     @property
     def ended(self) -> bool:
         return self.state in ENDS
+
+    @property
+    def asked_by(self) -> str:
+        """Who asks, for the history: whom ZooKeeper knows, and what they call themselves."""
+        if self.known_as in ("", UNPROVED):
+            return f"{UNPROVED}: {self.by}"
+        return f"{self.known_as} ({UNPROVED}: {self.by})"
 
 
 def answered(command: Command, found: list[Any], what: str) -> Command:
@@ -85,8 +94,8 @@ class CommandQueue:
     """Works off the operators' commands.
 
     `begin` writes the plan that follows another, False if it could not. `cancel` takes a move back,
-    by topology and id. `misfit` is why the moves of a proposal do not fit any more. `others` answer
-    all other verbs. The cluster may have `max_moves` moves under way at a time.
+    by topology, id and reason. `misfit` is why the moves of a proposal do not fit any more.
+    `others` answer all other verbs. The cluster may have `max_moves` moves under way at a time.
     """
 
     def __init__(
@@ -96,7 +105,7 @@ class CommandQueue:
         begin: Callable[[Plan, Plan, Mapping[str, Any]], bool],
         max_moves: int,
         *,
-        cancel: Callable[[str, str], None],
+        cancel: Callable[[str, str, str], None],
         misfit: Callable[[str, tuple[Move, ...]], str | None],
         others: Mapping[str, Callable[[Command], Command]],
     ) -> None:
@@ -107,13 +116,35 @@ class CommandQueue:
         self._cancel = cancel
         self._misfit = misfit
         self._others = others
+        self._read: dict[str, tuple[int, Command | None]] = {}  # by path, with its mzxid
 
     def read(self) -> dict[str, Command]:
         """Read the commands by path, the oldest first, but no garbage."""
         paths = [f"{COMMANDS}/{name}" for name in self._mirror.children(COMMANDS)]
-        stored = {path: self._mirror.node(path) for path in paths}
-        read = {path: decode(node.data) for path, node in stored.items() if node is not None}
-        return {path: command for path, command in read.items() if command is not None}
+        before, self._read = self._read, {}
+        for path in paths:
+            try:
+                stored = self._mirror.node(path)
+                if stored is None:
+                    continue
+                mzxid, known = before.get(path, (-1, None))
+                known = known if mzxid == stored.mzxid else self._named(path, stored)
+                self._read[path] = stored.mzxid, known
+            except AccessError as error:  # its creator keeps it from us: nobody else may suffer
+                if path not in before:
+                    log.warning("command_closed", path=path, reason=str(error))
+                self._read[path] = -1, None
+        return {path: command for path, (_, command) in self._read.items() if command is not None}
+
+    def _named(self, path: str, stored: Stored) -> Command | None:
+        """Read a command, and find whom ZooKeeper knows as its author.
+
+        After an answer the leader before is an author too: that it found nobody stays.
+        """
+        command = decode(stored.data)
+        if command is None or command.known_as == UNPROVED:
+            return command
+        return replace(command, known_as=self._session.author(path, stored.mzxid) or UNPROVED)
 
     def work(
         self,
@@ -188,7 +219,7 @@ class CommandQueue:
         wait = view.stand_back
         if flying and flying + len(moves) > self._max_moves:
             wait = f"{flying} move{'s' * (flying > 1)} under way"
-        asked = {"asked_by": command.by, "why": command.why}
+        asked = {"asked_by": command.asked_by, "why": command.why}
         if wait is None and not self._begin(view.plan, after, asked):
             wait = "another controller changed the plan in the meantime"
         if wait is not None:
@@ -212,7 +243,7 @@ class CommandQueue:
         elif found:
             topology, entry = found[0]
             if entry.void is None and entry.phase in _CAN_GO_BACK:
-                self._cancel(topology, entry.id)
+                self._cancel(topology, entry.id, f"by {command.asked_by}")
                 return _begun(replace(command, topology=topology), entry)
             state = "void" if entry.void is not None else f"in {entry.phase}"
             reason = f"{entry.id} is {state} and can no longer go back"

@@ -28,7 +28,8 @@ LEAST_REST_S = 30.0
 MEASURED_AFTER_S = 30.0
 MEASURED_UNTIL_S = 300.0
 
-_CANCELLED = frozenset(row.reason for row in TRANSITIONS if row.event == "cancelled")
+CANCELLED = tuple({row.reason for row in TRANSITIONS if row.event == "cancelled"})
+SWITCHED_OFF = "nstorm was switched off"
 
 Figures = dict[str, float | None]  # inter_node_frac, total_tps, most_load_frac of any worker
 
@@ -49,7 +50,7 @@ class MoveRecord:
     stopped_after_s: float | None = None
     ended_s: float = 0.0  # Unix seconds; so is the next
     begun_s: float | None = None
-    asked_by: str = "unknown"  # "policy gather", "drain", "operator"
+    asked_by: str = "unknown"  # "policy gather", "drain", or a person, as of `Command.asked_by`
     why: str = ""
     asc_tps: float | None = None  # by how much traffic inside nodes was to grow
     before: Figures = field(default_factory=dict)
@@ -116,14 +117,14 @@ class History:
 
         From the second move on that was undone it doubles, up to a day. Moves count of the executor
         since it last moved, or to this node since it last came there. What an operator has
-        cancelled does not count.
+        cancelled, or switched off, does not count.
         """
         same = [
             one
             for one in self.ended
             if (one.topology, one.executor) == (move.topology, move.executor)
             and one.outcome != "VOID"
-            and one.reason not in _CANCELLED
+            and not one.reason.startswith((*CANCELLED, SWITCHED_OFF))
         ]
         there = [one for one in same if _node(one.target) == _node(move.target)]
         count = max(_undone_last(same), _undone_last(there))

@@ -22,6 +22,7 @@ from controller.storm.act import Act
 from controller.storm.answer_records import PlanAnswer
 from controller.storm.answers import explained
 from controller.storm.apply import Applier
+from controller.storm.audit import Audit
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command, CommandQueue
 from controller.storm.history import HISTORY, History, MoveRecord
@@ -107,6 +108,7 @@ class LiveController:
         self._surprises = Surprises()
         self._recorder = Recorder(config, Writer.of(config.journal), mirror.data_of)
         self._notes = Notes(self._recorder)
+        self._audit = Audit(session, mirror, config.journal.dir)
         self._publisher = Publisher(session, config, name, self._plan_of)
         self._commands = CommandQueue(
             session,
@@ -141,6 +143,7 @@ class LiveController:
             self._queries.close()
             self._recorder.close()
             self._notifier.close()
+            self._audit.close()
 
     def _work(self, stop: threading.Event) -> None:
         cycle_at_s, led_s = time.monotonic(), -math.inf
@@ -182,7 +185,7 @@ class LiveController:
                 if not away:
                     log.warning("zookeeper_away", zookeeper=self._session.hosts, reason=str(error))
                 away = True
-                self._pulse.beat("ZooKeeper")
+                self._pulse.beat(f"ZooKeeper at {self._session.hosts}")
                 stop.wait(IDLE_S)
             self._sleep(stop, cycle_at_s, moving=moving)
         if self._session.connected:
@@ -208,7 +211,10 @@ class LiveController:
                 free=self._view.free(views),
                 frozen=self._view.controls().frozen(time.time()),
             )
-        self._notes.commands(self._commands.read())
+        commands = self._commands.read()
+        self._notes.commands(commands)
+        if epoch is not None:
+            self._audit.look(commands, self._history.ended)
         return moving
 
     def _keep_history(self) -> None:

@@ -537,7 +537,7 @@ def test_modes_proposals_plans_and_history(storm: str, puppets: Puppets, conf: P
         wait_for(lambda: puppets.places[2] == A1)
         (move, *_) = wait_for(lambda: [m for m in look("history") if m["outcome"] == "MOVED"])
         assert move["executor"] == "2-2"
-        assert move["asked_by"] == f"{operator()}, who approved {first.proposal}"
+        assert move["asked_by"] == f"unproved: {operator()}, who approved {first.proposal}"
         assert 0 < move["before"]["inter_node_frac"] <= 1
         stale = "2-2 is at host-a:6700 now"
         wait_for(lambda: stale in typed(conf, "approve", first.proposal, code=2))

@@ -15,13 +15,14 @@ import structlog
 
 from agent import daemon
 from agent.config import AgentConfig
+from controller.storm.commands import COMMANDS
 from deploy.lab.cluster import Lab, only_zookeeper
 from deploy.lab.secured import STORM, jaas_file
 from kvstore.ensemble import Ensemble, Grant
 from kvstore.errors import AccessError, NodeExistsError
 from kvstore.zookeeper import Session, Waiting, _kazoo_acl
 from migration import wire
-from migration.access import ROLES, TABLE, ensemble
+from migration.access import COMMAND, ROLES, TABLE, ensemble
 
 pytestmark = pytest.mark.zookeeper
 PRINCIPALS = {f"nstorm.acl.{role}": [f"sasl:{role}"] for role in ROLES[1:]}
@@ -66,9 +67,10 @@ def test_each_role_may_what_the_table_says(secured: Lab) -> None:
             opened.enter_context(Session(of(secured, user))) for user in (STORM, *users)
         ]
         assert all(session.connect() for session in (nimbus, *others))
+        operator = others[users.index("operator")]
         for path in sorted(paths.values(), key=len):
             with suppress(NodeExistsError):
-                nimbus.create(path)
+                (operator if path == paths[COMMAND] else nimbus).create(path)
             for user in users:
                 nimbus.create(f"{path}/of-{user}")
         found, wanted = {}, {}
@@ -125,6 +127,49 @@ def test_what_nobody_may_is_one_sentence(secured: Lab) -> None:
         f"ZooKeeper at {secured.zookeeper}/storm does not let sasl:stranger read /storms: "
         "docs/security.md has who needs to, and which keys name them"
     )
+
+
+def test_who_asks_is_whom_zookeeper_knows_and_nobody_can_ask_as_another(secured: Lab) -> None:
+    path = f"{COMMANDS}/c-"
+    users = (STORM, "controller", "operator")
+    with ExitStack() as opened:
+        nimbus, controller, operator = sessions = [
+            opened.enter_context(Session(of(secured, user))) for user in users
+        ]
+        assert all(session.connect() for session in sessions)
+        with suppress(NodeExistsError):
+            nimbus.create(COMMANDS)
+
+        def author(at: str) -> str | None:
+            stored = controller.read(at)
+            assert stored is not None
+            return controller.author(at, stored.mzxid)
+
+        honest = operator.create(path, ephemeral=True, sequence=True)
+        assert author(honest) is None
+        operator.set(honest, b"1")
+        assert author(honest) == "sasl:operator"
+        controller.set(honest, b"2")
+        assert author(honest) == "sasl:operator"
+        # As another: the rights of a node that is created may name anybody.
+        rights = [grant for grant in nimbus.grants(honest) if grant.id != "operator"]
+        forged = [*rights, Grant("sasl", "stranger", "rw")]
+        acl = [_kazoo_acl(grant) for grant in forged]
+        made = operator._client.create(path, b"1", acl, ephemeral=True, sequence=True)
+        assert author(made) is None
+        with pytest.raises(AccessError):
+            operator.set(made, b"2")
+        both = [*acl, _kazoo_acl(Grant("sasl", "operator", "rw"))]
+        shared = operator._client.create(path, b"1", both, ephemeral=True, sequence=True)
+        operator.set(shared, b"2")
+        assert author(shared) is None
+        later = operator._client.create(
+            path, b"1", [*both, _kazoo_acl(Grant("sasl", "operator", "a"))], sequence=True
+        )
+        operator._client.set_acls(later, acl)
+        controller.set(later, b"2")
+        assert author(later) is None
+        nimbus.delete(later)
 
 
 def eventually(what: str, holds: Callable[[], bool], limit_s: float = 60.0) -> None:

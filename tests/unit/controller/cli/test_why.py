@@ -28,8 +28,10 @@ def test_the_newest_moves_that_were_made_are_undone() -> None:
 
 
 def test_what_was_undone_and_the_undo_itself_are_not_undone_again() -> None:
-    moves = [move("m1"), move("m2"), move("m3", by="undo of m2 of wc-1")]
-    assert [one.id for one in last_moves(moves, 1)] == ["m1"]
+    undo = "undo of m2 of wc-1"
+    for by in (undo, f"unproved: {undo}", f"sasl:alice (unproved: {undo})"):
+        moves = [move("m1"), move("m2"), move("m3", by=by)]
+        assert [one.id for one in last_moves(moves, 1)] == ["m1"]
     failed = [move("m1"), move("m2"), move("m3", "UNDONE", "undo of m2 of wc-1")]
     assert [one.id for one in last_moves(failed, 1)] == ["m2"]
 

@@ -361,6 +361,8 @@ def test_switching_off_ends_what_is_under_way_also_under_a_new_leader(
     world.go_on(lambda: world.phases() == [])
     ((move, _),) = world.applier.take_ended()
     assert move.outcome == ended
+    if ended == "UNDONE":
+        assert move.reason == "nstorm was switched off: a fault"
 
 
 def test_no_move_begins_once_it_is_off_whatever_its_leader_has_seen() -> None:
@@ -388,5 +390,8 @@ def test_a_node_that_is_off_ends_the_moves_of_its_topologies() -> None:
     world.workers[2].file = True  # no end of the move
     world.go_on(lambda: world.phases() == [])
     ((move, _),) = world.applier.take_ended()
-    assert move.outcome == "UNDONE"
+    assert (move.outcome, move.reason) == (
+        "UNDONE",
+        "nstorm was switched off: the hooks on s2 are off: a fault",
+    )
     assert world.view().observation.switched_off == "the hooks on s2 are off: a fault"

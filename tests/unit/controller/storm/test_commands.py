@@ -4,10 +4,12 @@ import json
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 
 from controller.core.topology import TopologyView
 from controller.storm.commands import COMMANDS, Command, CommandQueue, answered, encode, find
 from controller.storm.mirror import Mirror
+from kvstore.errors import AccessError
 from kvstore.zookeeper import Session, Stored
 from migration.model import Base, Entry, ExecutorId, Node, Phase, Plan, Slot
 from tests.messages import node_acks, publication, worker_ack
@@ -16,8 +18,9 @@ from tests.messages import node_acks, publication, worker_ack
 class Nodes:
     """A mirror of the queue, and the session that answers in it."""
 
-    def __init__(self, nodes: dict[str, bytes | None]) -> None:
+    def __init__(self, nodes: dict[str, bytes | None], known_as: str | None = None) -> None:
         self.nodes = nodes
+        self.known_as = known_as
 
     def children(self, path: str) -> list[str]:
         assert path == COMMANDS
@@ -30,6 +33,9 @@ class Nodes:
     def set(self, path: str, data: bytes) -> None:
         self.nodes[path.removeprefix(f"{COMMANDS}/")] = data
 
+    def author(self, path: str, mzxid: int) -> str | None:
+        return self.known_as
+
     def invalidate(self, path: str) -> None:
         pass
 
@@ -39,7 +45,7 @@ def queue(
 ) -> CommandQueue:
     """Work off commands in a cluster where no plan can be written."""
 
-    def cancel(topology: str, move: str) -> None:
+    def cancel(topology: str, move: str, why: str) -> None:
         (cancelled if cancelled is not None else []).append((topology, move))
 
     return CommandQueue(
@@ -56,7 +62,7 @@ def queue(
 def test_what_is_garbage_or_has_vanished_is_passed_over() -> None:
     wish = Command("wc", "7-7", "s:1")
     nodes = Nodes({"c-1": b"{", "c-2": encode(wish), "c-3": None, "c-4": b'{"topology": 7}'})
-    assert queue(nodes).read() == {f"{COMMANDS}/c-2": wish}
+    assert queue(nodes).read() == {f"{COMMANDS}/c-2": replace(wish, known_as="unproved")}
 
 
 def test_a_wish_is_answered_in_its_place_and_read_so_afterwards() -> None:
@@ -65,6 +71,31 @@ def test_a_wish_is_answered_in_its_place_and_read_so_afterwards() -> None:
     (answered,) = queue(nodes).read().values()
     assert (answered.state, nodes.nodes["c-1"]) == ("REFUSED", b"{")
     assert answered.reason == "no topology gone: the hooks in Nimbus publish none"
+
+
+def test_a_name_that_nobody_has_proved_is_shown_as_unproved_also_to_the_next_leader() -> None:
+    wish = Command("wc", by="operator bob at b", known_as="sasl:bob")
+    (read,) = queue(Nodes({"c-1": encode(wish)})).read().values()
+    assert read.asked_by == "unproved: operator bob at b"
+    (later,) = queue(Nodes({"c-1": encode(read)}, known_as="sasl:bob")).read().values()
+    assert later.asked_by == "unproved: operator bob at b"
+
+
+def test_whom_zookeeper_knows_stands_before_what_they_call_themselves() -> None:
+    nodes = Nodes({"c-1": encode(Command("wc", by="operator bob at b"))}, known_as="sasl:alice")
+    (read,) = queue(nodes).read().values()
+    assert read.asked_by == "sasl:alice (unproved: operator bob at b)"
+
+
+def test_a_command_that_its_creator_closes_leaves_the_others_be() -> None:
+    class Closed(Nodes):
+        def node(self, path: str) -> Stored | None:
+            if path.endswith("c-1"):
+                raise AccessError("ZooKeeper does not let sasl:controller read it")
+            return super().node(path)
+
+    nodes = Closed({"c-1": b"", "c-2": encode(Command("wc"))})
+    assert list(queue(nodes).read()) == [f"{COMMANDS}/c-2"]
 
 
 def test_a_topology_is_found_by_id_and_by_name() -> None:

@@ -207,7 +207,8 @@ def test_a_pair_of_executor_and_host_is_remembered_over_moves_to_other_hosts() -
 def test_what_an_operator_cancels_or_storm_decides_is_no_failure() -> None:
     history = History()
     for _ in range(3):
-        assert undone(history, B, "an operator cancelled the move") == 100.0
+        assert undone(history, B, "an operator cancelled the move, by sasl:alice") == 100.0
+        assert undone(history, B, "nstorm was switched off: a fault") == 100.0
         assert ended(history, B, "VOID", "Storm assigned the executor elsewhere") == 100.0
     assert undone(history, B) == 100.0
 

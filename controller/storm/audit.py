@@ -1,0 +1,184 @@
+"""The audit trail: who asked for what, what there was before and after, and what came of it.
+
+It is a file of its own next to the journal, of JSON lines and bounded in size. The leading
+controller writes it, on a thread of its own, so that no disk holds it up.
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from io import TextIOWrapper
+from logging import Formatter, LogRecord, makeLogRecord
+from logging.handlers import QueueListener, RotatingFileHandler
+from pathlib import Path
+from queue import Full, Queue
+from typing import Any
+
+import structlog
+
+from controller.core.times import utc
+from controller.storm.collect import DRAINED
+from controller.storm.commands import UNPROVED, WAITING, Command
+from controller.storm.controls import CONTROLS
+from controller.storm.history import MoveRecord
+from controller.storm.mirror import Mirror
+from kvstore.zookeeper import Session, Stored
+from migration import wire
+
+log = structlog.get_logger()
+
+# Once the file is full, it takes the place of the older one.
+AUDIT = "audit.ndjson"
+FILE_BYTES = 8 * 2**20
+WAITING_LINES = 1000
+LONGEST_TEXT = 2000  # characters of what a node held
+_LOOKS = frozenset({"plan", "explain"})
+
+
+class _File(RotatingFileHandler):
+    """The file, which is for its owner and group; a disk that refuses is logged once."""
+
+    failed = False
+
+    def _open(self) -> TextIOWrapper:
+        def private(name: str, flags: int) -> int:
+            return os.open(name, flags, 0o640)
+
+        Path(self.baseFilename).parent.mkdir(parents=True, exist_ok=True)
+        return open(self.baseFilename, "a", encoding="utf-8", opener=private)
+
+    def rotation_filename(self, default_name: str) -> str:
+        return default_name.replace(".ndjson.1", ".old.ndjson")
+
+    def handleError(self, record: LogRecord) -> None:
+        if not self.failed:
+            log.warning("audit_not_written", file=self.baseFilename)
+        self.failed = True
+
+
+class Audit:
+    """Writes down what people ask for; nothing where no journal is kept."""
+
+    def __init__(self, session: Session, mirror: Mirror, folder: Path | None) -> None:
+        self._session = session
+        self._mirror = mirror
+        self._commands: dict[str, Command] = {}  # by path, those that were written down
+        self._moves: set[tuple[str, str, float | None]] | None = None
+        self._nodes: dict[str, Stored | None] | None = None
+        self._waiting: Queue[LogRecord] = Queue(WAITING_LINES)
+        self._listener: QueueListener | None = None
+        if folder is not None:
+            file = _File(folder / AUDIT, maxBytes=FILE_BYTES, backupCount=1, delay=True)
+            file.setFormatter(Formatter("%(message)s"))
+            self._listener = QueueListener(self._waiting, file)
+            self._listener.start()
+
+    def close(self) -> None:
+        """Write what waits."""
+        if self._listener is not None:
+            self._listener.stop()
+            for file in self._listener.handlers:
+                file.close()
+
+    def look(self, commands: Mapping[str, Command], ended: Iterable[MoveRecord]) -> None:
+        """Write down what is new since the last look, as the leader."""
+        if self._listener is None:
+            return
+        self._look_at_nodes()
+        self._look_at_commands(commands)
+        self._look_at_moves(ended)
+
+    def _look_at_commands(self, commands: Mapping[str, Command]) -> None:
+        for path, command in commands.items():
+            known = self._commands.get(path)
+            answered = command.state != WAITING and command.verb not in _LOOKS
+            if answered and (known is None or known.ended != command.ended):
+                self._commands[path] = command
+                self._write(
+                    who=command.known_as or UNPROVED,
+                    says=command.by,
+                    what=command.verb,
+                    topology=command.topology,
+                    of=command.move or command.what,
+                    wants=command.moves or [(command.executor, "", command.slot)],
+                    outcome=command.state,
+                    reason=command.reason,
+                )
+        for gone in self._commands.keys() - commands.keys():
+            del self._commands[gone]
+
+    def _look_at_moves(self, ended: Iterable[MoveRecord]) -> None:
+        """Write how moves ended that a person asked for, also where he has left since."""
+        moves = {(m.topology, m.id, m.begun_s): m for m in ended if UNPROVED in m.asked_by}
+        before, self._moves = self._moves, set(moves)
+        for key in () if before is None else moves.keys() - before:
+            move = moves[key]
+            self._write(
+                who=move.asked_by,
+                what="end of a move",
+                topology=move.topology,
+                of=move.id,
+                executor=move.executor,
+                before=move.source,
+                after=move.target if move.outcome == "MOVED" else move.source,
+                outcome=move.outcome,
+                reason=move.reason,
+            )
+
+    def _look_at_nodes(self) -> None:
+        """Write what has changed in the nodes that operators write themselves.
+
+        Of such a write ZooKeeper shows only who was allowed to make it.
+        """
+        hosts = self._mirror.children(DRAINED)
+        paths = [CONTROLS, wire.OFF, *(f"{DRAINED}/{host}" for host in hosts)]
+        now = dict(zip(paths, self._mirror.nodes(paths), strict=True))
+        before = now if self._nodes is None else self._nodes
+        for path in dict.fromkeys((*before, *now)):
+            was, has = before.get(path), now.get(path)
+            if (was and was.data) != (has and has.data):
+                old, new = _difference(was, has)
+                self._write(who=self._writers(path), what=path, before=old, after=new)
+        self._nodes = now
+
+    def _writers(self, path: str) -> str:
+        """Name who may have written a node, or deleted it."""
+        there = {f"{g.scheme}:{g.id}" for g in self._session.grants(path) if "w" in g.may}
+        parent = path.rpartition("/")[0]
+        found = there or {
+            f"{g.scheme}:{g.id}" for g in self._session.grants(parent) if "d" in g.may
+        }
+        if "world:anyone" in found:
+            return UNPROVED
+        return found.pop() if len(found) == 1 else f"one of {', '.join(sorted(found))}"
+
+    def _write(self, **row: Any) -> None:
+        row = {"time": utc(time.time()), **{k: v for k, v in row.items() if v not in ("", None)}}
+        line = json.dumps(row, ensure_ascii=False)
+        with suppress(Full):  # the disk hangs
+            self._waiting.put_nowait(makeLogRecord({"msg": line}))
+
+
+def _difference(was: Stored | None, has: Stored | None) -> tuple[Any, Any]:
+    """Give what a node held and what it holds, or of JSON objects the keys that differ."""
+    old, new = (_value(stored) for stored in (was, has))
+    if isinstance(old, dict) and isinstance(new, dict):
+        keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
+        old, new = ({key: one[key] for key in keys if key in one} for one in (old, new))
+    return _short(old), _short(new)
+
+
+def _value(stored: Stored | None) -> Any:
+    if stored is None or not stored.data:
+        return {}
+    text = stored.data.decode(errors="replace")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _short(value: Any) -> Any:
+    return value if len(str(value)) <= LONGEST_TEXT else f"{str(value)[:LONGEST_TEXT]}…"
