@@ -35,7 +35,7 @@ build/tools.stamp: deploy/setup.sh
 build/venv.stamp: pyproject.toml deploy/pyproject.toml constraints.txt | build/tools.stamp
 	.venv/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
 	.venv/bin/python -m pip install -q -c constraints.txt "pip>=25.1"
-	.venv/bin/python -m pip install -q -c constraints.txt -e .[replay,sasl] -e deploy --group dev
+	.venv/bin/python -m pip install -q -c constraints.txt -e .[page,replay,sasl] -e deploy --group dev
 	touch $@
 
 # One Maven after the other: two would write into its repository at once.

@@ -104,6 +104,7 @@ def test_the_metadata_of_the_product_names_what_it_imports_and_nothing_of_the_la
     assert metadata.get_all("Provides-Extra") == [
         "controller",
         "papers",
+        "page",
         "replay",
         "sasl",
         "kerberos",

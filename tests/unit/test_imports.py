@@ -162,6 +162,9 @@ ALLOWED: dict[str, frozenset[str]] = {
             "controller.walk",
         }
     ),
+    "controller.page": frozenset(
+        {"controller.cli.status_document", "controller.errors", "kvstore.errors", "migration"}
+    ),
     "controller.cli": frozenset({"agent", "controller", "kvstore", "migration"}),
     "deploy": frozenset({"agent", "controller", "kvstore", "migration"}),
     "tests.bench": frozenset({"agent", "controller", "deploy", "kvstore", "migration"}),

@@ -111,6 +111,7 @@ WITHOUT_AN_ANSWER = {
     ("controller",),
     ("install",),
     ("jar",),
+    ("page",),
     ("top",),
 }
 VERBS = [path for path in COMMANDS["nstorm"] if path]

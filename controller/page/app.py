@@ -1,0 +1,303 @@
+"""The page's web server: what may be read, and with a token what may be done."""
+
+import asyncio
+import hmac
+import json
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from functools import partial
+from importlib.metadata import version
+from ipaddress import ip_address
+from pathlib import Path
+from threading import BoundedSemaphore
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import Depends, FastAPI, Header, HTTPException, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from pydantic import BaseModel, ConfigDict, StringConstraints
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from controller.cli.status_document import StatusDocument
+from controller.page.feed import Feed, Point
+
+_STATIC = Path(__file__).with_name("static")
+_FILES = {"/": "page.html", "/page.js": "page.js", "/page.css": "page.css"}
+_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
+_LOOK_S = 0.5
+# A visitor who hears nothing for so long takes the connection for dead.
+_ALIVE_S = 15.0
+MOST_VISITORS = 32
+MOST_BODY_BYTES = 10_000
+# Commands that run at once; each is a process.
+_AT_ONCE = 2
+# Nothing comes from elsewhere, no other page shows this one, and no text becomes a script.
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; "
+    "form-action 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+# Runs a command of nstorm, and gives its exit code and what it has printed.
+Act = Callable[[Sequence[str]], tuple[int, str]]
+Done = Callable[..., "Printed"]
+
+
+def _text(most: int, least: int = 0) -> Any:
+    """Make the type of a text without control characters."""
+    pattern = r"^[^\x00-\x1f\x7f-\x9f]*$"
+    return StringConstraints(min_length=least, max_length=most, pattern=pattern)
+
+
+Name = Annotated[str, _text(512)]
+Reason = Annotated[str, _text(200)]
+Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+
+
+class _Wish(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class OfProposal(_Wish):
+    """A proposal, as the status names it."""
+
+    proposal: Id
+
+
+class OfTopology(_Wish):
+    """A topology by its name; without one, all of them."""
+
+    topology: Name = ""
+
+
+class Pausing(OfTopology):
+    """What pauses, and why."""
+
+    reason: Reason = "paused on the page"
+
+
+class SwitchingOff(_Wish):
+    """Why all hooks are switched off."""
+
+    reason: Reason = "switched off on the page"
+
+
+class Printed(BaseModel):
+    """What a command has printed."""
+
+    printed: str
+
+
+def _schema_of(kind: Any) -> dict[int | str, dict[str, Any]]:
+    """Describe an answer that msgspec writes."""
+    (found,), parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
+    content = {"application/json": {"schema": found | {"$defs": parts}}}
+    return {200: {"content": content}, 503: {"description": "Nothing has been read yet."}}
+
+
+_REFUSED: dict[int | str, dict[str, Any]] = {
+    409: {"description": "Refused, with the reason."},
+    429: {"description": "Too many commands run at once."},
+}
+_NO_RIGHT: dict[int | str, dict[str, Any]] = {
+    401: {"description": "Without the token."},
+    403: {"description": "The page is read-only."},
+}
+
+
+def make_app(feed: Feed, act: Act, token: str, hosts: Collection[str]) -> Any:
+    """Make the server.
+
+    Parameters
+    ----------
+    token : str
+        What lets a visitor act; empty: nobody may.
+    hosts : collection of str
+        Under which names the page may be asked for; addresses are always right. So a foreign name
+        that leads here, as in DNS rebinding, gets nothing.
+    """
+    api = FastAPI(
+        title="nstorm",
+        version=version("nstorm"),
+        description="The status of a Storm cluster with nstorm, and the verbs that need a token.",
+        docs_url=None,
+        redoc_url=None,
+    )
+
+    @api.exception_handler(RequestValidationError)
+    async def refuse(_: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        return JSONResponse({"detail": f"{where}: {first['msg']}"}, 422)
+
+    free = BoundedSemaphore(_AT_ONCE)
+
+    def done(*command: str) -> Printed:
+        if not free.acquire(blocking=False):
+            raise HTTPException(429, f"{_AT_ONCE} commands run already: try again soon")
+        try:
+            code, text = act(command)
+        finally:
+            free.release()
+        if code == 2:
+            raise HTTPException(409, text)
+        return Printed(printed=text)
+
+    _add_files(api)
+    _add_readings(api, feed, done)
+    _add_verbs(api, token, done)
+    return _Guard(GZipMiddleware(api, minimum_size=1000), hosts)
+
+
+def _add_files(api: FastAPI) -> None:
+    for path, name in _FILES.items():
+        kind = _TYPES[Path(name).suffix]
+
+        def file(name: str = name, kind: str = kind) -> FileResponse:
+            return FileResponse(_STATIC / name, media_type=kind)
+
+        api.add_api_route(path, partial(file), include_in_schema=False)
+
+
+def _add_readings(api: FastAPI, feed: Feed, done: Done) -> None:
+    visitors = [0]
+
+    @api.get("/api/status", responses=_schema_of(StatusDocument))
+    def status() -> Response:
+        """Give what `nstorm status -o json` prints."""
+        shown = feed.shown
+        if not shown.status:
+            raise HTTPException(503, shown.problem)
+        return Response(shown.status, media_type="application/json")
+
+    @api.get("/api/timeline", responses=_schema_of(list[Point]))
+    def timeline() -> Response:
+        """Give the last hour, the oldest point first."""
+        return Response(feed.points(), media_type="application/json")
+
+    @api.get(
+        "/api/events",
+        responses={200: {"content": {"text/event-stream": {}}}, 503: {"description": "Full."}},
+    )
+    def events() -> Response:
+        """Send an event each time that there is another status."""
+        if visitors[0] >= MOST_VISITORS:
+            raise HTTPException(503, f"{MOST_VISITORS} visitors watch already")
+        return StreamingResponse(_events(feed, visitors), media_type="text/event-stream")
+
+    @api.get("/api/explain", responses=_REFUSED)
+    def explain(
+        what: Annotated[Name, Query()] = "", topology: Annotated[Name, Query()] = ""
+    ) -> Printed:
+        """Give what `nstorm explain` prints about an executor, a worker or a host."""
+        return done("explain", f"--topology={topology}", "--", what)
+
+
+def _add_verbs(api: FastAPI, token: str, done: Done) -> None:
+    def permitted(authorization: Annotated[str, Header(max_length=1000)] = "") -> None:
+        if not token:
+            raise HTTPException(403, "this page is read-only: start it with --token-file")
+        given = authorization.encode("utf-8", "replace")
+        if not hmac.compare_digest(given, b"Bearer " + token.encode()):
+            wanted = {"WWW-Authenticate": "Bearer"}
+            raise HTTPException(401, "this needs Authorization: Bearer TOKEN", wanted)
+
+    acts: dict[str, Any] = {"dependencies": [Depends(permitted)], "responses": _REFUSED | _NO_RIGHT}
+
+    @api.post("/api/approve", **acts)
+    def approve(wish: OfProposal) -> Printed:
+        """Begin exactly the moves of a proposal."""
+        return done("approve", "--", wish.proposal)
+
+    @api.post("/api/reject", **acts)
+    def reject(wish: OfProposal) -> Printed:
+        """Leave the executors of a proposal where they are for a day."""
+        return done("reject", "--", wish.proposal)
+
+    @api.post("/api/pause", **acts)
+    def pause(wish: Pausing) -> Printed:
+        """Stop automatic moves."""
+        return done("pause", f"--topology={wish.topology}", f"--reason={wish.reason}")
+
+    @api.post("/api/resume", **acts)
+    def resume(wish: OfTopology) -> Printed:
+        """Allow automatic moves again."""
+        return done("resume", f"--topology={wish.topology}")
+
+    @api.post("/api/off", **acts)
+    def off(wish: SwitchingOff) -> Printed:
+        """Switch off all hooks."""
+        return done("off", f"--reason={wish.reason}")
+
+    @api.post("/api/on", **acts)
+    def on() -> Printed:
+        """Switch the hooks on again."""
+        return done("on")
+
+
+async def _events(feed: Feed, visitors: list[int]) -> AsyncIterator[bytes]:
+    """Name the number of each new status; a comment now and then shows that the page is there."""
+    visitors[0] += 1
+    try:
+        last, still_s = -1, 0.0
+        while not feed.is_stopped:
+            shown = feed.shown
+            if shown.number != last:
+                last, still_s = shown.number, 0.0
+                news = {"number": last, "read_s": shown.read_s, "problem": shown.problem}
+                yield f"data: {json.dumps(news)}\n\n".encode()
+            elif still_s >= _ALIVE_S:
+                still_s = 0.0
+                yield b": still here\n\n"
+            await asyncio.sleep(_LOOK_S)
+            still_s += _LOOK_S
+    finally:
+        visitors[0] -= 1
+
+
+class _Guard:
+    """Refuses foreign names and large bodies, and limits what browsers do with answers."""
+
+    def __init__(self, app: ASGIApp, hosts: Collection[str]) -> None:
+        self._app = app
+        self._hosts = {host.lower() for host in hosts}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = [(name.lower().encode(), text.encode()) for name, text in _HEADERS.items()]
+                message["headers"] = [*message["headers"], *own]
+            await send(message)
+
+        refusal = self._refusal(scope)
+        await (refusal or self._app)(scope, receive, guarded)
+
+    def _refusal(self, scope: Scope) -> JSONResponse | None:
+        headers = dict(scope["headers"])
+        host = headers.get(b"host", b"").decode("latin-1")
+        if not self._is_ours(host):
+            return JSONResponse({"detail": "this page has another name"}, 421)
+        if scope["method"] not in ("GET", "HEAD"):
+            size = headers.get(b"content-length", b"")
+            if b"transfer-encoding" in headers or not size.isdigit():
+                return JSONResponse({"detail": "the length of the request is missing"}, 411)
+            if len(size) > 9 or int(size) > MOST_BODY_BYTES:
+                return JSONResponse({"detail": f"at most {MOST_BODY_BYTES} bytes"}, 413)
+        return None
+
+    def _is_ours(self, host: str) -> bool:
+        name = host.rpartition("]")[0][1:] if host.startswith("[") else host.partition(":")[0]
+        try:
+            ip_address(name)
+        except ValueError:
+            return name.lower().rstrip(".") in self._hosts
+        return True

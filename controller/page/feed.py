@@ -1,0 +1,126 @@
+"""What the page shows: the status, read again and again, and what it was in the last hour."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from controller.cli.status_document import StatusDocument, TopologyStatus
+from controller.errors import ControllerError
+from kvstore.errors import StoreError
+from migration import ConfigError
+
+# A point of the time line each so often, for an hour.
+POINT_S = 5.0
+MOST_POINTS = 720
+
+# Gives, while it is open, a function that looks once.
+Source = Callable[[], AbstractContextManager[Callable[[], StatusDocument]]]
+
+
+class Drawn(Struct, frozen=True):
+    """What is drawn of a topology; None where it is not known."""
+
+    acked_tps: float | None
+    failed_tps: float | None
+    latency_p50_ms: float | None
+    latency_p99_ms: float | None
+    inter_node_frac: float | None
+    inter_node_bytes_per_s: float | None
+    most_load_frac: float | None  # of any worker
+    moves: int  # under way
+
+
+class Point(Struct, frozen=True):
+    """The topologies of one moment."""
+
+    time_s: float  # Unix seconds
+    topologies: dict[str, Drawn]  # by id
+
+
+@dataclass(frozen=True, slots=True)
+class LastRead:
+    """What was read last; `status` is empty until there was something."""
+
+    number: int = 0
+    status: bytes = b""
+    read_s: float = 0.0  # Unix seconds
+    problem: str = "it has not been read yet"  # why there is nothing newer; empty where there is
+
+
+class Feed:
+    """Reads on a thread of its own; any number of visitors take what it has."""
+
+    def __init__(self, source: Source, every_s: float) -> None:
+        self._source = source
+        self._every_s = every_s
+        self._points: deque[Point] = deque(maxlen=MOST_POINTS)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
+        self.shown = LastRead()
+
+    def __enter__(self) -> "Feed":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self._thread.join(timeout=5.0)
+
+    def stop(self) -> None:
+        """Read no more, and let those go who watch."""
+        self._stopped.set()
+
+    @property
+    def is_stopped(self) -> bool:
+        return self._stopped.is_set()
+
+    def points(self) -> bytes:
+        """Write the time line as JSON, the oldest point first."""
+        return msgspec.json.encode(list(self._points))
+
+    def _run(self) -> None:
+        while not self.is_stopped:
+            try:
+                with self._source() as look:
+                    while not self.is_stopped:
+                        self.take(look())
+                        self._stopped.wait(self._every_s)
+            except (ConfigError, ControllerError, StoreError) as error:
+                self.fail(str(error))
+            except Exception as error:  # what is read is other processes' text
+                self.fail(f"the status cannot be shown: {error!r}")
+            self._stopped.wait(self._every_s)
+
+    def take(self, document: StatusDocument) -> None:
+        """Show what was read."""
+        now_s = time.time()
+        self.shown = LastRead(self.shown.number + 1, msgspec.json.encode(document), now_s, "")
+        if not self._points or now_s - self._points[-1].time_s >= POINT_S:
+            found = {one.topology: _figures(one) for one in document.topologies}
+            self._points.append(Point(now_s, found))
+
+    def fail(self, problem: str) -> None:
+        """Go on to show what there was, and why nothing newer comes."""
+        last = self.shown
+        self.shown = LastRead(last.number + 1, last.status, last.read_s, problem)
+
+
+def _figures(one: TopologyStatus) -> Drawn:
+    spouts = None if one.spouts is UNSET else one.spouts
+    loads = [w.load_frac for w in one.workers if w.load_frac is not None]
+    return Drawn(
+        spouts.acked_tps if spouts else None,
+        spouts.failed_tps if spouts else None,
+        spouts.latency_p50_ms if spouts else None,
+        spouts.latency_p99_ms if spouts else None,
+        one.inter_node_frac,
+        one.inter_node_bytes_per_s,
+        max(loads, default=None),
+        len(one.moves),
+    )

@@ -1,0 +1,113 @@
+"""The page in a headless Chromium: live, by keyboard, and with a thousand executors."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import uvicorn
+from msgspec.structs import replace
+
+from controller.page.app import make_app
+from controller.page.feed import Feed
+from tests.browser import CHROMIUM, Browser, browser
+from tests.unit.controller.page.test_page import DOCUMENT, filled
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: type  apt install chromium")
+ODD = "<img src=x onerror=alert(1)>"
+
+
+@contextmanager
+def served(feed: Feed, commands: list[tuple[str, ...]]) -> Iterator[str]:
+    """Serve the page; what a visitor asks for is noted and refused."""
+
+    def act(command: tuple[str, ...]) -> tuple[int, str]:
+        commands.append(command)
+        return 2, "no leader"
+
+    app = make_app(feed, act, "a-token", {"localhost"})  # type: ignore[arg-type]
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(
+        uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, ws="none")
+    )
+    thread = threading.Thread(target=server.run, args=([listening],))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+    finally:
+        feed.stop()
+        server.should_exit = True
+        thread.join(timeout=30)
+        listening.close()
+
+
+@pytest.fixture
+def chromium() -> Iterator[Browser]:
+    with browser() as one:
+        yield one
+
+
+def test_it_is_live_and_asks_for_what_was_clicked(chromium: Browser) -> None:
+    feed, commands = filled(), list[tuple[str, ...]]()
+    (one, *_) = DOCUMENT.topologies
+    with served(feed, commands) as url:
+        chromium.open(url)
+        chromium.wait("document.querySelectorAll('#executors tbody tr').length")
+        assert one.name in chromium.run("document.querySelector('#topologies').innerText")
+        feed.take(replace(DOCUMENT, off="a fault"))
+        chromium.wait("document.querySelector('#alerts').innerText.includes('off: a fault')")
+        feed.fail("ZooKeeper has not answered")
+        chromium.wait("document.querySelector('#alerts').innerText.includes('not answered')")
+        chromium.run("document.querySelector('#executors tbody button').click()")
+        chromium.wait("document.querySelector('#why-text').innerText == 'Refused: no leader'")
+        chromium.run("document.querySelector('#why').close()")
+        chromium.run("document.querySelector('#token').value = 'a-token'")
+        chromium.run("document.querySelector('[data-verb=pause]').click()")
+        chromium.wait("document.querySelector('#said').innerText == 'Refused: no leader'")
+    explain, pause = commands
+    assert explain[:2] == ("explain", f"--topology={one.name}")
+    assert pause[:2] == ("pause", f"--topology={one.name}")
+
+
+def test_text_of_others_stays_text(chromium: Browser) -> None:
+    (one, *others) = DOCUMENT.topologies
+    executors = tuple(replace(e, component=ODD, why=ODD, pinned=ODD) for e in one.executors)
+    odd = replace(one, name=ODD, executors=executors, undoes=ODD)
+    feed = filled()
+    feed.take(replace(DOCUMENT, topologies=(odd, *others), off=ODD))
+    with served(feed, []) as url:
+        chromium.open(url)
+        chromium.wait("document.querySelectorAll('#executors tbody tr').length")
+        assert chromium.run("document.querySelectorAll('img').length") == 0
+        assert ODD in chromium.run("document.querySelector('#alerts').innerText")
+
+
+def test_a_thousand_executors_are_shown_and_found(chromium: Browser) -> None:
+    (one, *others) = DOCUMENT.topologies
+    (first, *_) = one.executors
+    many = tuple(replace(first, executor=f"{i}-{i}", component=f"c{i % 9}") for i in range(1000))
+    feed = filled()
+    feed.take(replace(DOCUMENT, topologies=(replace(one, executors=many), *others)))
+    with served(feed, []) as url:
+        chromium.open(url)
+        chromium.wait("document.querySelectorAll('#executors tbody tr').length == 1000")
+        chromium.run(
+            "document.querySelector('#find').value = '77-77 c5';"
+            "document.querySelector('#find').dispatchEvent(new Event('input'))"
+        )
+        assert chromium.run("document.querySelectorAll('#executors tbody tr').length") == 1
+
+
+def test_each_control_is_reached_by_keyboard_and_has_a_name(chromium: Browser) -> None:
+    with served(filled(), []) as url:
+        chromium.open(url)
+        chromium.wait("document.querySelectorAll('#executors tbody tr').length")
+        nameless = (
+            "[...document.querySelectorAll('button, input, a')].filter((one) => "
+            "one.tabIndex < 0 || !(one.innerText || one.ariaLabel || one.labels?.length)).length"
+        )
+        assert chromium.run(nameless) == 0
+        assert chromium.run(
+            "[...document.querySelectorAll('svg[role=img]')].every((one) => one.ariaLabel)"
+        )

@@ -1,0 +1,256 @@
+"""The page: what anybody may read, what only the token may do, and what nobody gets."""
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from controller.cli import page
+from controller.cli.status_document import StatusDocument
+from controller.errors import CommandError
+from controller.page.app import MOST_BODY_BYTES, make_app
+from controller.page.feed import MOST_POINTS, Feed
+from kvstore.errors import NotConnectedError
+from migration import ConfigError
+
+DOCUMENT = msgspec.json.decode(
+    (Path(__file__).parents[3] / "golden/status/measured.json").read_bytes(), type=StatusDocument
+)
+TOKEN = {"Authorization": "Bearer a-token"}
+VERBS = ("approve", "reject", "pause", "resume", "off", "on")
+WISHES: dict[str, dict[str, str]] = {
+    "approve": {"proposal": "p-1a2b3c"},
+    "reject": {"proposal": "p-1a2b3c"},
+}
+
+
+@contextmanager
+def nothing() -> Iterator[Callable[[], StatusDocument]]:
+    yield lambda: DOCUMENT
+
+
+def filled() -> Feed:
+    feed = Feed(nothing, 60.0)
+    feed.take(DOCUMENT)
+    return feed
+
+
+class Page(TestClient):
+    def __init__(self, token: str = "a-token", feed: Feed | None = None) -> None:
+        self.commands: list[Sequence[str]] = []
+        self.answer = (0, "done")
+        app = make_app(feed or filled(), self.act, token, {"localhost", "page.example"})
+        super().__init__(app, base_url="http://localhost:8089", raise_server_exceptions=False)
+
+    def act(self, command: Sequence[str]) -> tuple[int, str]:
+        self.commands.append(command)
+        return self.answer
+
+
+def test_the_status_is_what_the_command_prints() -> None:
+    answer = Page().get("/api/status")
+    assert answer.status_code == 200
+    assert answer.json() == json.loads(msgspec.json.encode(DOCUMENT))
+    (point,) = Page().get("/api/timeline").json()
+    assert point["topologies"].keys() == {one.topology for one in DOCUMENT.topologies}
+
+
+def test_what_has_not_been_read_is_not_there() -> None:
+    answer = Page(feed=Feed(nothing, 60.0)).get("/api/status")
+    assert (answer.status_code, answer.json()["detail"]) == (503, "it has not been read yet")
+
+
+def test_a_cluster_that_is_away_leaves_what_was_read_and_the_reason() -> None:
+    feed = filled()
+    feed.fail("ZooKeeper has not answered")
+    assert feed.shown.problem == "ZooKeeper has not answered"
+    assert Page(feed=feed).get("/api/status").status_code == 200
+
+
+def test_it_reads_again_after_an_error_and_keeps_an_hour() -> None:
+    odd: list[StatusDocument | Exception] = [NotConnectedError("away"), ValueError("odd")]
+    looks = iter(odd)
+
+    @contextmanager
+    def source() -> Iterator[Callable[[], StatusDocument]]:
+        def look() -> StatusDocument:
+            found = next(looks, DOCUMENT)
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+        yield look
+
+    with Feed(source, 0.01) as feed:
+        while not feed.shown.status:
+            time.sleep(0.01)
+    assert feed.shown.number >= 3 and not feed.shown.problem
+    for _ in range(MOST_POINTS + 10):
+        feed.take(DOCUMENT)
+    assert len(json.loads(feed.points())) == 1, "a point each 5 s"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_nobody_acts_without_the_token(verb: str) -> None:
+    wish = WISHES.get(verb, {})
+    for headers in ({}, {"Authorization": "Bearer another"}, {"Authorization": "a-token"}):
+        denied = Page()
+        answer = denied.post(f"/api/{verb}", json=wish, headers=headers)
+        assert (answer.status_code, denied.commands) == (401, [])
+    read_only = Page(token="")
+    for headers in ({}, {"Authorization": "Bearer "}):
+        assert read_only.post(f"/api/{verb}", json=wish, headers=headers).status_code == 403
+    allowed = Page()
+    answer = allowed.post(f"/api/{verb}", json=wish, headers=TOKEN)
+    assert (answer.status_code, answer.json()) == (200, {"printed": "done"})
+    assert [command[0] for command in allowed.commands] == [verb]
+
+
+def test_a_refusal_has_its_reason() -> None:
+    refusing = Page()
+    refusing.answer = (2, "no proposal p-1 waits")
+    answer = refusing.post("/api/approve", json={"proposal": "p-1"}, headers=TOKEN)
+    assert (answer.status_code, answer.json()["detail"]) == (409, "no proposal p-1 waits")
+
+
+def test_text_of_visitors_is_never_an_option() -> None:
+    page = Page()
+    page.post("/api/pause", json={"topology": "--conf=x", "reason": "--for 1s"}, headers=TOKEN)
+    page.get("/api/explain", params={"what": "--journal=/etc", "topology": "-x"})
+    assert page.commands == [
+        ("pause", "--topology=--conf=x", "--reason=--for 1s"),
+        ("explain", "--topology=-x", "--", "--journal=/etc"),
+    ]
+    odd = page.post("/api/approve", json={"proposal": "--conf=x"}, headers=TOKEN)
+    assert odd.status_code == 422 and "proposal" in odd.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("host", "code"),
+    [
+        ("localhost:1", 200),
+        ("page.example", 200),
+        ("PAGE.example.", 200),
+        ("127.0.0.1:8089", 200),
+        ("[::1]:8089", 200),
+        ("attacker.example", 421),
+        ("localhost.attacker.example", 421),
+        ("", 421),
+    ],
+)
+def test_it_answers_under_its_own_names_only(host: str, code: int) -> None:
+    assert Page().get("/api/status", headers={"Host": host}).status_code == code
+
+
+def test_large_requests_and_those_of_unknown_length_are_not_read() -> None:
+    page = Page()
+    large = page.post("/api/off", content=b" " * (MOST_BODY_BYTES + 1), headers=TOKEN)
+    assert large.status_code == 413
+    assert page.post("/api/off", content=iter([b"{}"]), headers=TOKEN).status_code == 411
+    assert page.commands == []
+
+
+def test_browsers_load_nothing_from_elsewhere() -> None:
+    for path in ("/", "/page.js", "/page.css", "/api/status", "/nowhere"):
+        answer = Page().get(path)
+        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    static = files("controller.page") / "static"
+    texts = [file.read_text() for file in static.iterdir()]
+    assert sum(map(len, texts)) < 60_000
+    for text in texts:
+        assert "innerHTML" not in text and "://" not in text.replace(
+            "http://www.w3.org/2000/svg", ""
+        )
+
+
+def test_the_openapi_document_has_what_may_be_asked() -> None:
+    document = Page().get("/openapi.json").json()
+    assert {path.removeprefix("/api/") for path in document["paths"]} == {
+        *VERBS,
+        "status",
+        "timeline",
+        "events",
+        "explain",
+    }
+    status = document["paths"]["/api/status"]["get"]["responses"]["200"]
+    schema = status["content"]["application/json"]["schema"]
+    assert "topologies" in schema["$defs"]["StatusDocument"]["properties"]
+
+
+ANY_TEXT = st.text(max_size=600) | st.sampled_from(
+    ["\x00", "\x1b[2J", "\u202e", "é" * 300, "-" * 9]
+)
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | ANY_TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY_TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+FIELDS = st.dictionaries(
+    st.sampled_from(["proposal", "topology", "reason", "other"]), ANY_JSON | ANY_TEXT, max_size=3
+)
+
+
+HOSTILE = Page()
+
+
+@settings(max_examples=100, deadline=None)
+@given(verb=st.sampled_from([*VERBS, "status", "nothing"]), body=FIELDS | ANY_JSON, raw=st.binary())
+def test_whatever_is_sent_is_answered_in_one_sentence(verb: str, body: Any, raw: bytes) -> None:
+    HOSTILE.commands.clear()
+    for content in (json.dumps(body).encode(), raw):
+        answer = HOSTILE.post(f"/api/{verb}", content=content, headers=TOKEN)
+        assert answer.status_code == 200 or 400 <= answer.status_code < 500
+        if answer.status_code != 200:
+            assert isinstance(answer.json()["detail"], str)
+        answer = HOSTILE.get("/api/explain", params={"what": raw, "topology": str(body)})
+        assert answer.status_code in (200, 422)
+    for _, *arguments in HOSTILE.commands:
+        assert not any(ord(letter) < 32 for one in arguments for letter in one)
+
+
+def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
+    conf = tmp_path / "storm.yaml"
+    with pytest.raises(ConfigError, match=r"storm\.yaml"):
+        page.page(conf)
+    conf.write_text("storm.zookeeper.servers: [zk1]\n")
+    for listen in ("8089", "127.0.0.1:", "127.0.0.1:99999", ":80"):
+        with pytest.raises(CommandError, match="no ADDRESS:PORT"):
+            page.page(conf, listen=listen)
+    with pytest.raises(CommandError, match="cannot be read"):
+        page.page(conf, token_file=tmp_path / "none")
+    (tmp_path / "empty").write_text("\n")
+    with pytest.raises(CommandError, match="is empty"):
+        page.page(conf, token_file=tmp_path / "empty")
+    with pytest.raises(CommandError, match="go together"):
+        page.page(conf, certificate=tmp_path / "c.pem")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        at = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(CommandError, match=f"cannot listen at {at}: Address already in use"):
+            page.page(conf, listen=at)
+
+
+def test_a_command_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
+    code, said = page._act(tmp_path / "none.yaml", ("resume", "--topology=wc"))
+    assert code == 2 and "none.yaml" in said and "\n" not in said
+
+
+def test_without_its_packages_it_names_them() -> None:
+    code = (
+        "import sys; sys.modules['uvicorn'] = None\n"
+        "from pathlib import Path; from controller.cli.page import page; page(Path('x'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "uvicorn is missing: type  pip install 'nstorm[page]'" in done.stderr
