@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -96,7 +97,8 @@ def page(
             )
         )
         scheme = "http" if certificate is None else "https"
-        print(f"the page is at {scheme}://{listen}/", file=sys.stderr, flush=True)
+        risk = _risk(host, token, is_https=certificate is not None)
+        print(f"the page is at {scheme}://{listen}/{risk}", file=sys.stderr, flush=True)
         _serve(server, listening, feed)
 
 
@@ -110,6 +112,17 @@ def _serve(server: "uvicorn.Server", listening: socket.socket, feed: "Feed") -> 
         feed.stop()
         server.should_exit = True
         thread.join()
+
+
+def _risk(host: str, token: str, *, is_https: bool) -> str:
+    """Return what to do where a token would cross a network in the clear."""
+    try:
+        is_here = ip_address(host).is_loopback
+    except ValueError:
+        is_here = host == "localhost"
+    if not token or is_https or is_here:
+        return ""
+    return "; its token crosses the network in the clear: give --certificate and --key"
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -18,6 +18,8 @@ SATURATE = -1.0
 _SUB_BITS = 4
 # A window is written within a fifth of a second of its end.
 WRITE_DELAY_S = 0.6
+# What is on its way arrives sooner, also on a busy machine.
+STILL_S = 15.0
 SLOTS_A_SECOND = 100
 # The paper 004 counts seconds at each of these.
 DEGRADATION_FRACS = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -203,6 +205,9 @@ class Ledger:
     def drain(self, limit_s: float = 60.0) -> Totals:
         """Pause the spouts and wait until nothing is in flight and all words have arrived.
 
+        Words that died with a worker never arrive: it waits no longer once none has come for
+        `STILL_S`.
+
         Returns
         -------
         Totals
@@ -211,13 +216,17 @@ class Ledger:
         self.set_rate(0)
         # The spouts see the new rate, and the counts of it are written, within two periods.
         time.sleep(WRITE_DELAY_S)
-        deadline = time.monotonic() + limit_s
+        changed_s = time.monotonic()
+        deadline = changed_s + limit_s
         totals = self.totals()
         while totals.pending or totals.words_counted < totals.words_emitted:
-            if time.monotonic() > deadline:
+            now_s = time.monotonic()
+            if now_s > deadline or (not totals.pending and now_s > changed_s + STILL_S):
                 break
             time.sleep(0.2)
-            totals = self.totals()
+            before, totals = totals, self.totals()
+            if totals != before:
+                changed_s = time.monotonic()
         time.sleep(WRITE_DELAY_S)
         return self.totals()
 

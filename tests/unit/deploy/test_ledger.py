@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -48,6 +49,20 @@ def test_totals_add_the_newest_snapshot_of_each_jvm(tmp_path: Path) -> None:
     assert (totals.words_emitted, totals.words_counted, totals.ticks) == (10, 5, 4)
     assert ledger.tasks() == {1}
     assert ledger.in_flight() == 2
+
+
+def test_draining_waits_no_longer_for_words_that_died_with_a_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deploy.lab.ledger.STILL_S", 0.5)
+    monkeypatch.setattr("deploy.lab.ledger.WRITE_DELAY_S", 0.0)
+    ledger = Ledger(tmp_path)
+    write(tmp_path / f"6700-{os.getpid()}.jsonl", snapshot([1], 9, words=4))
+    assert ledger.drain(limit_s=600.0).words_counted == 4
+    write(tmp_path / f"6700-{os.getpid()}.jsonl", snapshot([1], 8, words=4))
+    began_s = time.monotonic()
+    assert ledger.drain(limit_s=1.0).pending == 1
+    assert time.monotonic() - began_s >= 1.0, "it waits for what may still be acked"
 
 
 def test_a_half_written_line_is_read_once_it_is_whole(tmp_path: Path) -> None:

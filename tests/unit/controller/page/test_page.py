@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from controller.cli import page
-from controller.cli.status_document import StatusDocument
+from controller.cli.status_document import StatusDocument, as_json
 from controller.errors import CommandError
 from controller.page.app import MOST_BODY_BYTES, make_app
 from controller.page.feed import MOST_POINTS, Feed
@@ -62,7 +62,7 @@ class Page(TestClient):
 def test_the_status_is_what_the_command_prints() -> None:
     answer = Page().get("/api/status")
     assert answer.status_code == 200
-    assert answer.json() == json.loads(msgspec.json.encode(DOCUMENT))
+    assert answer.json() == json.loads(as_json(DOCUMENT))
     (point,) = Page().get("/api/timeline").json()
     assert point["topologies"].keys() == {one.topology for one in DOCUMENT.topologies}
 
@@ -240,6 +240,24 @@ def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
         at = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(CommandError, match=f"cannot listen at {at}: Address already in use"):
             page.page(conf, listen=at)
+
+
+@pytest.mark.parametrize(
+    ("host", "token", "is_https", "warns"),
+    [
+        ("127.0.0.1", "t", False, False),
+        ("::1", "t", False, False),
+        ("localhost", "t", False, False),
+        ("10.0.0.5", "t", False, True),
+        ("node-1.example", "t", False, True),
+        ("10.0.0.5", "t", True, False),
+        ("10.0.0.5", "", False, False),
+    ],
+)
+def test_a_token_that_crosses_a_network_in_the_clear_is_named(
+    host: str, token: str, is_https: bool, warns: bool
+) -> None:
+    assert (page._risk(host, token, is_https=is_https) != "") is warns
 
 
 def test_a_command_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
