@@ -4,7 +4,6 @@ import asyncio
 import hmac
 import json
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from functools import partial
 from importlib.metadata import version
 from ipaddress import ip_address
 from pathlib import Path
@@ -155,12 +154,16 @@ def make_app(feed: Feed, act: Act, token: str, hosts: Collection[str]) -> Any:
 
 def _add_files(api: FastAPI) -> None:
     for path, name in _FILES.items():
-        kind = _TYPES[Path(name).suffix]
+        api.add_api_route(path, _sender(_STATIC / name), include_in_schema=False)
 
-        def file(name: str = name, kind: str = kind) -> FileResponse:
-            return FileResponse(_STATIC / name, media_type=kind)
 
-        api.add_api_route(path, partial(file), include_in_schema=False)
+def _sender(file: Path) -> Callable[[], FileResponse]:
+    """Make what sends a file. It has no parameter, for a visitor could set that."""
+
+    def send() -> FileResponse:
+        return FileResponse(file, media_type=_TYPES[file.suffix])
+
+    return send
 
 
 def _add_readings(api: FastAPI, feed: Feed, done: Done) -> None:

@@ -176,6 +176,19 @@ def test_browsers_load_nothing_from_elsewhere() -> None:
         )
 
 
+@pytest.mark.parametrize("path", ["/", "/page.js", "/page.css"])
+def test_no_visitor_chooses_the_file(path: str, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    usual = Page().get(path)
+    for name in ("name", "file", "path", "kind", "self"):
+        answer = Page().get(path, params={name: str(secret)})
+        assert (answer.status_code, answer.content) == (200, usual.content)
+        assert answer.headers["Content-Type"] == usual.headers["Content-Type"]
+    for traversal in ("/../feed.py", "/%2e%2e/feed.py", "/static/page.js"):
+        assert Page().get(traversal).status_code == 404
+
+
 def test_the_openapi_document_has_what_may_be_asked() -> None:
     document = Page().get("/openapi.json").json()
     assert {path.removeprefix("/api/") for path in document["paths"]} == {
