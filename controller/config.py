@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import yaml
 
@@ -145,7 +145,8 @@ def _guards(given: Sequence[Any]) -> Iterator[Guard]:
             raise ConfigError(f"{path}: must have either signal or query")
         if (guard.query is None) != (guard.url is None):
             raise ConfigError(f"{path}.url: must be there with query, and only there")
-        if guard.url is not None and not _is_web_address(guard.url):
+        address = web_address(guard.url or "")
+        if guard.url is not None and (address is None or address.query or address.fragment):
             raise ConfigError(
                 f"{path}.url: must be http(s)://HOST[:PORT][/PATH] without a user, is {guard.url!r}"
             )
@@ -161,14 +162,15 @@ def _receivers(given: Sequence[Any]) -> Iterator[Receiver]:
         yield one
 
 
-def _is_web_address(text: str) -> bool:
+def web_address(text: str) -> SplitResult | None:
+    """Split the address of a web server, without a user; None for anything else."""
     try:
         parts = urlsplit(text)
         has_port = parts.port is None or parts.port > 0
     except ValueError:
-        return False
-    plain = parts.username is None and not parts.query and not parts.fragment
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and has_port and plain
+        return None
+    is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.username is None
+    return parts if is_one and has_port else None
 
 
 def _limits(read: Mapping[str, Any]) -> Limits:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +14,11 @@ class Grant(NamedTuple):
     scheme: str
     id: str
     may: str
+
+
+def who_may(grants: Iterable[Grant], letter: str) -> set[str]:
+    """Name those who have a right, each with its scheme."""
+    return {f"{grant.scheme}:{grant.id}" for grant in grants if letter in grant.may}
 
 
 # The whole of a node to whoever creates it, as each identity of its session that ZooKeeper knows.

@@ -26,7 +26,7 @@ from kazoo.handlers.threading import (  # type: ignore[import-untyped]
 from kazoo.protocol.serialization import GetData, stat_struct  # type: ignore[import-untyped]
 from kazoo.security import ACL, Id  # type: ignore[import-untyped]
 
-from kvstore.ensemble import OPEN, Ensemble, Grant
+from kvstore.ensemble import OPEN, Ensemble, Grant, who_may
 from kvstore.errors import (
     AccessError,
     ConflictError,
@@ -472,8 +472,7 @@ class Session:
                 return None
         if stat.mzxid != mzxid or stat.version < 1 or stat.aversion != 0:
             return None
-        writers = {f"{g.scheme}:{g.id}" for g in map(_grant, acl) if "w" in g.may}
-        trusted = {f"{g.scheme}:{g.id}" for g in self._ensemble.acl(path) if "w" in g.may}
+        writers, trusted = who_may(map(_grant, acl), "w"), who_may(self._ensemble.acl(path), "w")
         found = (writers - trusted) or writers
         return found.pop() if len(found) == 1 and not self.is_open else None
 

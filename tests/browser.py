@@ -1,6 +1,5 @@
 """Drives a headless Chromium through its debugging pipe."""
 
-import base64
 import itertools
 import json
 import os
@@ -53,17 +52,6 @@ class Browser:
                 assert "error" not in answer, answer["error"]
                 return answer["result"]
 
-    def size(self, width: int, height: int, *, dark: bool = False) -> None:
-        self._ask(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self._ask("Emulation.setEmulatedMedia", features=[scheme])
-
     def open(self, url: str) -> None:
         self._ask("Page.navigate", url=url)
 
@@ -82,10 +70,6 @@ class Browser:
             assert time.monotonic() < until_s, f"not true within {limit_s:.0f} s: {script}"
             time.sleep(0.1)
         return found
-
-    def picture(self) -> bytes:
-        """Take a PNG of what is seen."""
-        return base64.b64decode(self._ask("Page.captureScreenshot", format="png")["data"])
 
 
 @contextmanager

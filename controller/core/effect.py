@@ -111,8 +111,22 @@ def _by_input(value: float | None, block: Block) -> float | None:
 CROSSING = "crossing_bytes_per_input"
 MEASURES = (
     Measure("cpu_s_per_input", 1, lambda b: _by_input(b.cores, b), rank=1),
-    Measure("acked_per_input", -1, lambda b: _by_input(b.acked_tps, b), 0.01, False, False),
-    Measure("failed_per_input", 1, lambda b: _by_input(b.failed_tps, b), 0.001, False, False),
+    Measure(
+        "acked_per_input",
+        -1,
+        lambda b: _by_input(b.acked_tps, b),
+        0.01,
+        is_share=False,
+        takes_log=False,
+    ),
+    Measure(
+        "failed_per_input",
+        1,
+        lambda b: _by_input(b.failed_tps, b),
+        0.001,
+        is_share=False,
+        takes_log=False,
+    ),
     Measure("latency_p50_ms", 1, lambda b: b.latency_p50_ms),
     Measure("latency_p99_ms", 1, lambda b: b.latency_p99_ms),
     Measure(CROSSING, 1, lambda b: _by_input(b.crossing_bytes_per_s, b), takes_log=False, rank=2),

@@ -46,10 +46,10 @@ Act = Callable[[Sequence[str]], tuple[int, str]]
 Done = Callable[..., "Printed"]
 
 
-def _text(most: int, least: int = 0) -> Any:
+def _text(most: int) -> Any:
     """Make the type of a text without control characters."""
     pattern = r"^[^\x00-\x1f\x7f-\x9f]*$"
-    return StringConstraints(min_length=least, max_length=most, pattern=pattern)
+    return StringConstraints(max_length=most, pattern=pattern)
 
 
 Name = Annotated[str, _text(512)]

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from controller.cli.status_document import StatusDocument, TopologyStatus
+from controller.core.spouts import NOT_KNOWN
 from controller.errors import ControllerError
 from kvstore.errors import StoreError
 from migration import ConfigError
@@ -112,13 +113,13 @@ class Feed:
 
 
 def _figures(one: TopologyStatus) -> Drawn:
-    spouts = None if one.spouts is UNSET else one.spouts
+    spouts = NOT_KNOWN if one.spouts is UNSET else one.spouts
     loads = [w.load_frac for w in one.workers if w.load_frac is not None]
     return Drawn(
-        spouts.acked_tps if spouts else None,
-        spouts.failed_tps if spouts else None,
-        spouts.latency_p50_ms if spouts else None,
-        spouts.latency_p99_ms if spouts else None,
+        spouts.acked_tps,
+        spouts.failed_tps,
+        spouts.latency_p50_ms,
+        spouts.latency_p99_ms,
         one.inter_node_frac,
         one.inter_node_bytes_per_s,
         max(loads, default=None),

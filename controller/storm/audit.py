@@ -24,6 +24,7 @@ from controller.storm.commands import UNPROVED, WAITING, Command
 from controller.storm.controls import CONTROLS
 from controller.storm.history import MoveRecord
 from controller.storm.mirror import Mirror
+from kvstore.ensemble import who_may
 from kvstore.zookeeper import Session, Stored
 from migration import wire
 
@@ -145,11 +146,9 @@ class Audit:
 
     def _writers(self, path: str) -> str:
         """Name who may have written a node, or deleted it."""
-        there = {f"{g.scheme}:{g.id}" for g in self._session.grants(path) if "w" in g.may}
         parent = path.rpartition("/")[0]
-        found = there or {
-            f"{g.scheme}:{g.id}" for g in self._session.grants(parent) if "d" in g.may
-        }
+        there = who_may(self._session.grants(path), "w")
+        found = there or who_may(self._session.grants(parent), "d")
         if "world:anyone" in found:
             return UNPROVED
         return found.pop() if len(found) == 1 else f"one of {', '.join(sorted(found))}"

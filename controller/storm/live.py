@@ -290,6 +290,8 @@ class LiveController:
         ended: Iterable[MoveRecord],
     ) -> None:
         """Hand over what people get a notice of; a fault stays in here."""
+        if not self._config.receivers:
+            return
         try:
             hosts = hosts_of(seen.topologies if seen else ())
             now_s = time.monotonic()

@@ -20,11 +20,11 @@ from email.utils import formatdate
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 import structlog
 
+from controller.config import web_address
 from controller.core.receivers import Receiver
 from controller.core.times import utc
 from controller.errors import ControllerError
@@ -228,12 +228,7 @@ def _why(error: object) -> str:
 
 def _address(file: str) -> str:
     address = _secret(file)
-    try:
-        parts = urlsplit(address)
-        is_one = bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        is_one = False
-    if not is_one or parts.scheme not in ("http", "https") or parts.username is not None:
+    if web_address(address) is None:
         raise NoticeError(f"{file}: the first line must be http(s)://HOST[:PORT][/PATH]")
     return address
 

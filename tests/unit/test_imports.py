@@ -163,7 +163,13 @@ ALLOWED: dict[str, frozenset[str]] = {
         }
     ),
     "controller.page": frozenset(
-        {"controller.cli.status_document", "controller.errors", "kvstore.errors", "migration"}
+        {
+            "controller.cli.status_document",
+            "controller.core.spouts",
+            "controller.errors",
+            "kvstore.errors",
+            "migration",
+        }
     ),
     "controller.cli": frozenset({"agent", "controller", "kvstore", "migration"}),
     "deploy": frozenset({"agent", "controller", "kvstore", "migration"}),
