@@ -212,20 +212,20 @@ class _Run:
                 storm.restart(worker)
 
     def _redeploy(self, redeploy: Redeploy) -> None:
-        """Move random executors of the first topology from the fullest workers to the emptiest."""
+        """Move random bolts of the first topology from the fullest workers to the emptiest."""
         world, storm = self.worlds[0], self.storms[0]
         place, entries = world.place.copy(), list[Entry]()
-        movable = world.movable.copy()
+        may_move = world.is_bolt.copy()
         for _ in range(redeploy.executors):
             count = np.bincount(place, minlength=len(world.up))
-            fullest = movable & (count[place] == count[place[movable]].max(initial=0))
+            fullest = may_move & (count[place] == count[place[may_move]].max(initial=0))
             if not fullest.any():
                 break
             executor = int(self._random.choice(np.flatnonzero(fullest)))
             count[place[executor]] = count.max() + 1
             target = int(self._random.choice(np.flatnonzero(count == count.min())))
             entry = storm.entry(executor, target, entries)
-            movable[executor] = False
+            may_move[executor] = False
             if isinstance(entry, Entry):
                 entries.append(entry)
                 place[executor] = target

@@ -9,6 +9,7 @@ from controller.core.allowed import Allowed
 from controller.core.decision import Veto
 from controller.core.topology import TopologyView
 from deploy.sim.flow.load import Meter
+from deploy.sim.flow.workload import ACKER, Part
 from deploy.sim.flow.world import World
 from deploy.sim.restart_cost import (
     Act,
@@ -28,6 +29,7 @@ from migration.model import (
     EntryAck,
     EntryState,
     ExecutorId,
+    ExecutorWay,
     Node,
     NodeAcks,
     PersistedSlot,
@@ -38,6 +40,7 @@ from migration.model import (
     Slot,
     SupervisorAck,
     Timing,
+    Way,
     WorkerAck,
 )
 from migration.observation import Observation
@@ -45,6 +48,8 @@ from migration.wire import SPEAKS
 
 CLUSTER, EPOCH, VERSION = "simulated", 1, "0"
 FIRST_PORT = 6700
+# The steps of a move with which tuples begin to go to the target.
+_SWITCHES = frozenset({(Phase.SWITCH, Phase.DRAIN), (Phase.QUIET, Phase.STOP)})
 
 
 def slots_of(world: World) -> tuple[Slot, ...]:
@@ -85,6 +90,7 @@ class Storm:
         self._slots = slots_of(world)
         self._worker = {slot: w for w, slot in enumerate(self._slots)}
         self._ids = [ExecutorId(e + 1, e + 1) for e in range(len(world.place))]
+        self._ways = [_way_of(world.parts[c]) for c in world.component]
         # Storm's assignment, and what supervisors and workers have read of it.
         self._assigned: list[int] = world.place.tolist()
         self._everyones, self._everyones_version = everyones, 0
@@ -228,14 +234,18 @@ class Storm:
             self._held_plan, self._publication(), self._acks(), now_s, self._timing
         )
         self._held_plan = taken.held_plan
-        was = {entry.id: entry.phase for entry in before.entries}
-        for entry in taken.held_plan.plan.entries:
-            if entry.phase is Phase.DRAIN and was[entry.id] is Phase.SWITCH:
-                executor = entry.executor.start - 1
+        now = {entry.id: entry.phase for entry in taken.held_plan.plan.entries}
+        for entry in before.entries:
+            executor, step = entry.executor.start - 1, (entry.phase, now.get(entry.id))
+            if step in _SWITCHES:
                 self._meter.read()
                 self._world.move(executor, self._worker[entry.target])
                 self._world.running[executor] = False
                 self.plan_change(Change(now_s + self._delays.pause_s, Act.RUN, executor))
+            elif Phase.QUIET in step and step[0] is not step[1]:
+                # The spout emits nothing until it opens at the target, or the move is given up.
+                self._meter.read()
+                self._world.running[executor] = step[1] is not Phase.QUIET
 
     def _publication(self) -> Publication:
         if self._published is None or self._everyones_version != self._everyones.version:
@@ -322,6 +332,11 @@ class Storm:
             version=plan.version,
             entries=entries,
             executors=tuple(executors),
+            ways=tuple(
+                ExecutorWay(one, way)
+                for one in executors
+                if (way := self._ways[one.start - 1]) is not Way.LIVE
+            ),
         )
 
     def _state(self, entry: Entry, slot: Slot, since_s: float) -> EntryState:
@@ -330,7 +345,7 @@ class Storm:
             return EntryState.NONE
         if entry.phase is Phase.OPEN:
             return EntryState.NONE
-        if entry.phase is Phase.PREPARE:
+        if entry.phase is Phase.PREPARE or (entry.phase is Phase.QUIET and slot == entry.target):
             ends = (entry.source, entry.target)
             return EntryState.READY if slot in ends else EntryState.NONE
         if entry.phase is Phase.UNDO:
@@ -338,3 +353,10 @@ class Storm:
         if slot != entry.source or entry.phase is Phase.SWITCH:
             return EntryState.ROUTED
         return EntryState.DRAINED if entry.phase is Phase.DRAIN else EntryState.STOPPED
+
+
+def _way_of(part: Part) -> Way:
+    """Choose the way of a component's executors; its bolts keep nothing in the bolt."""
+    if part.kind == "spout":
+        return Way.SPOUT
+    return Way.ACKER if part.id == ACKER else Way.LIVE

@@ -81,7 +81,7 @@ class World:
     def _kinds(self) -> None:
         kind = np.array([part.kind for part in self.parts])[self.component]
         self.is_spout: NDArray[np.bool_] = kind == "spout"
-        self.movable: NDArray[np.bool_] = kind == "bolt"
+        self.is_bolt: NDArray[np.bool_] = kind == "bolt"
         depth = self.topology.depth_of()
         level = np.array([depth[part.id] for part in self.parts])[self.component]
         self._levels = [np.flatnonzero(level == d) for d in sorted(set(level.tolist()))]

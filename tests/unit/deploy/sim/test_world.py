@@ -186,7 +186,7 @@ def test_acknowledgements_are_about_half_of_all_tuples() -> None:
 
 def test_a_near_shuffle_takes_the_own_worker_then_the_own_node() -> None:
     world = world_of(WordCount(splits=2, grouping="near").topology(), Hardware(2, 2))
-    spout, splits = np.flatnonzero(world.is_spout)[0], np.flatnonzero(world.movable)[-2:]
+    spout, splits = np.flatnonzero(world.is_spout)[0], np.flatnonzero(world.is_bolt)[-2:]
     for place, shares in ((0, [1.0, 0.0]), (1, [1.0, 0.0])):
         world.place[splits] = [place, 3]
         world.move(int(spout), 0)
