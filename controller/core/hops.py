@@ -3,7 +3,10 @@
 The costs are those of the lab, times what the running cluster has shown (`learnt.py`).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from msgspec import Struct
@@ -56,6 +59,23 @@ class HopFigures(Struct, frozen=True):
 
 
 AS_IN_THE_LAB = HopFigures()
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _keeping(function: F) -> F:
+    """Keep the last answer for the very same arguments: a decision asks several times for them."""
+    last: tuple[tuple[Any, ...], Any] = (), None
+
+    @wraps(function)
+    def kept(*arguments: Any) -> Any:
+        nonlocal last
+        of, answer = last
+        if len(of) != len(arguments) or any(a is not b for a, b in zip(of, arguments, strict=True)):
+            answer = function(*arguments)
+            last = arguments, answer
+        return answer
+
+    return cast(F, kept)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,15 +94,21 @@ class HopRates:
         cls, traffic: Traffic, times: float, place: Ints, node_of: Ints, demand: Floats
     ) -> "HopRates":
         """Count traffic; `times` is what hops cost as times those of the lab."""
-        tps = hop_tps(traffic) * times
-        at = np.ascontiguousarray(place)
-        bound = _bounds(traffic.source, traffic.target, tps, at, node_of)
-        scale = np.divide(demand, bound, out=np.ones(len(place)), where=bound > 0)
-        return cls(tps, np.minimum(scale, 1.0))
+        return cls(*_counted(traffic, times, place, node_of, demand))
 
     @classmethod
     def free(cls, executors: int) -> "HopRates":
         return cls(np.zeros(0), np.zeros(executors))
+
+
+@_keeping
+def _counted(
+    traffic: Traffic, times: float, place: Ints, node_of: Ints, demand: Floats
+) -> tuple[Floats, Floats]:
+    tps = hop_tps(traffic) * times
+    bound = _bounds(traffic.source, traffic.target, tps, np.ascontiguousarray(place), node_of)
+    scale = np.divide(demand, bound, out=np.ones(len(place)), where=bound > 0)
+    return tps, np.minimum(scale, 1.0)
 
 
 def hop_tps(traffic: Traffic) -> Floats:
@@ -111,6 +137,7 @@ def _bounds(source: Ints, target: Ints, tps: Floats, place: Ints, node_of: Ints)
     return bound
 
 
+@_keeping
 @compiled
 def hop_cores(  # noqa: PLR0917
     source: Ints, target: Ints, tps: Floats, scale: Floats, place: Ints, node_of: Ints
