@@ -345,12 +345,22 @@ class Counters(Struct, frozen=True, gc=False):
     unordered: Long = 0
 
 
+class Messaging(Struct, frozen=True, gc=False):
+    """What guards Storm's connections between workers: of ``sasl`` and ``tls``.
+
+    `has` is what a worker's connections have, `due` what the storm.yaml of its node asks for.
+    """
+
+    has: tuple[Line, ...] = ()
+    due: tuple[Line, ...] = ()
+
+
 class WorkerAck(Struct, frozen=True, gc=False):
     """The state of one hooked worker; `cluster` to `version` are of the plan it has applied.
 
     `fault` is the last error that the hooks contained; `error` is why the worker cannot follow
     plans, and is None if it can. `storm` is its version; earlier hooks do not name it. `off` is why
-    the hooks do nothing at all, and unset while they work.
+    the hooks do nothing at all, and unset while they work. Earlier hooks leave `messaging` unset.
     """
 
     topology: Name
@@ -372,6 +382,7 @@ class WorkerAck(Struct, frozen=True, gc=False):
     error: str | None = None
     storm: str | None = None
     off: str | UnsetType = UNSET
+    messaging: Messaging | UnsetType = UNSET
 
     @property
     def stamp(self) -> PlanVersion:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import UNSET
 
 from controller.core.cluster import Ints
 from controller.core.decision import Outcome, Veto, Vetoes
@@ -29,6 +30,11 @@ from migration.table import NEEDS_VERSION, OPENS_SINCE
 # slots three times, each with a host of up to 253 characters, and the host of a slot that it opens.
 MOST_ENTRIES = 180
 NO_HOOKS = "no hooks in its JVM"
+# Storm's keys, by what a worker reports that its connections have.
+_GUARDS = {
+    "sasl": "storm.messaging.netty.authentication",
+    "tls": "storm.messaging.netty.tls.enable",
+}
 
 
 # Without slots, so that what is worked out of it is kept.
@@ -224,6 +230,8 @@ class Allowed:
         """Give the reason why an executor may not move by the way that its worker names."""
         (version, who), way = self.observation.speaks, self._ways.get(executor, Way.LIVE)
         needed = max(NEEDS_VERSION[way], OPENS_SINCE if opens else 0)
+        if way is Way.CARRY and self._unguarded is not None:
+            return Veto(Outcome.EXCLUDED, f"executor {executor} must stay: {self._unguarded}")
         pinned = old = None
         if executor in self.pinned:
             reason = f"executor {executor} must stay: {self.pinned[executor]}"
@@ -234,6 +242,28 @@ class Allowed:
             old = Veto(Outcome.STAND_BACK, reason)
         # What is pinned moves once everybody understands the way that is named for it.
         return pinned or old if way in (Way.LIVE, Way.UNKNOWN) else old or pinned
+
+    @cached_property
+    def _unguarded(self) -> str | None:
+        """Why no state may travel: a worker's connections lack what others have, or should have.
+
+        A worker whose hooks are older does not count: Storm itself lets nothing pass from a guarded
+        connection to one that is not.
+        """
+        guards = {
+            slot: ack.messaging
+            for slot, ack in sorted(self.observation.workers.items())
+            if ack.messaging is not UNSET
+        }
+        wanted = {name for one in guards.values() for name in (*one.has, *one.due)}
+        for slot, one in guards.items():
+            for name in sorted(wanted - {*one.has}):
+                key = _GUARDS.get(name, name)
+                what = f"the worker at {slot} runs without {key}, so its state would be unguarded"
+                return (
+                    f"{what}: set it in the storm.yaml of each node, and in no topology otherwise"
+                )
+        return None
 
     def _last_after(self, begun: Sequence[Entry], placed: PlacedExecutor) -> Veto | None:
         leaving = sum(one.source == placed.slot for one in begun)

@@ -28,6 +28,7 @@ from migration.model import (
     ExecutorLoad,
     ExecutorWay,
     LocalPlan,
+    Messaging,
     NimbusReport,
     Node,
     NodeAcks,
@@ -122,6 +123,7 @@ OFF_ACK = replace(
     storm="2.8.3",
     off="a fault (operator ada)",
 )
+GUARDED_ACK = replace(OFF_ACK, off=UNSET, messaging=Messaging(("sasl",), ("sasl", "tls")))
 SUPERVISOR_ACK = SupervisorAck(
     supervisor=HERE,
     pid=4000,
@@ -218,6 +220,7 @@ MESSAGES: dict[str, Any] = {
     ),
     "worker_ack": SOURCE_ACK,
     "worker_ack_off": OFF_ACK,
+    "worker_ack_guarded": GUARDED_ACK,
     "worker_ack_fresh": FRESH_ACK,
     "supervisor_ack": SUPERVISOR_ACK,
     "node_load": NodeLoad(HERE, 1700000012400, (WORKER_LOAD,)),

@@ -1,6 +1,7 @@
 """Every reason against a move, which executors stay, and the entry of a move that may be."""
 
 import pytest
+from msgspec import UNSET
 
 from controller.core.allowed import MOST_ENTRIES, Allowed, free_slots
 from controller.core.decision import Outcome, Veto
@@ -11,6 +12,7 @@ from migration.model import (
     Entry,
     ExecutorId,
     ExecutorWay,
+    Messaging,
     Node,
     NodeAcks,
     PersistedSlot,
@@ -312,3 +314,57 @@ def test_a_worker_that_cannot_follow_plans_is_no_end_of_a_move(end: Slot) -> Non
     assert isinstance(refused, Veto)
     assert refused.outcome is Outcome.STAND_BACK
     assert refused.reason == f"the worker at {end} cannot follow plans: the plan is damaged"
+
+
+def guarded(acks: NodeAcks, *, has: str, due: str = "") -> NodeAcks:
+    """Let the worker report what its connections have; its first executor moves by `carry`."""
+    (worker,) = acks.workers
+    worker = replace(
+        worker,
+        speaks=wire.SPEAKS,
+        ways=(ExecutorWay(worker.executors[0], Way.CARRY),),
+        messaging=Messaging(tuple(has.split()), tuple(due.split())),
+    )
+    return replace(speaking(acks, wire.SPEAKS), workers=(worker,))
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "lacks"),
+    [
+        ("", "", None),
+        ("sasl tls", "sasl tls", None),
+        ("sasl", "", "s2:6700 runs without storm.messaging.netty.authentication"),
+        ("", "sasl", "s1:6700 runs without storm.messaging.netty.authentication"),
+        ("sasl", "sasl tls", "s1:6700 runs without storm.messaging.netty.tls.enable"),
+        ("sasl", "sasl later", "s1:6700 runs without later"),
+    ],
+)
+def test_state_travels_only_between_workers_that_guard_it_as_the_cluster_does(
+    source: str, target: str, lacks: str | None
+) -> None:
+    nodes = [guarded(NODES[0], has=source), guarded(NODES[1], has=target)]
+    of = replace(PUBLICATION, speaks=wire.SPEAKS)
+    answer = ask(publication=of, nodes=nodes)
+    if lacks is None:
+        assert isinstance(answer, Entry)
+        assert answer.way is Way.CARRY
+    else:
+        assert isinstance(answer, Veto)
+        assert answer.outcome is Outcome.EXCLUDED
+        assert lacks in answer.reason
+    assert isinstance(ask(E2, publication=of, nodes=nodes), Entry), "live moves carry nothing"
+
+
+def test_a_topology_cannot_take_away_what_the_storm_yaml_of_its_nodes_asks_for() -> None:
+    nodes = [guarded(one, has="", due="sasl") for one in NODES]
+    answer = ask(publication=replace(PUBLICATION, speaks=wire.SPEAKS), nodes=nodes)
+    assert isinstance(answer, Veto)
+    assert "s1:6700 runs without storm.messaging.netty.authentication" in answer.reason
+
+
+def test_a_worker_whose_hooks_are_older_keeps_no_state_at_its_place() -> None:
+    silent = guarded(NODES[1], has="")
+    (worker,) = silent.workers
+    silent = replace(silent, workers=(replace(worker, messaging=UNSET),))
+    nodes = [guarded(NODES[0], has="sasl"), silent]
+    assert isinstance(ask(publication=replace(PUBLICATION, speaks=wire.SPEAKS), nodes=nodes), Entry)

@@ -52,6 +52,7 @@ final class WorkerLoop implements Runnable {
     private final LateSampleStore store;
     private final String incarnation;
     private final long pollMs;
+    private final WorkerAck.Messaging messaging;
     private SampleStore samples;
     private final AckWriter writer = new AckWriter();
     volatile byte[] lastAck = new byte[0];
@@ -70,6 +71,7 @@ final class WorkerLoop implements Runnable {
         incarnation = pid + "-" + ManagementFactory.getRuntimeMXBean().getStartTime();
         Path dir = StoreDir.of(conf).resolve("w").resolve(worker.me.port() + "-" + pid);
         store = new LateSampleStore(dir, e -> Faults.report("opening the sample store " + dir, e));
+        messaging = WorkerAck.Messaging.of(worker.state.getTopologyConf(), worker.state.getConf());
         pollMs = conf.get(POLL_KEY) instanceof Number given ? Math.max(given.longValue(), 1) : POLL_MS;
         thread.setDaemon(true);
     }
@@ -186,7 +188,8 @@ final class WorkerLoop implements Runnable {
                 Faults.last(),
                 worker.overlay.error(),
                 HookStatus.storm(),
-                off);
+                off,
+                messaging);
         if (writer.due(ack, now)) {
             lastAck = ack.at(System.currentTimeMillis()).toJson();
             samples.put("ack", lastAck);

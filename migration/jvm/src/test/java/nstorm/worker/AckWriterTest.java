@@ -33,6 +33,7 @@ class AckWriterTest {
                 null,
                 null,
                 "2.8.3",
+                null,
                 null);
     }
 

@@ -1,11 +1,14 @@
 package nstorm.wire.report;
 
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Protocol;
 import nstorm.wire.Slot;
 import nstorm.wire.Way;
 import nstorm.wire.json.JsonText;
+import org.apache.storm.Config;
 
 /**
  * What a worker has applied of the plan: a state, not a message.
@@ -15,6 +18,7 @@ import nstorm.wire.json.JsonText;
  * @param error   why this worker cannot follow plans, null if it can
  * @param storm   version of Storm
  * @param off     why it does nothing until it is switched on, null if it does
+ * @param messaging what guards Storm's connections to other workers, null if that is not known
  */
 public record WorkerAck(
         String topology,
@@ -34,7 +38,8 @@ public record WorkerAck(
         String fault,
         String error,
         String storm,
-        String off) {
+        String off,
+        Messaging messaging) {
 
     /** An executor that may not move, and why. */
     public record Pinned(ExecutorId executor, String reason) {}
@@ -44,6 +49,41 @@ public record WorkerAck(
 
     /** Totals since the JVM started. */
     public record Counters(long forwarded, long parked, long dropped, long errors, long unordered) {}
+
+    /**
+     * Of "sasl" and "tls".
+     *
+     * @param has what this worker's connections have
+     * @param due what the storm.yaml of its node asks for
+     */
+    public record Messaging(List<String> has, List<String> due) {
+        /** Storm connects by the configuration of the topology, which may differ from that of the node. */
+        public static Messaging of(Map<String, Object> topology, Map<String, Object> node) {
+            return new Messaging(guards(topology), guards(node));
+        }
+
+        private static List<String> guards(Map<String, Object> conf) {
+            List<String> found = new ArrayList<>();
+            if (isTrue(conf, Config.STORM_MESSAGING_NETTY_AUTHENTICATION)) {
+                found.add("sasl");
+            }
+            if (isTrue(conf, Config.STORM_MESSAGING_NETTY_TLS_ENABLE)) {
+                found.add("tls");
+            }
+            return List.copyOf(found);
+        }
+
+        private static boolean isTrue(Map<String, Object> conf, String key) {
+            return Boolean.TRUE.equals(conf.get(key));
+        }
+
+        private void write(JsonText json) {
+            json.open("messaging")
+                    .list("has", has, JsonText::value)
+                    .list("due", due, JsonText::value)
+                    .close();
+        }
+    }
 
     /** The same with other counters. */
     public WorkerAck with(Counters others) {
@@ -74,7 +114,8 @@ public record WorkerAck(
                 fault,
                 error,
                 storm,
-                off);
+                off,
+                messaging);
     }
 
     public byte[] toJson() {
@@ -125,6 +166,9 @@ public record WorkerAck(
                 .put("storm", storm);
         if (off != null) {
             json.put("off", off);
+        }
+        if (messaging != null) {
+            messaging.write(json);
         }
         return json.close().bytes();
     }

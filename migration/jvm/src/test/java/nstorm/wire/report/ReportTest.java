@@ -19,6 +19,7 @@ import nstorm.wire.report.Publication.Edge;
 import nstorm.wire.report.Publication.Placed;
 import nstorm.wire.report.WorkerAck.Counters;
 import nstorm.wire.report.WorkerAck.ExecutorWay;
+import nstorm.wire.report.WorkerAck.Messaging;
 import nstorm.wire.report.WorkerAck.Pinned;
 import org.junit.jupiter.api.Test;
 
@@ -62,6 +63,7 @@ class ReportTest {
                                 "prepare of split[7,7]",
                                 null,
                                 "2.8.3",
+                                null,
                                 null)
                         .toJson());
     }
@@ -88,7 +90,38 @@ class ReportTest {
                                 null,
                                 null,
                                 "2.8.3",
-                                "a fault (operator ada)")
+                                "a fault (operator ada)",
+                                null)
+                        .toJson());
+    }
+
+    @Test
+    void workerAckOfAWorkerThatSaysWhatGuardsItsConnections() throws Exception {
+        Map<String, Object> topology = Map.of("storm.messaging.netty.authentication", true);
+        Map<String, Object> node =
+                Map.of("storm.messaging.netty.authentication", true, "storm.messaging.netty.tls.enable", true);
+        assertGolden(
+                "worker_ack_guarded.json",
+                new WorkerAck(
+                                TOPOLOGY,
+                                TARGET,
+                                4800,
+                                "4800-1700000000001",
+                                "0.2.0",
+                                1700000012346L,
+                                "",
+                                0,
+                                -1,
+                                List.of(),
+                                List.of(new ExecutorId(8, 8)),
+                                List.of(),
+                                List.of(),
+                                new Counters(0, 0, 0, 0, 0),
+                                null,
+                                null,
+                                "2.8.3",
+                                null,
+                                Messaging.of(topology, node))
                         .toJson());
     }
 
@@ -114,6 +147,7 @@ class ReportTest {
                                 new Counters(0, 0, 0, 0, 0),
                                 null,
                                 odd,
+                                null,
                                 null,
                                 null)
                         .toJson());
