@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from threading import Event
 from typing import Any, TypeVar, cast
 
+import structlog
+
+from kvstore.errors import AccessError
 from kvstore.zookeeper import Session, Stored
+
+log = structlog.get_logger()
 
 T = TypeVar("T")
 
@@ -29,15 +34,37 @@ class Watched:
         self._session = session
         self._wake = wake
         self._kept: dict[tuple[str, str], _Kept] = {}
+        self._closed: set[str] = set()
 
     def node(self, path: str) -> Stored | None:
         """Read a node with its data."""
         return self._keep("node", path, self._session.read)
 
     def nodes(self, paths: Iterable[str]) -> list[Stored | None]:
-        """Read nodes as `node` does; of a thousand, few have changed."""
+        """Read nodes as `node` does; of a thousand, few have changed.
+
+        None also for one that is closed to us, as its creator may do: that is its reader's loss
+        alone. An `AccessError` if all are, for then it is we who lack a right.
+        """
         kept = ((path, self._kept.get(("node", path))) for path in paths)
-        return [one.value if one and one.fresh else self.node(path) for path, one in kept]
+        found = ((path, one.value if one and one.fresh else self._try(path)) for path, one in kept)
+        return self.opened(dict(found))
+
+    def _try(self, path: str) -> Stored | AccessError | None:
+        try:
+            return self.node(path)
+        except AccessError as error:
+            return error
+
+    def opened(self, found: Mapping[str, Stored | AccessError | None]) -> list[Stored | None]:
+        """Keep what could be read of many nodes, and report once each that is closed to us."""
+        closed = {path: one for path, one in found.items() if isinstance(one, AccessError)}
+        if closed and len(closed) == len(found):
+            raise next(iter(closed.values()))
+        for path in closed.keys() - self._closed:
+            log.warning("node_closed", path=path, reason=str(closed[path]))
+        self._closed = (self._closed - found.keys()) | closed.keys()
+        return [None if isinstance(one, AccessError) else one for one in found.values()]
 
     def stat(self, path: str) -> Stored | None:
         """Read a node's versions."""

@@ -105,9 +105,9 @@ class _MultiRead(NamedTuple):
         return b"".join(reads) + _MULTI_HEADER.pack(-1, True, -1)
 
     @staticmethod
-    def deserialize(answer: bytes, offset: int) -> list[Stored | None]:
-        """Read what each node holds; None for one that is not there."""
-        found: list[Stored | None] = []
+    def deserialize(answer: bytes, offset: int) -> list[Stored | Exception | None]:
+        """Read what each node holds; None for one that is not there, an error for a closed one."""
+        found: list[Stored | Exception | None] = []
         while True:
             kind, done, _ = _MULTI_HEADER.unpack_from(answer, offset)
             offset += _MULTI_HEADER.size
@@ -120,9 +120,10 @@ class _MultiRead(NamedTuple):
                 continue
             (code,) = _INT.unpack_from(answer, offset)
             offset += _INT.size
-            if code != kazoo_errors.NoNodeError.code:
-                raise kazoo_errors.EXCEPTIONS[code]()
-            found.append(None)
+            error = kazoo_errors.EXCEPTIONS[code]()
+            if not isinstance(error, kazoo_errors.NoNodeError | kazoo_errors.NoAuthError):
+                raise error
+            found.append(None if isinstance(error, kazoo_errors.NoNodeError) else error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,8 +293,11 @@ class Session:
             found = self._look(self._client.get_async, path, on_change)
         return None if found is None else _stored(*found)
 
-    def read_many(self, paths: Sequence[str]) -> list[Stored | None]:
-        """Read nodes by a hundred at once, without a watch; None for each that is not there."""
+    def read_many(self, paths: Sequence[str]) -> list[Stored | AccessError | None]:
+        """Read nodes by a hundred at once, without a watch.
+
+        None for each that is not there, and the reason for each that is closed to us.
+        """
         with self._call("read", f"{len(paths)} nodes"):
             asked = []
             for first in range(0, len(paths), _READ_AT_ONCE):
@@ -302,7 +306,11 @@ class Session:
                 # kazoo has no such request, and no other way to send one of one's own.
                 self._client._call(_MultiRead(tuple(some)), answer)
                 asked.append(answer)
-            return [one for answer in asked for one in self._wait(answer)]
+            found = [one for answer in asked for one in self._wait(answer)]
+        return [
+            self._no_access("read", path) if isinstance(one, Exception) else one
+            for path, one in zip(paths, found, strict=True)
+        ]
 
     def children(self, path: str, on_change: Callable[[], None] | None = None) -> list[str] | None:
         """List a node's children, sorted; None if the node is not there. Watches as `read`."""
@@ -504,14 +512,16 @@ class Session:
         ) as error:
             raise NotConnectedError(f"{failed}: no answer in {self.deadline_s:g} s") from error
         except _REFUSALS as error:
-            who = self._ensemble.who
-            raise AccessError(
-                f"ZooKeeper at {self.hosts} does not let "
-                f"{who or 'a client without credentials'} {doing} {path}: "
-                "docs/security.md has who needs to, and which keys name them"
-            ) from error
+            raise self._no_access(doing, path) from error
         except kazoo_errors.KazooException as error:
             raise ZooKeeperError(f"{failed}: {error!r}") from error
+
+    def _no_access(self, doing: str, path: str) -> AccessError:
+        return AccessError(
+            f"ZooKeeper at {self.hosts} does not let "
+            f"{self._ensemble.who or 'a client without credentials'} {doing} {path}: "
+            "docs/security.md has who needs to, and which keys name them"
+        )
 
     def _let_expire(self) -> None:
         """Let a rebuilt ZooKeeper answer that it does not know the session, and so end it.

@@ -25,6 +25,7 @@ from controller.storm.controls import CONTROLS
 from controller.storm.history import MoveRecord
 from controller.storm.mirror import Mirror
 from kvstore.ensemble import who_may
+from kvstore.errors import AccessError
 from kvstore.zookeeper import Session, Stored
 from migration import wire
 
@@ -147,8 +148,11 @@ class Audit:
     def _writers(self, path: str) -> str:
         """Name who may have written a node, or deleted it."""
         parent = path.rpartition("/")[0]
-        there = who_may(self._session.grants(path), "w")
-        found = there or who_may(self._session.grants(parent), "d")
+        try:
+            there = who_may(self._session.grants(path), "w")
+            found = there or who_may(self._session.grants(parent), "d")
+        except AccessError:  # it was closed to us as well
+            return UNPROVED
         if "world:anyone" in found:
             return UNPROVED
         return found.pop() if len(found) == 1 else f"one of {', '.join(sorted(found))}"

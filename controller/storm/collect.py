@@ -186,7 +186,7 @@ class LiveCluster:
         names = self._mirror.children(wire.PLANS)
         paths = [wire.plan_path(name) for name in names if not self._nimbus.knows(name)]
         paths += self._of_gone_nodes()
-        found = [(path, self._mirror.node(path)) for path in paths]
+        found = zip(paths, self._mirror.nodes(paths), strict=True)
         return [(path, stored.version) for path, stored in found if stored is not None]
 
     def _of_gone_nodes(self) -> list[str]:
@@ -194,8 +194,7 @@ class LiveCluster:
         nodes = self._mirror.message(Nodes, wire.NODES)
         there = {node.id for node in nodes.nodes} if nodes else set()
         acked = [name for name in self._mirror.children(wire.ACKS) if nodes and name not in there]
-        for name in acked:
-            self._mirror.message(NodeAcks, wire.acks_path(name))
+        self._mirror.watched(NodeAcks, [wire.acks_path(name) for name in acked])
         recent, ever = self._wrote(acked, _NODE_GONE_S), self._wrote(acked, math.inf)
         gone = [name for name, late, once in zip(acked, recent, ever, strict=True) if once > late]
         # The acks last: by them a node is known.
@@ -209,7 +208,7 @@ class LiveCluster:
     def controllers(self) -> list[Candidacy]:
         """Return the controllers, the leader first; none while the leader cannot be read."""
         paths = [f"{wire.LEADER}/{name}" for name in in_line(self._mirror.children(wire.LEADER))]
-        known = [self._mirror.message(Candidacy, path) for path in paths]
+        known = self._mirror.watched(Candidacy, paths)
         return [one for one in known if one is not None] if known and known[0] is not None else []
 
     def acks(self) -> tuple[NodeAcks, ...]:
@@ -269,11 +268,12 @@ class LiveCluster:
 
     def drained(self) -> dict[str, int]:
         """Return the hosts that operators drain, and how many executors each had."""
-        found = {}
-        for host in sorted(self._mirror.children(DRAINED)):
-            stored = self._mirror.node(f"{DRAINED}/{host}")
-            found[host] = int(stored.data[:9]) if stored and stored.data.isdigit() else 0
-        return found
+        hosts = sorted(self._mirror.children(DRAINED))
+        found = self._mirror.nodes(f"{DRAINED}/{host}" for host in hosts)
+        return {
+            host: int(stored.data[:9]) if stored and stored.data.isdigit() else 0
+            for host, stored in zip(hosts, found, strict=True)
+        }
 
 
 def known_of(view: TopologyView, cluster: str, epoch: int) -> KnownPlan:

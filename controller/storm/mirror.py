@@ -69,8 +69,9 @@ class Mirror(Watched):
 
     def messages(self, kind: type[M], paths: Sequence[str]) -> list[M]:
         """Read many nodes again, whatever the watches reported; absent ones are left out."""
-        found = zip(paths, self._session.read_many(paths), strict=True)
-        read = (self._message(kind, path, stored) for path, stored in found)
+        found = dict(zip(paths, self._session.read_many(paths), strict=True))
+        opened = zip(paths, self.opened(found), strict=True)
+        read = (self._message(kind, path, stored) for path, stored in opened)
         return [message for message in read if message is not None]
 
     def came_within(self, paths: Iterable[str], seconds: float) -> list[bool]:

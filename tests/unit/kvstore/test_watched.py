@@ -6,8 +6,9 @@ from threading import Event
 from typing import cast
 
 import pytest
+import structlog
 
-from kvstore.errors import NotConnectedError
+from kvstore.errors import AccessError, NotConnectedError
 from kvstore.watched import Watched
 from kvstore.zookeeper import Session, Stored
 
@@ -126,3 +127,28 @@ def test_of_many_nodes_only_what_has_changed_is_read_again() -> None:
     assert [version(one) for one in held.nodes(["/a", "/b", "/none"])] == [0, 1, None]
     assert nodes.readings == 4
     assert version(held.node("/b")) == 1
+
+
+def test_a_node_that_its_creator_closed_is_the_loss_of_its_reader_alone() -> None:
+    nodes, held, _ = watched()
+    closed = {"/b"}
+
+    class Closing(Nodes):
+        def read(self, path: str, on_change: Callable[[], None] | None = None) -> Stored | None:
+            if path in closed:
+                raise AccessError(f"not {path}")
+            return nodes.read(path, on_change)
+
+    held = Watched(cast(Session, Closing()), Event())
+    nodes.write("/a")
+    with structlog.testing.capture_logs() as logs:
+        for _ in range(3):
+            assert [version(one) for one in held.nodes(["/a", "/b"])] == [0, None]
+        assert [(row["event"], row["path"]) for row in logs] == [("node_closed", "/b")]
+        closed.clear()
+        nodes.write("/b")
+        assert [version(one) for one in held.nodes(["/a", "/b"])] == [0, 0]
+        closed |= {"/a", "/b"}
+        held.invalidate_all()
+        with pytest.raises(AccessError, match="not /a"):
+            held.nodes(["/a", "/b"])
