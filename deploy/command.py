@@ -64,6 +64,7 @@ class Secure(StrEnum):
 
     DIGEST = "digest"
     TLS = "tls"
+    KERBEROS = "kerberos"
 
 
 class Java(StrEnum):

@@ -328,6 +328,8 @@ def plan_lab(
             raise LabError(f"{jar} is not built: run `make setup`")
     if kafka and not KAFKA_JAR.is_file():
         raise LabError(f"{KAFKA_JAR} is not built: run `make kafka`")
+    if kafka and secure:
+        raise LabError("a broker has no credentials: a lab is with --kafka or with --secure")
     run_dir = _run_dir(name)
     if any(Processes(run_dir).living()):
         raise LabError(f"the lab {name!r} runs: `python -m deploy lab down --name {name}` ends it")

@@ -130,11 +130,16 @@ class Daemons:
         run_dir.mkdir(parents=True)
         self.layout.write()
         save(self.layout)
+        if self.layout.kdc is not None:
+            # Of this process as well, whose sessions log in as the daemons do.
+            os.environ["KRB5_CONFIG"] = str(self.layout.kdc.conf)
         if owned:
             own(run_dir)
 
     def start_zookeeper(self) -> None:
-        """Start ZooKeeper and wait until it listens."""
+        """Start ZooKeeper, and first what it asks, and wait until it listens."""
+        if self.layout.kdc is not None:
+            self.start_daemon("kdc")
         self.start_daemon("zookeeper")
         host, port = self.layout.zookeeper_host, self.layout.zookeeper_port
         self._wait_start("ZooKeeper listens", lambda: _listens(host, port))
@@ -155,9 +160,12 @@ class Daemons:
         Parameters
         ----------
         name : str
-            "zookeeper", "kafka", "nimbus", "nimbus-2", or the host of a supervisor.
+            "zookeeper", "kdc", "kafka", "nimbus", "nimbus-2", or the host of a supervisor.
         """
         layout = self.layout
+        if name == "kdc" and layout.kdc is not None:
+            log = layout.kdc.folder / "kdc.out"
+            return self._processes.start(name, layout.kdc.command, log, layout.kdc.env)
         if name == "zookeeper":
             log = layout.run_dir / "zookeeper" / "zookeeper.out"
             return self._processes.start(name, layout.zookeeper_command(), log)

@@ -19,9 +19,10 @@ import yaml
 from deploy.lab import LabError
 from deploy.lab.home.assemble import Homes
 from deploy.lab.home.versions import REPOSITORY
+from deploy.lab.kerberos import Kdc
 from deploy.lab.meters import PERIOD_S
 from deploy.lab.network import Network, machine_cores
-from deploy.lab.secured import STORM, login_options, storm_keys, write_secured
+from deploy.lab.secured import STORM, kdc, login_options, storm_keys, write_secured
 from migration.storm_yaml import STORM_ROOT
 
 BITS_PER_MBIT = 1_000_000
@@ -114,8 +115,8 @@ class LabOptions:
     cannot_show : tuple of str
         What was asked for and cannot be had on this machine.
     secure : str
-        How ZooKeeper knows its clients: "digest", by SASL; "tls", by certificates; "" for a
-        ZooKeeper without credentials.
+        How ZooKeeper knows its clients: "digest", by SASL; "kerberos", by SASL and a KDC of the
+        lab's own; "tls", by certificates. With "" it asks for no credentials.
     kafka_port : int
         Where a Kafka broker of its own listens, and on the next port that broker's controller; 0
         for none.
@@ -217,7 +218,11 @@ class LabLayout:
         if self.options.secure:
             del zoo_cfg["clientPort"], zoo_cfg["clientPortAddress"]
             zoo_cfg |= write_secured(
-                self.run_dir, self.options.secure, self.zookeeper_port, self._head_host
+                self.run_dir,
+                self.options.secure,
+                self.zookeeper_port,
+                self._head_host,
+                self._kdc_port,
             )
         self.tmp_dir.mkdir()
         _write_properties(zookeeper_dir / "zoo.cfg", zoo_cfg)
@@ -314,8 +319,18 @@ class LabLayout:
         return [*agent, *self._login()]
 
     def _login(self, user: str = STORM) -> list[str]:
-        is_digest = self.options.secure == "digest"
-        return [*login_options(self.run_dir, user)] if is_digest else []
+        kind = self.options.secure
+        return [*login_options(self.run_dir, kind, self._head_host, user)] if kind else []
+
+    @property
+    def _kdc_port(self) -> int:
+        return self.nimbus_port + 1  # which a broker has otherwise
+
+    @property
+    def kdc(self) -> Kdc | None:
+        """The KDC by which ZooKeeper knows its clients, if there is one."""
+        is_there = self.options.secure == "kerberos"
+        return kdc(self.run_dir, self._head_host, self._kdc_port) if is_there else None
 
     def zookeeper_command(self) -> list[str]:
         """Give the command that runs ZooKeeper."""

@@ -1,10 +1,13 @@
-"""What a lab needs whose ZooKeeper demands credentials: JAAS files, and the keys that name them."""
+"""What a lab needs whose ZooKeeper demands credentials: files, and the keys that name them."""
 
 import secrets
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from deploy.lab import LabError
+from deploy.lab.kerberos import REALM, Kdc, lacking
 
 # Storm's own identity, one for each role of nstorm, and one without a role.
 STORM = "storm"
@@ -13,6 +16,8 @@ _DIGEST = "org.apache.zookeeper.server.auth.DigestLoginModule required"
 # Storm has its own copy of ZooKeeper's client.
 _SHADED = "org.apache.storm.shade."
 _SASL = "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"
+# Of the stores of keys that Storm's connections between workers read.
+_WORD = "of-the-lab"
 
 
 def jaas_file(run_dir: Path, user: str) -> Path:
@@ -25,22 +30,38 @@ def pem(run_dir: Path, name: str) -> Path:
     return run_dir / "secure" / f"{name}.pem"
 
 
-def login_options(run_dir: Path, user: str = STORM) -> tuple[str, ...]:
+def kdc(run_dir: Path, host: str, port: int) -> Kdc:
+    """Give the realm of a lab; its KDC listens where ZooKeeper is, on another port."""
+    return Kdc(run_dir / "secure", host, port)
+
+
+def login_options(run_dir: Path, kind: str, host: str, user: str = STORM) -> tuple[str, ...]:
     """Give the options by which a JVM logs in; ZooKeeper's own user is ``server``."""
+    if kind == "tls":
+        return ()
     login = f"-Djava.security.auth.login.config={jaas_file(run_dir, user)}"
+    if kind == "kerberos":
+        realm = kdc(run_dir, host, 0)
+        principal = f"zookeeper/{host}@{REALM}"  # else Java asks for that of "localhost"
+        krb5 = f"-Djava.security.krb5.conf={realm.conf}"
+        return login, krb5, f"-Dzookeeper.server.principal={principal}"
     # Else ZooKeeper's clients of 3.9 use no DIGEST-MD5.
     return login, "-Dzookeeper.fips-mode=false"
 
 
-def write_secured(run_dir: Path, kind: str, port: int, host: str) -> Mapping[str, Any]:
+def write_secured(
+    run_dir: Path, kind: str, port: int, host: str, kdc_port: int
+) -> Mapping[str, Any]:
     """Write the files of all users.
 
     Parameters
     ----------
     kind : str
-        "digest" or "tls", as in `LabOptions`.
+        As in `LabOptions`.
     port, host : int, str
         Where ZooKeeper is to listen.
+    kdc_port : int
+        Where a KDC listens, if there is one.
 
     Returns
     -------
@@ -50,18 +71,35 @@ def write_secured(run_dir: Path, kind: str, port: int, host: str) -> Mapping[str
     (run_dir / "secure").mkdir(mode=0o700)
     if kind == "tls":
         return _write_tls(run_dir, port, host)
-    words = {user: secrets.token_hex(16) for user in USERS}
-    known = " ".join(f'user_{user}="{word}"' for user, word in words.items())
-    jaas_file(run_dir, "server").write_text(f"Server {{ {_DIGEST} {known}; }};\n")
-    for user, word in words.items():
-        section = f'Client {{\n  {_SHADED}{_DIGEST}\n  username="{user}" password="{word}";\n}};\n'
-        jaas_file(run_dir, user).write_text(section)
+    if kind == "kerberos":
+        _write_realm(run_dir, kdc(run_dir, host, kdc_port))
+    else:
+        _write_passwords(run_dir)
     return {
         "authProvider.1": _SASL,
         "sessionRequireClientSASLAuth": "true",
         "clientPort": port,
         "clientPortAddress": host,
     }
+
+
+def _write_passwords(run_dir: Path) -> None:
+    words = {user: secrets.token_hex(16) for user in USERS}
+    known = " ".join(f'user_{user}="{word}"' for user, word in words.items())
+    jaas_file(run_dir, "server").write_text(f"Server {{ {_DIGEST} {known}; }};\n")
+    for user, word in words.items():
+        section = f'Client {{\n  {_SHADED}{_DIGEST}\n  username="{user}" password="{word}";\n}};\n'
+        jaas_file(run_dir, user).write_text(section)
+
+
+def _write_realm(run_dir: Path, realm: Kdc) -> None:
+    if missing := lacking():
+        raise LabError(f"--secure kerberos: no {', '.join(missing)} on this machine")
+    zookeeper = f"zookeeper/{realm.host}"
+    realm.make([zookeeper, *USERS])
+    jaas_file(run_dir, "server").write_text(realm.section("Server", zookeeper))
+    for user in USERS:
+        jaas_file(run_dir, user).write_text(realm.section("Client", user))
 
 
 def _write_tls(run_dir: Path, port: int, host: str) -> Mapping[str, Any]:
@@ -78,6 +116,15 @@ def _write_tls(run_dir: Path, port: int, host: str) -> Mapping[str, Any]:
         )
         both = pem(run_dir, f"{name}.key").read_text() + pem(run_dir, name).read_text()
         pem(run_dir, f"{name}.both").write_text(both)
+    # For Storm's connections between workers, which read Java's stores of keys alone.
+    alike = ("-noprompt", "-storepass", _WORD, "-storetype", "PKCS12", "-keystore")
+    keys, trusts = (pem(run_dir, name).with_suffix(".p12") for name in (STORM, "ca"))
+    exported = ("-in", pem(run_dir, f"{STORM}.both"), "-out", keys, "-passout", f"pass:{_WORD}")
+    for command in (
+        ("openssl", "pkcs12", "-export", *exported),
+        ("keytool", "-importcert", *alike, trusts, "-file", pem(run_dir, "ca"), "-alias", "ca"),
+    ):
+        subprocess.run(command, check=True, capture_output=True)
     return {
         "secureClientPort": port,
         "secureClientPortAddress": host,
@@ -92,7 +139,10 @@ def _write_tls(run_dir: Path, port: int, host: str) -> Mapping[str, Any]:
 
 
 def storm_keys(run_dir: Path, kind: str) -> Mapping[str, Any]:
-    """Give the keys by which agents, controllers and commands log in as Storm does."""
+    """Give the keys of a storm.yaml: who logs in at ZooKeeper, and what guards Storm's connections.
+
+    Between workers these have SASL, or with certificates TLS.
+    """
     if kind == "tls":
         return {
             "storm.zookeeper.ssl.enable": True,
@@ -104,8 +154,20 @@ def storm_keys(run_dir: Path, kind: str) -> Mapping[str, Any]:
             "nstorm.zookeeper.tls.ca": str(pem(run_dir, "ca")),
             "nstorm.zookeeper.tls.certificate": str(pem(run_dir, STORM)),
             "nstorm.zookeeper.tls.key": str(pem(run_dir, f"{STORM}.key")),
+            "storm.messaging.netty.tls.enable": True,
+            **{
+                f"storm.messaging.netty.tls.{end}{store}.{part}": value
+                for end in ("", "client.")
+                for store, name in (("keystore", STORM), ("truststore", "ca"))
+                for part, value in (
+                    ("path", str(pem(run_dir, name).with_suffix(".p12"))),
+                    ("password", _WORD),
+                )
+            },
         }
+    realm = f"@{REALM}" if kind == "kerberos" else ""
     return {
         "java.security.auth.login.config": str(jaas_file(run_dir, STORM)),
-        "storm.zookeeper.superACL": f"sasl:{STORM}",
+        "storm.zookeeper.superACL": f"sasl:{STORM}{realm}",
+        "storm.messaging.netty.authentication": True,
     }
