@@ -35,6 +35,8 @@ from migration.recovery import KnownPlan
 # Loads also show that a node is alive; between two cycles they are read for that alone. More than a
 # cycle's 5 s, also of a late one: else every report would be read twice.
 _LOADS_OLD_S = 10.0
+# Whoever may write plans may write ten thousand: to read and delete these must not stop a cycle.
+_LEFT_AT_ONCE = 100
 # After this silence the reports of a node that Storm has not got are deleted.
 _NODE_GONE_S = 3600.0
 
@@ -158,9 +160,11 @@ class LiveCluster:
         return nodes.nodes if nodes else ()
 
     def has_moves(self) -> bool:
-        """Return whether any plan has moves."""
-        topologies = self._mirror.children(wire.PLANS)
-        return any(self.plan(topology).entries for topology in topologies)
+        """Return whether any plan of a topology that Storm has got has moves."""
+        known = set(self._mirror.children("/storms")).intersection(
+            self._mirror.children(wire.PLANS)
+        )
+        return any(self.plan(topology).entries for topology in sorted(known))
 
     def off(self) -> str | None:
         """Return why everything is switched off; None while it is on."""
@@ -180,12 +184,12 @@ class LiveCluster:
         return None if lost is None else f"the plan {path} {lost}: the leader writes it again"
 
     def orphans(self) -> list[tuple[str, int]]:
-        """List what is left of topologies and nodes that Storm no longer has."""
+        """List what is left of topologies and nodes that Storm no longer has, some at a time."""
         if self._mirror.stat("/storms") is None:
             return []  # no Storm here: then it has not killed a topology either
-        names = self._mirror.children(wire.PLANS)
-        paths = [wire.plan_path(name) for name in names if not self._nimbus.knows(name)]
-        paths += self._of_gone_nodes()
+        known = set(self._mirror.children("/storms"))
+        names = [name for name in self._mirror.children(wire.PLANS) if name not in known]
+        paths = [wire.plan_path(name) for name in names[:_LEFT_AT_ONCE]] + self._of_gone_nodes()
         found = zip(paths, self._mirror.nodes(paths), strict=True)
         return [(path, stored.version) for path, stored in found if stored is not None]
 

@@ -24,6 +24,7 @@ from controller.core.fit import Capacity
 from controller.core.receivers import Receiver
 from controller.errors import ControllerError
 from controller.output import quiet, unix_s
+from controller.storm.collect import LiveCluster
 from controller.storm.commands import COMMANDS, Command, decode, encode
 from controller.storm.live import LiveController
 from controller.storm.status import CycleStatus, read
@@ -90,13 +91,18 @@ class Puppets:
             session.put(f"/{folder}/{WC}", b"")
 
     def plan(self) -> Plan | None:
-        """Read the plan as agents and JVMs do: garbage and what is older leave the last one."""
+        """Read the plan as JVMs do: garbage, what is older, and what no leader wrote is ignored."""
         stored = self.session.read(wire.plan_path(WC))
         with suppress(WireError):
             found = None if stored is None else wire.decode(Plan, stored.data)
-            if found is not None and (self.held is None or found.stamp > self.held.stamp):
+            newer = found is not None and (self.held is None or found.stamp > self.held.stamp)
+            if found is not None and newer and self._was_led(found.epoch):
                 self.held = found
         return self.held
+
+    def _was_led(self, epoch: int) -> bool:
+        stored = self.session.exists(wire.EPOCH)
+        return stored is not None and epoch <= stored.version
 
     def step(self) -> None:
         plan, now_s = self.plan(), time.monotonic()
@@ -654,3 +660,69 @@ def test_zookeeper_away_counts_down_and_says_where(tmp_path: Path) -> None:
     assert process.wait(60) == 0
     process.stderr.close()
     assert all("127.0.0.1:1" in line and "retry_in_s" in line for line in lines), lines
+
+
+HOSTILE_PLANS = 10_000
+REFUSED_S = 1.0
+ESCAPE = "\x1b[2J"
+
+
+def attack(session: Session) -> None:
+    """Write what nobody should, as whoever reaches an open ZooKeeper can."""
+    plan = session.read(wire.plan_path(WC))
+    assert plan is not None
+    late = Plan("c", 2**62, plan.version + 1, WC)
+    session.set(wire.plan_path(WC), wire.encode(late))
+    option, odd = "-oProxyCommand=x", f"a{ESCAPE}b"
+    for name in (option, "ghost"):
+        acks = wire.encode(node_acks("ghost", [], "c")).replace(b"ghost", odd.encode())
+        session.put(wire.acks_path(name), acks)
+        session.put(wire.load_path(name), b"[" * 100_000)
+        session.put(f"{COMMANDS}/{name}", encode(Command(odd, option, odd)))
+    session.put(f"{wire.ROOT}/drained/{option}", b"x")
+    session.put(f"{wire.ROOT}/roll", b'{"run":"touch x","hosts":["-oProxyCommand=x"]}')
+    session.put(f"{wire.LEADER}/x-0000000000", b"{}")
+    for first in range(0, HOSTILE_PLANS, 500):
+        many = session._client.transaction()
+        for number in range(first, first + 500):
+            many.create(f"{wire.PLANS}/t-{number}", wire.encode(replace(late, topology="t")))
+        many.commit()
+
+
+def test_hostile_values_hold_up_no_look_and_no_move(
+    storm: str, puppets: Puppets, caplog: pytest.LogCaptureFixture
+) -> None:
+    with leading(storm, "one", mode=Mode.OBSERVE) as session:
+        wait_for(lambda: last_cycle(session).executors)
+
+        def moves(task: int, to: Slot) -> Command:
+            wish = encode(Command("wc", f"{task}-{task}", str(to)))
+            path = session.create(f"{COMMANDS}/c-", wish, ephemeral=True, sequence=True)
+
+            def done() -> Command | None:
+                stored = session.read(path)
+                found = decode(stored.data) if stored else None
+                return found if found and found.ended else None
+
+            return wait_for(done)  # type: ignore[no-any-return]
+
+        assert moves(2, A1).state == "MOVED"
+        attack(session)
+        view = LiveCluster.of_session(session)
+        view.topologies()  # this reads what an honest look reads, for the first time
+        began_s = time.monotonic()
+        view = LiveCluster.of_session(session)
+        (found,) = view.topologies()
+        assert not view.has_moves()
+        assert len(view.orphans()) <= 100
+        took_s = time.monotonic() - began_s
+        assert found.id == WC
+        assert took_s < REFUSED_S
+        assert moves(5, A1).state == "MOVED"
+        assert {acks.node for acks in view.acks()} == {"a", "b"}
+        stored = session.read(wire.plan_path(WC))
+        assert stored is not None
+        assert wire.decode(Plan, stored.data).epoch < 2**62
+        left = len(session.children(wire.PLANS) or ())
+        wait_for(lambda: len(session.children(wire.PLANS) or ()) < left - 100)
+    assert ESCAPE not in caplog.text
