@@ -71,7 +71,7 @@ class Operator:
         """Look where executors are."""
         view = published(self._view, self._topology)
         slot_of = places(view)
-        acks = [ack for node in view.acks for ack in node.workers]
+        acks = [ack for node in view.acks for ack in node.workers if ack.topology == view.id]
         not_live = {pin.executor for ack in acks for pin in ack.pinned}
         by_ways = {one.executor for ack in acks for one in ack.ways}
         idle = set(slot_of) - {entry.executor for entry in view.plan.entries}

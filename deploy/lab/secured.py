@@ -16,8 +16,9 @@ _DIGEST = "org.apache.zookeeper.server.auth.DigestLoginModule required"
 # Storm has its own copy of ZooKeeper's client.
 _SHADED = "org.apache.storm.shade."
 _SASL = "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"
-# Of the stores of keys that Storm's connections between workers read.
+# Of the stores of keys that Storm reads; it has keys for its servers and for its clients.
 _WORD = "of-the-lab"
+_ENDS = ("", ".client")
 
 
 def jaas_file(run_dir: Path, user: str) -> Path:
@@ -104,9 +105,11 @@ def _write_realm(run_dir: Path, realm: Kdc) -> None:
 
 def _write_tls(run_dir: Path, port: int, host: str) -> Mapping[str, Any]:
     """Write an authority, and for the server and Storm a certificate with its key."""
+    # As Java calls an address of the loopback, whatever it was given.
+    names = f"subjectAltName=IP:{host},DNS:localhost"
     authority = ("-CA", pem(run_dir, "ca"), "-CAkey", pem(run_dir, "ca.key"))
     for name in ("ca", "server", STORM):
-        signed = () if name == "ca" else (*authority, "-addext", f"subjectAltName=IP:{host}")
+        signed = () if name == "ca" else (*authority, "-addext", names)
         new = ("-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
         files = ("-keyout", pem(run_dir, f"{name}.key"), "-out", pem(run_dir, name))
         subprocess.run(
@@ -116,7 +119,7 @@ def _write_tls(run_dir: Path, port: int, host: str) -> Mapping[str, Any]:
         )
         both = pem(run_dir, f"{name}.key").read_text() + pem(run_dir, name).read_text()
         pem(run_dir, f"{name}.both").write_text(both)
-    # For Storm's connections between workers, which read Java's stores of keys alone.
+    # Storm reads Java's stores of keys alone.
     alike = ("-noprompt", "-storepass", _WORD, "-storetype", "PKCS12", "-keystore")
     keys, trusts = (pem(run_dir, name).with_suffix(".p12") for name in (STORM, "ca"))
     exported = ("-in", pem(run_dir, f"{STORM}.both"), "-out", keys, "-passout", f"pass:{_WORD}")
@@ -144,26 +147,23 @@ def storm_keys(run_dir: Path, kind: str) -> Mapping[str, Any]:
     Between workers these have SASL, or with certificates TLS.
     """
     if kind == "tls":
+        stores = {
+            f"{store}.{part}": value
+            for store, name in (("keystore", STORM), ("truststore", "ca"))
+            for part, value in (
+                ("path", str(pem(run_dir, name).with_suffix(".p12"))),
+                ("password", _WORD),
+            )
+        }
+        of_storm = ("storm.zookeeper.ssl", *(f"storm.messaging.netty.tls{end}" for end in _ENDS))
         return {
             "storm.zookeeper.ssl.enable": True,
-            "storm.zookeeper.ssl.keystore.path": str(pem(run_dir, f"{STORM}.both")),
-            "storm.zookeeper.ssl.keystore.password": "",
-            "storm.zookeeper.ssl.truststore.path": str(pem(run_dir, "ca")),
-            "storm.zookeeper.ssl.truststore.password": "",
             "storm.zookeeper.ssl.hostnameVerification": True,
+            "storm.messaging.netty.tls.enable": True,
+            **{f"{prefix}.{key}": value for prefix in of_storm for key, value in stores.items()},
             "nstorm.zookeeper.tls.ca": str(pem(run_dir, "ca")),
             "nstorm.zookeeper.tls.certificate": str(pem(run_dir, STORM)),
             "nstorm.zookeeper.tls.key": str(pem(run_dir, f"{STORM}.key")),
-            "storm.messaging.netty.tls.enable": True,
-            **{
-                f"storm.messaging.netty.tls.{end}{store}.{part}": value
-                for end in ("", "client.")
-                for store, name in (("keystore", STORM), ("truststore", "ca"))
-                for part, value in (
-                    ("path", str(pem(run_dir, name).with_suffix(".p12"))),
-                    ("password", _WORD),
-                )
-            },
         }
     realm = f"@{REALM}" if kind == "kerberos" else ""
     return {
