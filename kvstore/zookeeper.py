@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import select
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -192,6 +193,8 @@ class Session:
         client.add_listener(lambda state: self._listen(client, state))
         if ensemble.sasl is not None:
             self._hear_denials(client)
+        if tls is not None:
+            self._hear_certificates(client)
         return client
 
     def _hear_denials(self, client: Any) -> None:
@@ -208,6 +211,20 @@ class Session:
                 raise kazoo_errors.AuthFailedError(self._denied) from error
 
         client._connection._authenticate_with_sasl = heard
+
+    def _hear_certificates(self, client: Any) -> None:
+        """Note why TLS fails, which kazoo takes for a connection that has dropped."""
+        connect = client._connection._connect
+
+        def heard(*where: Any) -> Any:
+            try:
+                return connect(*where)
+            except kazoo_errors.ConnectionDropped as error:
+                if isinstance(error.__context__, ssl.SSLError):
+                    self._denied = _tls_reason(error.__context__)
+                raise
+
+        client._connection._connect = heard
 
     def _listen(self, client: Any, state: str) -> None:
         if client is not self._client:
@@ -267,6 +284,8 @@ class Session:
         return None if self._denied is None else self._refused()
 
     def _refused(self) -> str:
+        if self._ensemble.tls is not None and self._denied is not None:
+            return f"{self._denied}: docs/security.md has what to look at"
         who, why = self._ensemble.who, f" ({self._denied})" if self._denied else ""
         return (
             f"ZooKeeper refuses the credentials of {who}{why}: correct them in the storm.yaml, or "
@@ -494,7 +513,7 @@ class Session:
             raise SessionLostError(f"{failed}: the session is lost")
         if not self._client.connected:
             self._let_expire()
-            raise NotConnectedError(f"{failed}: not connected")
+            raise NotConnectedError(f"{failed}: {self._denied or 'not connected'}")
         try:
             yield
         except kazoo_errors.NoNodeError as error:
@@ -543,6 +562,14 @@ class Session:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _tls_reason(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the certificate of ZooKeeper is not good ({error.verify_message})"
+    if "ALERT" in (error.reason or ""):
+        return f"ZooKeeper does not take the certificate of this client ({error.reason})"
+    return f"there is no TLS with ZooKeeper ({error.reason or error})"
 
 
 def _watch(on_change: Callable[[], None] | None) -> Callable[[object], None] | None:

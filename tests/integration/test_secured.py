@@ -1,7 +1,9 @@
 """A ZooKeeper that demands credentials: who gets in, and who may do what with which node."""
 
 import gc
+import logging
 import re
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +19,7 @@ from agent import daemon
 from agent.config import AgentConfig
 from controller.storm.commands import COMMANDS
 from deploy.lab.cluster import Lab, only_zookeeper
-from deploy.lab.secured import STORM, jaas_file
+from deploy.lab.secured import STORM, jaas_file, pem
 from kvstore.ensemble import Ensemble, Grant
 from kvstore.errors import AccessError, NodeExistsError
 from kvstore.zookeeper import Session, Waiting, _kazoo_acl
@@ -237,18 +239,88 @@ def test_who_has_a_certificate_is_known_by_it(by_certificates: Lab) -> None:
         assert session.grants("/nstorm/plans") == (Grant("x509", "CN=storm", "crwda"),)
 
 
+def certify(lab: Lab, name: str, days: int) -> None:
+    """Sign a certificate that is good for some days from now, or has run out."""
+    run_dir, host = lab.layout.run_dir, lab.layout.zookeeper_host
+    made, key = pem(run_dir, name), pem(run_dir, f"{name}.key")
+    asked = pem(run_dir, f"{name}.csr")
+    extension = pem(run_dir, f"{name}.ext")
+    extension.write_text(f"subjectAltName=IP:{host}")
+    new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key)
+    signed = ("-CA", pem(run_dir, "ca"), "-CAkey", pem(run_dir, "ca.key"), "-CAcreateserial")
+    good = ("-days", str(days), "-out", made)
+    for command in (
+        ("openssl", "req", *new, "-subj", f"/CN={name}", "-out", asked),
+        ("openssl", "x509", "-req", "-in", asked, "-extfile", extension, *signed, *good),
+    ):
+        subprocess.run(command, check=True, capture_output=True)
+    pem(run_dir, f"{name}.both").write_text(key.read_text() + made.read_text())
+
+
 # kazoo leaves a socket open whose handshake has failed.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("lacking", ["certificate", "authority", "tls"])
-def test_without_tls_or_a_certificate_or_its_authority_nobody_gets_in(
-    by_certificates: Lab, lacking: str
+@pytest.mark.parametrize(
+    ("lacking", "said"),
+    [
+        ("certificate", "ZooKeeper does not take the certificate of this client ("),
+        ("expired", "ZooKeeper does not take the certificate of this client ("),
+        ("authority", "the certificate of ZooKeeper is not good ("),
+        ("host", "the certificate of ZooKeeper is not good ("),
+        ("tls", "no answer"),
+    ],
+)
+def test_whoever_has_no_good_certificate_does_not_get_in_and_learns_why(
+    by_certificates: Lab, caplog: pytest.LogCaptureFixture, lacking: str, said: str
 ) -> None:
+    caplog.set_level(logging.CRITICAL, "kazoo")  # a record would keep the socket
     where = by_certificates.ensemble
     assert where.tls is not None
-    own = replace(where.tls, certificate=None, key=None)
-    other = replace(where.tls, ca=where.tls.certificate or where.tls.ca)
-    wrong = {"certificate": own, "authority": other, "tls": None}[lacking]
+    run_dir = by_certificates.layout.run_dir
+    certify(by_certificates, "late", -1)
+    late = replace(where.tls, certificate=pem(run_dir, "late"), key=pem(run_dir, "late.key"))
+    wrong = {
+        "certificate": replace(where.tls, certificate=None, key=None),
+        "expired": late,
+        "authority": replace(where.tls, ca=where.tls.certificate or where.tls.ca),
+        "host": where.tls,
+        "tls": None,
+    }[lacking]
+    hosts = where.hosts.replace("127.0.0.1", "127.1") if lacking == "host" else where.hosts
+    waited: list[Waiting] = []
     stop = threading.Event()
-    with Session(replace(where, tls=wrong), deadline_s=3.0) as session:
-        assert not session.connect(on_wait=lambda waiting: stop.set(), stop=stop)
+
+    def wait(waiting: Waiting) -> None:
+        waited.append(waiting)
+        if waiting.refused or lacking == "tls":
+            stop.set()
+
+    with Session(replace(where, hosts=hosts, tls=wrong), deadline_s=5.0) as session:
+        assert not session.connect(on_wait=wait, stop=stop)
+    assert waited[-1].error.startswith(said)
+    del session
+    gc.collect()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_certificate_of_zookeeper_that_has_run_out_is_named_and_a_new_one_is_enough(
+    by_certificates: Lab, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL, "kazoo")
+    said: list[str] = []
+
+    def wait(waiting: Waiting) -> None:
+        # On a busy machine the first tries may have no answer at all.
+        if waiting.refused and not said:
+            certify(by_certificates, "server", 2)
+            by_certificates.kill_daemon("zookeeper")
+            by_certificates.start_zookeeper()
+            said.append(waiting.error)
+
+    certify(by_certificates, "server", -1)
+    by_certificates.kill_daemon("zookeeper")
+    by_certificates.start_zookeeper()
+    with Session(by_certificates.ensemble) as session:
+        assert session.connect(on_wait=wait, retry_s=1.0)
+    assert said[0].startswith("the certificate of ZooKeeper is not good (certificate has expired)")
+    del session
     gc.collect()
