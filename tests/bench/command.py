@@ -19,6 +19,7 @@ from controller.errors import CommandError
 from controller.output import Output, OutputOption, example, quiet
 from controller.policies.registry import NAMES
 from controller.strict import meant
+from deploy.command import Secure
 from migration.settings import DEFAULT
 from tests.bench import Variant
 from tests.bench.downtime import Asked, Load
@@ -171,6 +172,22 @@ def bench_roll(
 
     for one in way or RollWay:
         typer.echo(json.dumps(run_roll(one, _progress), indent=1))
+
+
+@app.command("secured", epilog=example("python -m tests.bench secured --kind tls"))
+def bench_secured(
+    *,
+    kind: Annotated[list[Secure] | None, typer.Option(help="Else all in turn.")] = None,
+    moves: Annotated[int, typer.Option(min=0, help="How many of each way.")] = 20,
+    roll: Annotated[
+        bool, typer.Option(help="Also drain a host, and roll over all with a failover.")
+    ] = True,
+) -> None:
+    """Move by each way, drain, roll and fail over on secured clusters; 10 minutes each."""
+    from tests.bench.secured import run_secured  # noqa: PLC0415
+
+    for one in kind or Secure:
+        typer.echo(json.dumps(run_secured(one, moves, roll=roll, progress=_progress), indent=1))
 
 
 @app.command("overhead", epilog=example("python -m tests.bench overhead --rounds 4 --no-jmh"))

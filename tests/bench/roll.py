@@ -48,17 +48,17 @@ def run_roll(way: str, progress: Callable[[str], None]) -> dict[str, Any]:
             lab.start_agents()
             for name in ("controller", "controller-2"):
                 lab.start_controller("auto", name)
-            lab.wait_until("the load is known", lambda: _knows_load(session), LIMIT_S)
-            return {"way": way, **_measured(lab, lambda: _by_nstorm(lab, session, progress))}
+            lab.wait_until("the load is known", lambda: knows_load(session), LIMIT_S)
+            return {"way": way, **_measured(lab, lambda: roll_over(lab, session, progress))}
 
 
-def _by_nstorm(lab: Lab, session: Session, progress: Callable[[str], None]) -> None:
+def roll_over(lab: Lab, session: Session, progress: Callable[[str], None]) -> None:
     """Let `nstorm roll` do it; the leading controller is killed while the second host empties."""
     conf = str(lab.layout.nimbus_dir / "conf" / "storm.yaml")
     second = f"{DRAINED}/{sorted(node.host for node in lab.nodes)[1]}"
     until_s, led = time.monotonic() + ROLL_LIMIT_S, None
     with tempfile.TemporaryDirectory() as folder:
-        mark = f'"{folder}/{{host}}"'
+        mark = f'"{folder}/$NSTORM_HOST"'
         waits = f"touch {mark}; while [ -e {mark} ]; do sleep 0.2; done"
         command = [sys.executable, "-m", "controller.cli", "roll", "--run", waits, "--conf", conf]
         process = subprocess.Popen(command, stdout=sys.stderr)
@@ -107,7 +107,7 @@ def _renew(lab: Lab, node: LabNode, wait_secs: int) -> None:
     lab.wait_until("it is back", lambda: node.host in lab.supervisors(), LIMIT_S)
 
 
-def _knows_load(session: Session) -> bool:
+def knows_load(session: Session) -> bool:
     return any(cycle.executors for cycle in read(session).cycles)
 
 
