@@ -17,6 +17,7 @@ import structlog
 
 from agent import daemon
 from agent.config import AgentConfig
+from controller.storm.collect import LiveCluster
 from controller.storm.commands import COMMANDS
 from deploy.lab.cluster import Lab, only_zookeeper
 from deploy.lab.secured import STORM, jaas_file, pem
@@ -25,6 +26,8 @@ from kvstore.errors import AccessError, NodeExistsError
 from kvstore.zookeeper import Session, Waiting, _kazoo_acl
 from migration import wire
 from migration.access import COMMAND, ROLES, TABLE, ensemble
+from migration.model import NodeLoad
+from tests.messages import node_acks
 
 pytestmark = pytest.mark.zookeeper
 PRINCIPALS = {f"nstorm.acl.{role}": [f"sasl:{role}"] for role in ROLES[1:]}
@@ -172,6 +175,40 @@ def test_who_asks_is_whom_zookeeper_knows_and_nobody_can_ask_as_another(secured:
         controller.set(later, b"2")
         assert author(later) is None
         nimbus.delete(later)
+
+
+def test_an_agent_that_closes_its_reports_is_missing_alone(secured: Lab) -> None:
+    with ExitStack() as opened:
+        nimbus, controller, agent = sessions = [
+            opened.enter_context(Session(of(secured, user)))
+            for user in (STORM, "controller", "agent")
+        ]
+        assert all(session.connect() for session in sessions)
+        for path in (wire.ACKS, wire.LOAD):
+            with suppress(NodeExistsError):
+                nimbus.create(path)
+        only = [_kazoo_acl(Grant("sasl", "agent", "rw"))]
+        for name in ("closed", "open"):
+            acks, load = wire.acks_path(name), wire.load_path(name)
+            reports = {
+                acks: wire.encode(node_acks(name, [], "c")),
+                load: wire.encode(NodeLoad(name, 0)),
+            }
+            for path, report in reports.items():
+                if name == "closed":
+                    agent._client.create(path, report, only)
+                else:
+                    agent.create(path, report)
+        view = LiveCluster.of_session(controller)
+        with structlog.testing.capture_logs() as logs:
+            for _ in range(2):
+                assert [load.node for load in view.loads()] == ["open"]
+                assert [acks.node for acks in view.acks()] == ["open"]
+        closed = [row["path"] for row in logs if row["event"] == "node_closed"]
+        assert sorted(closed) == [wire.acks_path("closed"), wire.load_path("closed")]
+        for name in ("closed", "open"):
+            nimbus.delete(wire.acks_path(name))
+            nimbus.delete(wire.load_path(name))
 
 
 def eventually(what: str, holds: Callable[[], bool], limit_s: float = 60.0) -> None:
