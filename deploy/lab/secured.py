@@ -37,9 +37,13 @@ def kdc(run_dir: Path, host: str, port: int) -> Kdc:
 
 
 def login_options(run_dir: Path, kind: str, host: str, user: str = STORM) -> tuple[str, ...]:
-    """Give the options by which a JVM logs in; ZooKeeper's own user is ``server``."""
+    """Give the options by which a JVM logs in; ZooKeeper's own user is ``server``.
+
+    With certificates the workers of Storm 2.8.3 need one to connect. Their Netty compares a
+    certificate with its host's name, which Storm does not give.
+    """
     if kind == "tls":
-        return ()
+        return (f"-D{_SHADED}io.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",)
     login = f"-Djava.security.auth.login.config={jaas_file(run_dir, user)}"
     if kind == "kerberos":
         realm = kdc(run_dir, host, 0)
