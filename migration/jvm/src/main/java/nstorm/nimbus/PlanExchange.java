@@ -154,10 +154,10 @@ final class PlanExchange implements KnownPlans, Runnable {
             secure();
         }
         lookAtSwitch();
-        readPlans();
+        Set<String> active = new HashSet<>(state.activeStorms());
+        readPlans(active);
         demanded.removeIf(plan -> !plans.containsKey(plan.topology()));
         plans.values().forEach(this::demandRound);
-        Set<String> active = new HashSet<>(state.activeStorms());
         Topologies known = topologies;
         if (known != null) {
             boolean inert = off != null
@@ -195,8 +195,8 @@ final class PlanExchange implements KnownPlans, Runnable {
         }
     }
 
-    /** Looks at each plan's node, and reads those that were written since. */
-    private void readPlans() throws Exception {
+    /** Looks at each plan's node of a topology that Storm has or had, and reads those that were written since. */
+    private void readPlans(Set<String> active) throws Exception {
         if (plans == null) {
             reads.clear();
         }
@@ -204,7 +204,8 @@ final class PlanExchange implements KnownPlans, Runnable {
         reads.keySet().retainAll(topologies);
         Map<String, Plan> newest = new HashMap<>();
         for (String topology : topologies) {
-            Plan plan = read(topology);
+            // Whoever may write plans may write ten thousand: of others they would hold up this pass.
+            Plan plan = active.contains(topology) || reads.containsKey(topology) ? read(topology) : null;
             if (plan != null) {
                 newest.put(topology, plan);
             }

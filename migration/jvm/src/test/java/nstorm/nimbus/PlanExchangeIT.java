@@ -257,6 +257,7 @@ class PlanExchangeIT {
 
     @Test
     void decodesOnlyThePlanThatHasChanged() throws Exception {
+        storm.with(3, "u");
         storm.plan("t", 1, "DRAIN");
         storm.plan("u", 1, "DRAIN");
         eventually("read", () -> storm.exchange.of("t") != null && storm.exchange.of("u") != null);
@@ -269,6 +270,22 @@ class PlanExchangeIT {
         storm.plan("u", 1, "STOP");
         eventually("read anew", () -> storm.exchange.of("u") != null);
         assertEquals(Phase.STOP, storm.exchange.of("u").entries().get(0).phase());
+    }
+
+    /** Whoever may write plans may write ten thousand. */
+    @Test
+    void readsNoPlanOfATopologyThatStormHasNotGot() throws Exception {
+        for (int i = 0; i < 100; i++) {
+            storm.plan("x" + i, 1, "STOP");
+        }
+        storm.plan("t", 1, "DRAIN");
+        eventually("read", () -> version("t") == 1);
+        for (int i = 0; i < 100; i++) {
+            assertNull(storm.exchange.of("x" + i));
+        }
+        storm.with(3, "x7");
+        storm.exchange.roundEnded();
+        eventually("read once Storm has it", () -> storm.exchange.of("x7") != null);
     }
 
     @Test
