@@ -9,8 +9,9 @@ from pathlib import Path
 from agent import daemon
 from agent.config import AgentError, from_storm_yaml
 from kvstore.errors import StoreError
+from kvstore.logs import log_to_stderr
 from kvstore.printable import printable
-from kvstore.service import ended_by_signals, log_to_stderr
+from kvstore.service import ended_by_signals
 from migration import ConfigError, jar, storm_yaml
 
 _ADOPT, _JAR = "adopt-cluster", "jar"

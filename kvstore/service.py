@@ -5,9 +5,7 @@ Where there is no Storm in ZooKeeper, nothing is touched.
 
 from __future__ import annotations
 
-import logging
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,12 +13,9 @@ from contextlib import contextmanager
 from types import FrameType
 
 import structlog
-from structlog.processors import format_exc_info
-from structlog.typing import EventDict
 
 from kvstore.ensemble import Ensemble
 from kvstore.errors import AccessError, NotConnectedError, StoreError
-from kvstore.printable import printable
 from kvstore.pulse import Pulse
 from kvstore.zookeeper import Session, Waiting
 
@@ -31,30 +26,6 @@ _LOOK_AGAIN_S = 1.0
 SAY_REFUSED_S = 60.0
 
 log = structlog.get_logger()
-
-
-def log_to_stderr() -> None:
-    """Log from INFO on, and to standard error: standard output belongs to the answer alone."""
-    colors = sys.stderr.isatty()
-    plainly = structlog.dev.plain_traceback
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            format_exc_info,
-            structlog.processors.TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=False),
-            _escape,
-            structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plainly),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),  # one write a line
-    )
-    # kazoo reports every failed attempt at length; ours are reported with the countdown.
-    logging.getLogger("kazoo").setLevel(logging.CRITICAL)
-
-
-def _escape(logger: object, method: str, event: EventDict) -> EventDict:
-    """Escape what texts of ZooKeeper and of other processes may contain."""
-    return {key: printable(one) if isinstance(one, str) else one for key, one in event.items()}
 
 
 @contextmanager

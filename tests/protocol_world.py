@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 
 from msgspec import UNSET, structs
 
-from controller.core.allowed import Allowed, free_slots
+from controller.core.allowed import Allowed
 from controller.core.decision import Outcome, Veto
+from controller.core.topology import free_slots
 from migration.model import (
     ABSORBED,
     OPENS_LATE,

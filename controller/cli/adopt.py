@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from controller.cli.operate import DryRun, confirm, connected, seconds
+from controller.cli.asking import DryRun, confirm, connected, seconds
 from controller.cli.running import Conf
 from controller.cli.steps import Steps, lasting
 from controller.config import Config, from_storm_yaml
@@ -19,7 +19,7 @@ from controller.core.topology import TopologyView, hosts_of
 from controller.errors import CommandError
 from controller.output import Output, OutputOption, counted, tell
 from controller.storm.collect import LiveCluster
-from controller.storm.commands import find
+from controller.storm.command_record import find
 from kvstore.zookeeper import Session
 from migration import storm_yaml
 from migration.model import Slot, Timing

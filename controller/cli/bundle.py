@@ -16,7 +16,8 @@ from typing import Annotated, Any
 
 import typer
 
-from controller.cli.operate import connected, look
+from controller.cli.asking import connected
+from controller.cli.operate import look
 from controller.cli.running import Conf
 from controller.cli.status_document import as_json
 from controller.config import from_storm_yaml

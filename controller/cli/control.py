@@ -1,4 +1,4 @@
-"""``nstorm mode``, ``approve``, ``reject``, ``pause``, ``freeze``, ``resume``: what may move."""
+"""``nstorm pause``, ``freeze``, ``resume`` and ``cancel``: quick, for they load little."""
 
 import time
 from typing import Annotated
@@ -6,142 +6,27 @@ from typing import Annotated
 import typer
 from msgspec.structs import asdict, replace
 
-from controller.cli.operate import Topology, ask, connected, end, heeded, operator, seconds
+from controller.cli.asking import (
+    MoveId,
+    Topology,
+    ask,
+    connected,
+    end,
+    heeded,
+    seconds,
+    topologies,
+    topology_named,
+)
 from controller.cli.running import Conf
-from controller.config import Mode, from_storm_yaml
-from controller.core.controls import EVERYWHERE, Controls, Pause, Rejected
-from controller.core.decision import Outcome
+from controller.core.controls import EVERYWHERE, Pause
 from controller.core.topology import TopologyView, moves_under_way
 from controller.errors import CommandError
-from controller.journal.cycle_record import rows_of
 from controller.output import Output, OutputOption, tell, unix_s
 from controller.storm import controls
-from controller.storm.collect import LiveCluster
-from controller.storm.commands import Command, find
-from controller.storm.proposals import Proposal
-from controller.storm.status import CycleStatus, read
-from kvstore.zookeeper import Session
-from migration import storm_yaml
-from migration.model import MOVING, topology_name
+from controller.storm.command_record import Command
+from migration.model import MOVING
 
-DAY_S = 86_400.0
-
-ProposalId = Annotated[str, typer.Argument(metavar="ID", help="As `nstorm status` shows it.")]
 Reason = Annotated[str, typer.Option(help="Shown by `nstorm status`.")]
-
-
-def mode(
-    words: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="[TOPOLOGY] MODE", help="observe, advise, approve, auto; default removes it."
-        ),
-    ],
-    conf: Conf,
-    output: OutputOption = Output.TABLE,
-) -> None:
-    """Set how far the controller goes without an operator.
-
-    Without TOPOLOGY the mode is for every topology without a mode of its own from this command. It
-    persists over restarts, new leaders, and new submissions under the same name. It takes
-    precedence over the topology's own configuration.
-    """
-    chosen = words[-1]
-    if len(words) > 2 or chosen not in (*Mode, "default"):
-        raise CommandError(f"type [TOPOLOGY] MODE; MODE is one of {', '.join(Mode)}, default")
-    config, _ = storm_yaml.read_as(conf, from_storm_yaml)
-    with connected(conf) as session:
-        heeded(session, "nstorm mode")
-        views = _views(session)
-        name = _name(views, words[0]) if len(words) > 1 else EVERYWHERE
-
-        def edit(before: Controls) -> Controls:
-            modes = {n: m for n, m in before.modes.items() if n != name}
-            return replace(before, modes=modes if chosen == "default" else {**modes, name: chosen})
-
-        after, guards = controls.change(session, edit), _guards(session)
-    now = {
-        of.name: after.mode_of(of.name, of.mode, config.mode, config.mode_max or config.mode)
-        for of in (view.publication for view in views)
-        if name in (EVERYWHERE, of.name)
-    }
-    tell(
-        output,
-        {
-            "topology": name,
-            "mode": chosen,
-            "now": [
-                {"topology": of, "mode": m, "by": by, "guards": guards.get(of, [])}
-                for of, (m, by) in now.items()
-            ],
-        },
-        f"{name or 'every topology without a mode of its own'}: {chosen}",
-        *(f"{of} is in mode {' by '.join(found)}" for of, found in now.items()),
-        *(
-            f"{of} is guarded: {'; '.join(guards.get(of, ())) or 'by no limit of nstorm.guard'}"
-            for of, (m, _) in now.items()
-            if m == Mode.AUTO
-        ),
-    )
-
-
-def _guards(session: Session) -> dict[str, list[str]]:
-    """Give how the guards of topologies stand, by name, as the leader last read them."""
-    cycles = read(session).cycles
-    return {topology_name(one.topology): list(map(str, rows_of(one.guards))) for one in cycles}
-
-
-def approve(proposal: ProposalId, conf: Conf, output: OutputOption = Output.TABLE) -> None:
-    """Begin exactly the moves of a proposal, or refuse with the reason.
-
-    A proposal can be approved for 10 minutes after it was last shown. Its moves must still be
-    allowed and fit, and the policy must still want a move.
-    """
-    with connected(conf) as session:
-        found, now = _proposal(session, proposal)
-        if now.outcome not in (Outcome.AWAITING_APPROVAL, Outcome.MOVE_IN_FLIGHT):
-            moves = ", ".join(f"{e} from {at} to {to}" for e, at, to in found.moves)
-            raise CommandError(f"{proposal} was to move {moves}; now {now.outcome}: {now.reason}")
-        wish = Command(
-            found.topology,
-            moves=found.moves,
-            what=proposal,
-            by=f"{operator()}, who approved {proposal}",
-            why=found.reason,
-        )
-        last = ask(session, wish, output, until_begun=True)
-    raise typer.Exit(end(last, output, f"approval of {proposal}"))
-
-
-def reject(proposal: ProposalId, conf: Conf, output: OutputOption = Output.TABLE) -> None:
-    """Reject a proposal: its executors stay where they are for a day."""
-    now_s = time.time()
-    with connected(conf) as session:
-        heeded(session, "nstorm reject")
-        found, _ = _proposal(session, proposal)
-        executors = tuple(executor for executor, _, _ in found.moves)
-        made = Rejected(found.topology, executors, now_s + DAY_S)
-
-        def edit(before: Controls) -> Controls:
-            kept = {name: one for name, one in before.rejected.items() if one.until_s > now_s}
-            return replace(before, rejected={**kept, proposal: made})
-
-        controls.change(session, edit)
-    tell(
-        output,
-        asdict(made),
-        f"rejected: {', '.join(executors)} of {made.topology} will not be moved for a day",
-    )
-
-
-def _proposal(session: Session, proposal: str) -> tuple[Proposal, CycleStatus]:
-    """Find a proposal, and how the last decision about its topology ended."""
-    status = read(session)
-    found = status.proposals.get(proposal)
-    if found is None:
-        raise CommandError(f"no proposal {proposal} waits; `nstorm status` lists the proposals")
-    none = CycleStatus(outcome="not seen", reason="the last cycle had no such topology")
-    return found, status.cycle_of.get(found.topology, none)
 
 
 def pause(
@@ -158,8 +43,8 @@ def pause(
     until_s = time.time() + seconds("--for", lasting) if lasting else None
     with connected(conf) as session:
         heeded(session, "nstorm pause")
-        views = _views(session)
-        name = _name(views, topology) if topology else EVERYWHERE
+        views = topologies(session)
+        name = topology_named(views, topology) if topology else EVERYWHERE
         controls.pause(session, reason, name, until_s)
     _tell_pause(output, Pause(reason, until_s), f"paused {name or 'everything'}", views, name)
 
@@ -179,7 +64,7 @@ def freeze(
         raise CommandError(f"--until: {until} is past")
     with connected(conf) as session:
         heeded(session, "nstorm freeze")
-        views = _views(session)
+        views = topologies(session)
         controls.change(session, lambda c: replace(c, freeze=Pause(reason, until_s)))
     _tell_pause(output, Pause(reason, until_s), "frozen", views, EVERYWHERE)
 
@@ -190,7 +75,7 @@ def resume(conf: Conf, topology: Topology = "", output: OutputOption = Output.TA
     Without --topology this ends all pauses and the freeze.
     """
     with connected(conf) as session:
-        name = _name(_views(session), topology) if topology else None
+        name = topology_named(topologies(session), topology) if topology else None
         left = controls.resume(session, name)
     said = [f"{n or 'everything'} is still paused: {p}" for n, p in left.pauses.items()]
     still = [{"topology": n, **asdict(p)} for n, p in left.pauses.items()]
@@ -201,16 +86,17 @@ def resume(conf: Conf, topology: Topology = "", output: OutputOption = Output.TA
     )
 
 
-def _views(session: Session) -> list[TopologyView]:
-    return list(LiveCluster.of_session(session).topologies())
+def cancel(
+    move: MoveId, conf: Conf, topology: Topology = "", output: OutputOption = Output.TABLE
+) -> None:
+    """Cancel a move that has not reached STOP.
 
-
-def _name(views: list[TopologyView], topology: str) -> str:
-    view = find(views, topology)
-    if view is None:
-        known = ", ".join(view.publication.name for view in views) or "none"
-        raise CommandError(f"no topology {topology}: the hooks in Nimbus publish {known}")
-    return view.publication.name
+    Exit code 1: it was too late, and the move continued.
+    """
+    with connected(conf) as session:
+        last = ask(session, Command(topology, verb="cancel", what=move), output)
+    end(last, output, f"cancellation of {move}")
+    raise typer.Exit(0 if last.state == "UNDONE" else 1)
 
 
 def _tell_pause(

@@ -20,9 +20,10 @@ from controller.storm.live import LiveController
 from kvstore.endpoint import Endpoint
 from kvstore.ensemble import Ensemble
 from kvstore.errors import StoreError
+from kvstore.logs import log_to_stderr
 from kvstore.printable import printable
 from kvstore.pulse import Pulse
-from kvstore.service import ended_by_signals, log_to_stderr, serve
+from kvstore.service import ended_by_signals, serve
 from kvstore.zookeeper import Session
 from migration import ConfigError, storm_yaml
 from migration.settings import metrics_at

@@ -19,7 +19,8 @@ import typer
 from msgspec import UNSET
 
 from agent.config import from_storm_yaml as agent_config
-from controller.cli.operate import ask, connected, look
+from controller.cli.asking import ask, connected
+from controller.cli.operate import look
 from controller.cli.running import Conf
 from controller.cli.status_document import (
     StatusDocument,
@@ -36,7 +37,7 @@ from controller.output import Output, OutputOption
 from controller.policies.registry import NAMES
 from controller.storm.answer_records import PlanAnswer
 from controller.storm.collect import LiveCluster
-from controller.storm.commands import Command
+from controller.storm.command_record import Command
 from kvstore.ensemble import OPEN
 from kvstore.errors import AccessError, StoreError
 from kvstore.reader import StoreReader

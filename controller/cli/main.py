@@ -1,9 +1,8 @@
 """Puts the commands together; only the module of the command that was typed is loaded."""
 
-import ast
+import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -58,18 +57,18 @@ _TABLE: Mapping[str, _Verb] = {
         "nstorm explain 7-7 --conf storm.yaml",
         "nstorm explain 7-7 2026-11-25T03:12 --conf storm.yaml",
     ),
-    "history": _verb("cli.why", ASK, "nstorm history wc --conf storm.yaml"),
-    "show": _verb("cli.why", ASK, "nstorm show m17 --conf storm.yaml"),
-    "cancel": _verb("cli.why", ASK, "nstorm cancel m17 --conf storm.yaml"),
-    "undo": _verb("cli.why", ASK, "nstorm undo 2 --conf storm.yaml"),
+    "history": _verb("cli.moves", ASK, "nstorm history wc --conf storm.yaml"),
+    "show": _verb("cli.moves", ASK, "nstorm show m17 --conf storm.yaml"),
+    "cancel": _verb("cli.control", ASK, "nstorm cancel m17 --conf storm.yaml"),
+    "undo": _verb("cli.moves", ASK, "nstorm undo 2 --conf storm.yaml"),
     "mode": _verb(
-        "cli.control",
+        "cli.modes",
         RULE,
         "nstorm mode approve --conf storm.yaml",
         "nstorm mode wc auto --conf storm.yaml",
     ),
-    "approve": _verb("cli.control", RULE, "nstorm approve p-1a2b3c --conf storm.yaml"),
-    "reject": _verb("cli.control", RULE, "nstorm reject p-1a2b3c --conf storm.yaml"),
+    "approve": _verb("cli.modes", RULE, "nstorm approve p-1a2b3c --conf storm.yaml"),
+    "reject": _verb("cli.modes", RULE, "nstorm reject p-1a2b3c --conf storm.yaml"),
     "pause": _verb(
         "cli.control", RULE, 'nstorm pause --for 30m --reason "release" --conf storm.yaml'
     ),
@@ -189,9 +188,10 @@ def _first_line(name: str, verb: _Verb) -> str:
         return (VERBS[name].__doc__ or "").partition("\n")[0]
     spec = find_spec(verb.module)
     assert spec is not None and spec.origin is not None
-    for node in ast.parse(Path(spec.origin).read_text()).body:
-        if isinstance(node, ast.FunctionDef) and node.name == name.replace("-", "_"):
-            return (ast.get_docstring(node) or "").partition("\n")[0]
+    function = rf'^def {name.replace("-", "_")}\(.*?^    """(.*?)$'
+    found = re.search(function, Path(spec.origin).read_text(), re.DOTALL | re.MULTILINE)
+    if found is not None:
+        return found[1].removesuffix('"""')
     raise LookupError(f"{verb.module} has no function for {name}")
 
 
@@ -200,6 +200,8 @@ app = new_app(_Group, completes=True)
 
 def _say_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version  # noqa: PLC0415  # slow, and only this asks for it
+
         typer.echo(f"nstorm {version('nstorm')}")
         raise typer.Exit
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from controller.cli.operate import connected, look
+from controller.cli.asking import connected
+from controller.cli.operate import look
 from controller.cli.running import Conf
 from controller.cli.status_document import StatusDocument
 from controller.config import from_storm_yaml

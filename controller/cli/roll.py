@@ -9,15 +9,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from controller.cli.operate import (
-    DryRun,
-    begin_drain,
-    cannot_drain_now,
-    confirm,
-    connected,
-    heeded,
-    patient,
-)
+from controller.cli.asking import DryRun, confirm, connected, heeded, patient
+from controller.cli.operate import begin_drain, cannot_drain_now
 from controller.cli.running import Conf
 from controller.cli.status_document import drain_progress
 from controller.cli.steps import Steps

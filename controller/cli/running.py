@@ -10,8 +10,8 @@ import typer
 from controller.errors import ControllerError
 from controller.output import SectionedGroup
 from kvstore.errors import StoreError
+from kvstore.logs import log_to_stderr
 from kvstore.printable import PrintableStream
-from kvstore.service import log_to_stderr
 from migration import ConfigError
 
 MOST_ECHOED = 80  # characters

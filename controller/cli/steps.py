@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 
-from controller.cli.operate import patient
+from controller.cli.asking import patient
 from controller.console import Console
 
 LOOK_S = 1.0

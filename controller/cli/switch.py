@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from agent.config import from_storm_yaml as agent_config
-from controller.cli.operate import connected, operator, seconds
+from controller.cli.asking import connected, operator, seconds
 from controller.cli.running import Conf
 from controller.core.switch import left
 from controller.core.times import utc

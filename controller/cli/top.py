@@ -11,7 +11,8 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 
-from controller.cli.operate import Host, Topology, connected, look
+from controller.cli.asking import Host, Topology, connected
+from controller.cli.operate import look
 from controller.cli.places import only
 from controller.cli.running import Conf
 from controller.cli.status_document import StatusDocument

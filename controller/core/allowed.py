@@ -3,7 +3,7 @@
 Only what was observed counts here. What settings, operators and time hold back is in `veto.py`.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,8 +16,6 @@ from migration.model import (
     Base,
     Entry,
     ExecutorId,
-    Node,
-    NodeAcks,
     Phase,
     PlacedExecutor,
     Slot,
@@ -98,7 +96,7 @@ class Allowed:
         """Name what is in the way of a move; None if nothing is.
 
         `begun` are the other entries that the next plan begins, `free` the slots that a move may
-        open, of `free_slots`.
+        open, of `topology.free_slots`.
         """
         placed = self.observation.placed.get(executor)
         topology = self.observation.publication.topology
@@ -306,25 +304,6 @@ def _absent(placed: PlacedExecutor) -> Veto:
 def _under_way(entry: Entry) -> Veto:
     state = "void" if entry.void is not None else entry.phase
     return Veto(Outcome.MOVE_IN_FLIGHT, f"{entry.executor} has move {entry.id} in {state}")
-
-
-def free_slots(
-    nodes: Iterable[Node], taken: Collection[Slot], fresh_acks: Iterable[NodeAcks]
-) -> frozenset[Slot]:
-    """List the slots of a cluster where a move may start a worker.
-
-    No topology has them, neither in Storm (`taken`) nor at their supervisor. Supervisor and agent
-    know the phase OPEN. Storm does not hold the host back.
-    """
-    offered = {node.id: node.slots for node in nodes if node.closed is None}
-    free: set[Slot] = set()
-    for acks in fresh_acks:
-        supervisor = acks.supervisor
-        if supervisor is not None and min(acks.speaks, supervisor.speaks) >= OPENS_SINCE:
-            kept = {slot.port for slot in supervisor.slots}
-            ports = set(offered.get(acks.node, ())) - kept
-            free |= {Slot(acks.node, port) for port in ports}
-    return frozenset(free - set(taken))
 
 
 def _free_id(version: int, entries: Sequence[Entry]) -> str:

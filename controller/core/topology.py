@@ -1,14 +1,15 @@
 """A topology as the cycle sees it, without its load."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from controller.core.allowed import Allowed
 from migration.model import (
     MOVING,
     Entry,
     NimbusReport,
+    Node,
     NodeAcks,
     Phase,
     Plan,
@@ -17,6 +18,10 @@ from migration.model import (
     Slot,
 )
 from migration.observation import Observation, SlotStatus
+from migration.table import OPENS_SINCE
+
+if TYPE_CHECKING:
+    from controller.core.allowed import Allowed
 
 # A worker that has just been started needs this long to report; after that it has no hooks.
 UNHEARD_S = 30.0
@@ -64,8 +69,10 @@ class TopologyView:
         return Observation.of(self.publication, self.plan, self.acks)
 
     @cached_property
-    def allowed(self) -> Allowed:
+    def allowed(self) -> "Allowed":
         """Which of its executors may go to which slots, and why not."""
+        from controller.core.allowed import Allowed  # noqa: PLC0415  # numpy: `pause` needs none
+
         return Allowed(self.observation)
 
 
@@ -90,3 +97,22 @@ def moves_under_way(
 def hosts_of(views: Iterable[TopologyView]) -> dict[str, str]:
     """Give the host of each node that a topology knows, by the node's id."""
     return {node: host for view in views for node, host in view.publication.hosts.items()}
+
+
+def free_slots(
+    nodes: Iterable[Node], taken: Collection[Slot], fresh_acks: Iterable[NodeAcks]
+) -> frozenset[Slot]:
+    """List the slots of a cluster where a move may start a worker.
+
+    No topology has them, neither in Storm (`taken`) nor at their supervisor. Supervisor and agent
+    know the phase OPEN. Storm does not hold the host back.
+    """
+    offered = {node.id: node.slots for node in nodes if node.closed is None}
+    free: set[Slot] = set()
+    for acks in fresh_acks:
+        supervisor = acks.supervisor
+        if supervisor is not None and min(acks.speaks, supervisor.speaks) >= OPENS_SINCE:
+            kept = {slot.port for slot in supervisor.slots}
+            ports = set(offered.get(acks.node, ())) - kept
+            free |= {Slot(acks.node, port) for port in ports}
+    return frozenset(free - set(taken))

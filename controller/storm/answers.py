@@ -32,7 +32,8 @@ from controller.storm.answer_records import (
     PlanPlace,
     PlanStep,
 )
-from controller.storm.commands import Command, answered
+from controller.storm.command_record import Command
+from controller.storm.commands import answered
 from controller.walk import walk
 from migration.model import Slot, topology_name
 

@@ -20,7 +20,7 @@ import structlog
 
 from controller.core.times import utc
 from controller.storm.collect import DRAINED
-from controller.storm.commands import UNPROVED, WAITING, Command
+from controller.storm.command_record import UNPROVED, WAITING, Command
 from controller.storm.controls import CONTROLS
 from controller.storm.history import MoveRecord
 from controller.storm.mirror import Mirror

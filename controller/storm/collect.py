@@ -9,9 +9,8 @@ from typing import Any, Self, cast
 
 from msgspec import structs
 
-from controller.core.allowed import free_slots
 from controller.core.controls import EVERYWHERE, Controls, Pause
-from controller.core.topology import TopologyView
+from controller.core.topology import TopologyView, free_slots
 from controller.storm.controls import CONTROLS, PAUSED, read
 from controller.storm.mirror import Mirror
 from controller.storm.nimbus import NimbusWatch

@@ -6,7 +6,6 @@ A command lives as long as the session of its operator, so none is done once tha
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-import msgspec
 import structlog
 from msgspec.structs import replace
 
@@ -14,57 +13,27 @@ from controller.core.decision import Decision, Move, Outcome
 from controller.core.excluded import nodes_named
 from controller.core.plan import next_plan
 from controller.core.topology import TopologyView, moves_under_way
+from controller.storm.command_record import (
+    COMMANDS,
+    DONE,
+    REFUSED,
+    UNPROVED,
+    Command,
+    decode,
+    encode,
+    find,
+)
 from controller.storm.history import MoveRecord
 from controller.storm.mirror import Mirror
 from kvstore.errors import AccessError, NoNodeError, StoreError
 from kvstore.zookeeper import Session, Stored
 from migration import ModelError, wire
-from migration.model import Entry, ExecutorId, Line, Phase, Plan, Slot
+from migration.model import Entry, ExecutorId, Phase, Plan, Slot
 from migration.table import TRANSITIONS
 
 log = structlog.get_logger()
 
-COMMANDS = f"{wire.ROOT}/commands"
-
-WAITING, REFUSED, DONE = "WAITING", "REFUSED", "DONE"
-UNPROVED = "unproved"
 _CAN_GO_BACK = frozenset(row.phase for row in TRANSITIONS if row.event == "cancelled")
-# The last two are the protocol's own words for moves that did not come about.
-ENDS = frozenset({REFUSED, DONE, "MOVED", "UNDONE", "VOID"})
-
-
-class Command(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The request of an operator, such as to move an executor to a slot, and its state.
-
-    A default is not written: a controller of the last version knows no other keys.
-    """
-
-    topology: Line
-    executor: Line = ""
-    slot: Line = ""
-    state: str = WAITING  # WAITING, REFUSED, a phase of the move, or how it ended
-    reason: str = ""
-    move: Line = ""  # id of the move, once begun
-    stopped_after_s: float | None = None  # from PREPARE to STOPPED, once known
-    verb: Line = "move"
-    what: Line = ""  # what the other verbs are about; of a move, the proposal that was approved
-    by: Line = "operator"  # who asks, in their own words
-    why: str = ""
-    # Executor, source and slot of moves that begin together or not at all, in place of the one.
-    moves: tuple[tuple[Line, Line, Line], ...] = ()
-    answer: Any = None  # of a verb that only looks
-    known_as: Line = ""  # who asks, as ZooKeeper knows them, or `UNPROVED`; the leader finds it
-
-    @property
-    def ended(self) -> bool:
-        return self.state in ENDS
-
-    @property
-    def asked_by(self) -> str:
-        """Who asks, for the history: whom ZooKeeper knows, and what they call themselves."""
-        if self.known_as in ("", UNPROVED):
-            return f"{UNPROVED}: {self.by}"
-        return f"{self.known_as} ({UNPROVED}: {self.by})"
 
 
 def answered(command: Command, found: list[Any], what: str) -> Command:
@@ -76,18 +45,6 @@ def answered(command: Command, found: list[Any], what: str) -> Command:
     if len(encode(answer)) > wire.LARGEST_NODE_BYTES:
         return replace(command, state=REFUSED, reason="the answer is too long: name one topology")
     return answer
-
-
-def encode(command: Command) -> bytes:
-    return wire.packed(msgspec.json.encode(command, enc_hook=float))
-
-
-def decode(data: bytes) -> Command | None:
-    """Read a command; None for garbage."""
-    try:
-        return msgspec.json.decode(wire.unpacked(data), type=Command)
-    except (ValueError, msgspec.DecodeError, RecursionError):
-        return None
 
 
 class CommandQueue:
@@ -276,14 +233,6 @@ class CommandQueue:
             pass  # whoever asked has left
         finally:
             self._mirror.invalidate(path)
-
-
-def find(views: Iterable[TopologyView], name: str) -> TopologyView | None:
-    """Find a topology by id or name; None if the hooks in Nimbus publish no such topology."""
-    for view in views:
-        if name in (view.publication.topology, view.publication.name):
-            return view
-    return None
 
 
 def _begun(command: Command, entry: Entry) -> Command:

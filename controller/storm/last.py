@@ -12,7 +12,8 @@ from controller.cycle import Memory
 from controller.report import TopologyReport
 from controller.storm.answer_records import PlanAnswer
 from controller.storm.answers import misfit, of_topology, plan_of
-from controller.storm.commands import Command, answered
+from controller.storm.command_record import Command
+from controller.storm.commands import answered
 from controller.storm.history import Figures
 
 

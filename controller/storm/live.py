@@ -24,7 +24,8 @@ from controller.storm.answers import explained
 from controller.storm.apply import Applier
 from controller.storm.audit import Audit
 from controller.storm.collect import LiveCluster
-from controller.storm.commands import Command, CommandQueue
+from controller.storm.command_record import Command
+from controller.storm.commands import CommandQueue
 from controller.storm.history import HISTORY, History, MoveRecord
 from controller.storm.last import LastCycle, figures
 from controller.storm.leader import Leader

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from msgspec import structs
 
 from controller.journal.recorder import Recorder
-from controller.storm.commands import Command
+from controller.storm.command_record import Command
 from controller.storm.history import MoveRecord
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from controller.core.topology import TopologyView
 from controller.storm.collect import LiveCluster
-from controller.storm.commands import COMMANDS, WAITING, Command, decode, encode, find
+from controller.storm.command_record import COMMANDS, WAITING, Command, decode, encode, find
 from deploy.lab import LabError
 from deploy.lab.cluster import Lab
 from kvstore.zookeeper import Session

@@ -5,9 +5,8 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from controller.core.allowed import free_slots
 from controller.core.controls import Controls, Pause
-from controller.core.topology import TopologyView
+from controller.core.topology import TopologyView, free_slots
 from controller.cycle import CycleInput
 from controller.report import Report
 from deploy.sim.flow.load import Meter

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from controller.storm import controls, status
-from controller.storm.commands import Command
+from controller.storm.command_record import Command
 from controller.storm.history import MoveRecord
 from deploy.lab import LabError
 from deploy.lab.cluster import Lab

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from controller.storm.commands import Command
+from controller.storm.command_record import Command
 from deploy.lab import LabError
 from deploy.lab.cluster import Lab
 from deploy.lab.layout import java

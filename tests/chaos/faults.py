@@ -16,7 +16,7 @@ from kazoo.handlers.threading import KazooTimeoutError  # type: ignore[import-un
 from kazoo.protocol.states import KazooState  # type: ignore[import-untyped]
 from msgspec import structs
 
-from controller.storm.commands import Command
+from controller.storm.command_record import Command
 from deploy.lab import LabError
 from kvstore.election import in_line
 from kvstore.errors import ConflictError

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from controller.storm import status
-from controller.storm.commands import Command
+from controller.storm.command_record import Command
 from deploy.lab import LabError
 from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab
 from deploy.lab.ledger import Totals

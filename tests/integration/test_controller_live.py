@@ -17,15 +17,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from controller.cli.asking import operator
 from controller.cli.main import app
-from controller.cli.operate import operator
 from controller.config import Config, Mode
 from controller.core.fit import Capacity
 from controller.core.receivers import Receiver
 from controller.errors import ControllerError
 from controller.output import quiet, unix_s
 from controller.storm.collect import LiveCluster
-from controller.storm.commands import COMMANDS, Command, decode, encode
+from controller.storm.command_record import COMMANDS, Command, decode, encode
 from controller.storm.live import LiveController
 from controller.storm.status import CycleStatus, read
 from kvstore.errors import StoreError

@@ -18,7 +18,7 @@ import structlog
 from agent import daemon
 from agent.config import AgentConfig
 from controller.storm.collect import LiveCluster
-from controller.storm.commands import COMMANDS
+from controller.storm.command_record import COMMANDS
 from deploy.lab.cluster import Lab, only_zookeeper
 from deploy.lab.secured import STORM, jaas_file, pem
 from kvstore.ensemble import Ensemble, Grant

@@ -16,7 +16,7 @@ import pytest
 
 from controller.core.topology import TopologyView
 from controller.storm.collect import LiveCluster
-from controller.storm.commands import REFUSED
+from controller.storm.command_record import REFUSED
 from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab, sweep
 from deploy.lab.home.versions import REPOSITORY
 from deploy.lab.operator import Operator, beside, published

@@ -21,7 +21,8 @@ from controller.cycle import cycle
 from controller.report import TopologyReport
 from controller.storm import live
 from controller.storm.live import LiveController
-from kvstore.service import ended_by_signals, log_to_stderr
+from kvstore.logs import log_to_stderr
+from kvstore.service import ended_by_signals
 from kvstore.zookeeper import Session
 
 _MIB = 1024 * 1024

@@ -16,7 +16,7 @@ from typing import Any
 
 import psutil
 
-from controller.storm.commands import COMMANDS, Command, decode, encode
+from controller.storm.command_record import COMMANDS, Command, decode, encode
 from deploy.lab import LabError
 from deploy.lab.cluster import Lab, only_zookeeper
 from deploy.lab.interval import quantile

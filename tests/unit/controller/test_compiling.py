@@ -20,7 +20,7 @@ from threading import Event
 from controller.compiling import compiling_beside
 from controller.compiling import prepare
 from controller.core.view import kernels
-from kvstore.service import log_to_stderr
+from kvstore.logs import log_to_stderr
 
 log_to_stderr()
 begun_s = time.process_time()

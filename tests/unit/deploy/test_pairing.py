@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from controller.storm.commands import Command
+from controller.storm.command_record import Command
 from deploy.lab.figures import Figures
 from deploy.lab.operator import Operator, Placement
 from deploy.lab.pairing import (

@@ -11,8 +11,8 @@ from rich.table import Table
 
 from controller.cli.running import new_app, run
 from controller.console import Console
+from kvstore.logs import log_to_stderr
 from kvstore.printable import printable
-from kvstore.service import log_to_stderr
 
 HOSTILE = "node-1\x1b]0;owned\x07\x1b[2J\x9b1mALL \u202eIS WELL\rok"
 ESCAPED = r"node-1\x1b]0;owned\x07\x1b[2J\x9b1mALL \u202eIS WELL\rok"

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
 
 from controller.config import Config, Mode
-from controller.core.allowed import free_slots
-from controller.core.topology import TopologyView
+from controller.core.topology import TopologyView, free_slots
 from controller.cycle import CycleInput, Memory
 from deploy.cycle import cycle_with_searches
 from migration.model import (

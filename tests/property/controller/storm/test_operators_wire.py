@@ -12,8 +12,8 @@ from hypothesis import example, given, settings
 from msgspec import structs
 
 from controller.core.controls import Controls, Pause, Rejected
-from controller.storm import commands, controls, status
-from controller.storm.commands import Command
+from controller.storm import command_record, controls, status
+from controller.storm.command_record import Command
 from controller.storm.history import History, MoveRecord
 from kvstore.zookeeper import Session, Stored
 from migration import wire
@@ -58,8 +58,8 @@ def read_controls(data: bytes) -> None:
 
 
 def read_command(data: bytes) -> None:
-    found = commands.decode(data)
-    assert found is None or commands.decode(commands.encode(found)) == found
+    found = command_record.decode(data)
+    assert found is None or command_record.decode(command_record.encode(found)) == found
 
 
 def read_history(data: bytes) -> None:
@@ -79,7 +79,7 @@ def read_status(data: bytes) -> None:
 
 READERS: list[tuple[bytes, Callable[[bytes], None]]] = [
     (msgspec.json.encode(CONTROLS), read_controls),
-    (commands.encode(structs.replace(WISH, answer=[{"a": 1}])), read_command),
+    (command_record.encode(structs.replace(WISH, answer=[{"a": 1}])), read_command),
     (msgspec.json.encode([MOVE]), read_history),
     (msgspec.json.encode(STATUS), read_status),
     (wire.packed(msgspec.json.encode(STATUS)), read_status),

@@ -66,7 +66,9 @@ SHOWING = {"rich", "kazoo.recipe", "controller.storm.collect"}
         (["--version"], DECIDING | SHOWING - {"kazoo.recipe"}),
         (["--help"], DECIDING | SHOWING - {"kazoo.recipe"}),
         (["check-topology", "--help"], DECIDING | {"controller.storm.collect"}),
-        (["pause", "--help"], {"numba", "controller.cli.why", "controller.cli.doctor"}),
+        (["pause", "--help"], DECIDING | {"controller.config", "rich"}),
+        (["cancel", "--help"], DECIDING | {"controller.config", "rich"}),
+        (["plan", "--help"], DECIDING | {"controller.config", "controller.replay.playback"}),
         (["status", "--help"], {"numba", "controller.cli.why", "controller.cli.doctor"}),
         (["decide", "--help"], {"numba", "controller.storm.collect"}),
         (["tune", "--help"], {"matplotlib", "pyspark", "controller.storm.collect"}),
@@ -77,6 +79,17 @@ def test_a_verb_loads_only_what_it_needs(arguments: list[str], does_without: set
     code = f"sys.argv[1:] = {arguments}; from controller.cli import main; main()"
     told = loaded(code, does_without | {"deploy", "scipy", "tests"})
     assert told.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "most"),
+    [("--version", 300), ("--help", 300), ("pause --help", 480), ("plan --help", 530)],
+)
+def test_what_is_typed_in_a_hurry_starts_with_few_modules(arguments: str, most: int) -> None:
+    code = f"sys.argv[1:] = {arguments.split()}; from controller.cli import main; main()"
+    code = f"import atexit, sys; atexit.register(lambda: print(len(sys.modules))); {code}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout.splitlines()[-1]) <= most
 
 
 def test_a_controller_that_starts_loads_nothing_that_its_first_decision_does_without() -> None:
@@ -159,7 +172,7 @@ def test_a_freeze_that_cannot_be_is_refused_before_zookeeper_is_asked(
     assert str(result.exception) == said
 
 
-@pytest.mark.parametrize("verb", ["controller", "status", "drain h", "explain 4"])
+@pytest.mark.parametrize("verb", ["controller", "mode auto", "drain h", "explain 4"])
 def test_a_window_that_never_opens_is_refused_before_zookeeper_is_asked(
     verb: str, tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from controller.cli import control, operate
+from controller.cli import asking, control, modes, operate
 from controller.cli.main import app
 from controller.core.topology import TopologyView
 from controller.storm import controls
@@ -43,6 +43,7 @@ def test_what_an_old_leader_would_pass_over_is_refused(
     view = SimpleNamespace(controllers=lambda: leads)
     monkeypatch.setattr(operate, "connected", lambda conf: nullcontext(session))
     monkeypatch.setattr(control, "connected", lambda conf: nullcontext(session))
+    monkeypatch.setattr(modes, "connected", lambda conf: nullcontext(session))
     monkeypatch.setattr(LiveCluster, "of_session", lambda session: view)
     monkeypatch.setattr(controls, "change", lambda *said: written.append(said))
     conf = tmp_path / "storm.yaml"
@@ -60,7 +61,7 @@ def test_what_an_old_leader_would_pass_over_is_refused(
     )
     assert written == []
     leads.pop(0)
-    operate.heeded(cast(Any, session), "nstorm pause")
+    asking.heeded(cast(Any, session), "nstorm pause")
 
 
 def test_a_drain_tells_what_the_host_had_before_its_own_write_is_seen(
@@ -93,7 +94,7 @@ def test_a_silent_zookeeper_is_given_up_with_what_to_check(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Session, "connect", never)
-    monkeypatch.setattr(operate, "NO_ANSWER_S", 0.05)
+    monkeypatch.setattr(asking, "NO_ANSWER_S", 0.05)
     conf = tmp_path / "storm.yaml"
     conf.write_text("storm.zookeeper.servers: [zk1, zk2]\nstorm.zookeeper.port: 2182\n")
     result = CliRunner().invoke(app, [*command, "--conf", str(conf)])
@@ -111,12 +112,12 @@ def test_an_answer_names_its_cluster_and_a_slow_one_whom_it_waits_for(
 
     monkeypatch.setattr(Session, "connect", slow)
     monkeypatch.setattr(Session, "__exit__", lambda *_: None)
-    monkeypatch.setattr(operate, "without_storm", lambda session: None)
+    monkeypatch.setattr(asking, "without_storm", lambda session: None)
     conf = tmp_path / "storm.yaml"
     conf.write_text("storm.zookeeper.servers: [zk1]\n")
     for limit_s, waited in ((0.01, "waits for ZooKeeper at zk1:2181/storm\n"), (60.0, "")):
-        monkeypatch.setattr(operate, "SLOW_S", limit_s)
-        with operate.connected(conf):
+        monkeypatch.setattr(asking, "SLOW_S", limit_s)
+        with asking.connected(conf):
             pass
         assert capsys.readouterr().err == f"{waited}cluster zk1:2181/storm\n"
 
@@ -145,6 +146,6 @@ def test_only_a_person_at_a_terminal_is_asked(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(typer, "confirm", lambda what, **_: asked.append(what))
     for is_terminal in (False, True):
         stream = SimpleNamespace(isatty=lambda at=is_terminal: at)
-        monkeypatch.setattr(operate, "sys", SimpleNamespace(stdin=stream, stderr=stream))
-        operate.confirm("All of it?")
+        monkeypatch.setattr(asking, "sys", SimpleNamespace(stdin=stream, stderr=stream))
+        asking.confirm("All of it?")
     assert asked == ["All of it?"]

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from controller.cli import recorded
 from controller.cli.main import app
-from controller.cli.recorded import cycle_named, in_journal
+from controller.cli.recorded import in_journal
+from controller.cli.why import cycle_named
 from controller.config import build
 from controller.core.decision import Outcome
 from controller.errors import CommandError
@@ -22,7 +23,7 @@ from controller.journal.writer import Bounds
 from controller.replay.playback import replay
 from controller.report import TopologyReport, not_written
 from controller.storm.answers import explained
-from controller.storm.commands import Command, encode
+from controller.storm.command_record import Command, encode
 from tests.messages import replace
 from tests.recorded_world import BEGIN_S, TICK_S, Recorded, edit, plain, record
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from controller.cli import why
-from controller.cli.operate import seconds
-from controller.cli.why import _cell, _row, _show, last_moves
+from controller.cli import moves
+from controller.cli.asking import seconds
+from controller.cli.facts import _cell, show_facts
+from controller.cli.moves import _row, last_moves
 from controller.console import Console
 from controller.errors import CommandError
 from controller.output import Output
@@ -67,7 +68,7 @@ def test_a_table_is_as_wide_as_the_terminal(
     monkeypatch.setattr(Console, "is_terminal", True)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
-    _show([{"places": rows}], Output.TABLE)
+    show_facts([{"places": rows}], Output.TABLE)
     printed = re.sub(r"\x1b\[\d*m", "", capsys.readouterr().out)
     assert max(map(len, printed.splitlines())) <= 80
     assert printed.count("why") == 60
@@ -77,11 +78,11 @@ def test_a_table_is_as_wide_as_the_terminal(
 def test_a_topology_that_nobody_knows_has_no_history(monkeypatch: pytest.MonkeyPatch) -> None:
     view = SimpleNamespace(topologies=list)
     monkeypatch.setattr(LiveCluster, "of_session", lambda session: view)
-    monkeypatch.setattr(why, "known_moves", lambda stored, journals: [move("m1")])
+    monkeypatch.setattr(moves, "known_moves", lambda stored, journals: [move("m1")])
     session: Any = SimpleNamespace(read=lambda path: None)
-    assert [one.id for one in why._moves(session, "wc-1")] == ["m1"]
+    assert [one.id for one in moves._moves(session, "wc-1")] == ["m1"]
     with pytest.raises(CommandError, match="no topology nosuch: those known are wc-1"):
-        why._moves(session, "nosuch")
+        moves._moves(session, "nosuch")
 
 
 def test_people_read_hosts_and_programs_ids(capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,11 +91,11 @@ def test_people_read_hosts_and_programs_ids(capsys: pytest.CaptureFixture[str]) 
     reason = f"7-7 [count] from {id_}:6700 to {id_}:6701"
     rows = [{"worker": f"{id_}:6700", "why_not": "closed [by you]"}]
     found = [{"reason": reason, "places": rows, "hosts": ids}]
-    _show(found, Output.TABLE)
+    show_facts(found, Output.TABLE)
     said = capsys.readouterr().out
     assert "reason: 7-7 [count] from node-1:6700 to node-1:6701" in said
     assert "node-1:6700 " in said
     assert "[by you]" in said
     assert "hosts" not in said
-    _show(found, Output.JSON)
+    show_facts(found, Output.JSON)
     assert json.loads(capsys.readouterr().out) == found

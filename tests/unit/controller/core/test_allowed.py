@@ -3,8 +3,9 @@
 import pytest
 from msgspec import UNSET
 
-from controller.core.allowed import MOST_ENTRIES, Allowed, free_slots
+from controller.core.allowed import MOST_ENTRIES, Allowed
 from controller.core.decision import Outcome, Veto
+from controller.core.topology import free_slots
 from migration import wire
 from migration.model import (
     Base,

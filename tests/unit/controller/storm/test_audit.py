@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from controller.storm import audit
 from controller.storm.audit import AUDIT, Audit
-from controller.storm.commands import Command
+from controller.storm.command_record import Command
 from controller.storm.controls import CONTROLS
 from controller.storm.history import MoveRecord
 from controller.storm.mirror import Mirror

@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from controller.core.topology import TopologyView
-from controller.storm.commands import COMMANDS, Command, CommandQueue, answered, encode, find
+from controller.storm.command_record import COMMANDS, Command, encode, find
+from controller.storm.commands import CommandQueue, answered
 from controller.storm.mirror import Mirror
 from kvstore.errors import AccessError
 from kvstore.zookeeper import Session, Stored

@@ -14,7 +14,7 @@ from controller.cycle import CycleInput, Memory, cycle
 from controller.report import Report, TopologyReport
 from controller.storm.act import Act
 from controller.storm.answer_records import PlanAnswer, PlanStep
-from controller.storm.commands import Command
+from controller.storm.command_record import Command
 from controller.storm.history import LONGEST_REASON, MoveRecord
 from controller.storm.last import LastCycle, asked_by
 from controller.storm.notes import Notes

@@ -1,0 +1,166 @@
+"""``nstorm history``, ``show`` and ``undo``: the moves that were made."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import asdict
+from math import inf
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from controller.cli.asking import DryRun, MoveId, Topology, ask, confirm, connected, end, hosts_of
+from controller.cli.facts import Journal, Name, show_facts
+from controller.cli.recorded import folders_of
+from controller.cli.running import Conf
+from controller.core.times import utc
+from controller.errors import CommandError
+from controller.output import From, Output, OutputOption, To, unix_s
+from controller.storm.collect import LiveCluster
+from controller.storm.command_record import Command, find
+from controller.storm.history import HISTORY, REMEMBERED_MOVES, MoveRecord, known_moves
+from kvstore.zookeeper import Session
+from migration.model import topology_name
+
+_UNDO = "undo of "
+_UNDONE = re.compile(rf"{_UNDO}(\S+ of [^\s)]+)\)?$")
+_MOVED = "MOVED"
+
+
+def history(
+    conf: Conf,
+    topology: Name = "",
+    *,
+    executor: Annotated[str, typer.Option(help="Only its moves, such as 7-7.")] = "",
+    begin: From = "",
+    end: To = "",
+    journal: Journal = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List the last moves of the cluster, and the effect of each.
+
+    ZooKeeper has the last 200 moves, and the journal has older ones.
+    """
+    since_s, until_s = unix_s("--from", begin, -inf), unix_s("--to", end, inf)
+    with connected(conf) as session:
+        moves, hosts = _moves(session, topology, folders_of(conf, journal)), hosts_of(session)
+    moves = [move for move in moves if executor in ("", move.executor)]
+    moves = [move for move in moves if since_s <= (move.begun_s or move.ended_s) <= until_s]
+    moves = moves if begin else moves[-REMEMBERED_MOVES:]
+    if output is Output.JSON:
+        show_facts([asdict(move) for move in moves], output)
+        return
+    rows = [_row(move) for move in moves]
+    show_facts([{"moves": rows or "none"}], output, hosts)
+
+
+def _row(move: MoveRecord) -> dict[str, Any]:
+    return {
+        "id": move.id,
+        "topology": topology_name(move.topology),
+        "executor": move.executor,
+        "to": move.target,
+        "begun": utc(move.begun_s),
+        "asked by": move.asked_by,
+        "end": move.outcome,
+        "inter-node": [figures.get("inter_node_frac") for figures in (move.before, move.after)],
+        "effect": move.effect.partition(":")[0],
+    }
+
+
+def show(
+    move: MoveId,
+    conf: Conf,
+    topology: Topology = "",
+    journal: Journal = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show who asked for a move and why, its phases, and its gain.
+
+    `asc tps` is the gain that was expected. `before` was measured when the move began, `after` 30 s
+    after its end. `measured with` counts the other moves that contribute to the difference.
+    `effect` is what the whole run of moves has changed, in blocks of 10 s within 5 minutes before
+    and after it.
+    """
+    with connected(conf) as session:
+        moves, hosts = _moves(session, topology, folders_of(conf, journal)), hosts_of(session)
+    found = [one for one in moves if one.id == move]
+    if not found:
+        raise CommandError(f"no move {move} is among those of `nstorm history`")
+    if len({topology_name(one.topology) for one in found}) > 1:
+        named = ", ".join(one.topology for one in found)
+        raise CommandError(f"{move} is a move of {named}: name one with --topology")
+    *others, one = found
+    if others:  # each submission of a topology counts from 1
+        named = ", ".join(other.topology for other in others)
+        typer.echo(f"this is the newest move of that id; others: {named}", err=True)
+    told = {"begun": utc(one.begun_s), "ended": utc(one.ended_s), **asdict(one)}
+    if output is Output.TABLE:
+        del told["begun_s"], told["ended_s"]
+        if one.outcome == _MOVED and not one.after:
+            told["after"] = (
+                "not measured: that is 30 s after the end, unless the executor moves again before"
+            )
+    show_facts([told], output, hosts)
+
+
+def undo(
+    conf: Conf,
+    count: Annotated[int, typer.Argument(min=1, help="How many of the last moves.")] = 1,
+    topology: Topology = "",
+    dry_run: DryRun = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Move the executors of the last moves back, the newest first.
+
+    The command stops at the first move that fails. In mode auto the policy may move the executors
+    again later.
+    """
+    with connected(conf) as session:
+        moves = last_moves(_moves(session, topology), count)
+        if dry_run:
+            show_facts([{"would undo": [_row(move) for move in moves]}], output, hosts_of(session))
+            return
+        if count > 1:
+            confirm(f"Undo {count} moves, from {moves[0].id} back to {moves[-1].id}?")
+        for move in moves:
+            back = (move.executor, move.target, move.source)
+            wish = Command(move.topology, moves=(back,), what=move.id, by=_UNDO + _key(move))
+            last = ask(session, wish, output)
+            code = end(last, output, f"undo of {move.id}")
+            if code:
+                raise typer.Exit(code)
+
+
+def last_moves(moves: list[MoveRecord], count: int) -> list[MoveRecord]:
+    """Choose the newest moves that have been made and not been undone."""
+    made = [move for move in reversed(moves) if move.outcome == _MOVED]
+    undoes = {_key(move): _UNDONE.search(move.asked_by) for move in made}
+    undone = {found[1] for found in undoes.values() if found}
+    left = [m for m in made if _key(m) not in undone and not undoes[_key(m)]]
+    if count > len(left):
+        raise CommandError(f"of {count} moves only {len(left)} can be undone; nothing was changed")
+    return left[:count]
+
+
+def _moves(session: Session, topology: str, journals: Iterable[Path] = ()) -> list[MoveRecord]:
+    stored = session.read(HISTORY)
+    try:
+        known = known_moves(stored, journals)
+    except OSError as error:
+        why = f"{error.filename}: {error.strerror}"
+        typer.echo(f"only the moves that ZooKeeper keeps are known here: {why}", err=True)
+        known = known_moves(stored, ())
+    found = [m for m in known if topology in ("", m.topology, topology_name(m.topology))]
+    if not found and topology:
+        views = LiveCluster.of_session(session).topologies()
+        if find(views, topology) is None:
+            names = {view.publication.name for view in views}
+            names |= {topology_name(move.topology) for move in known}
+            there = ", ".join(sorted(names)) or "none"
+            raise CommandError(f"no topology {topology}: those known are {there}")
+    return found
+
+
+def _key(move: MoveRecord) -> str:
+    return f"{move.id} of {move.topology}"
