@@ -26,16 +26,7 @@ ROLES: Mapping[str, str] = {"agent": "[sasl]", "controller": "[controller,sasl]"
 # In a folder of its own: it needs 25 packages that nothing else here needs.
 BILL_OF_MATERIALS = "cyclonedx-bom==7.5.0"
 _SYSTEMD = REPOSITORY / "deploy" / "systemd"
-_INSTALL = """\
-#!/bin/sh
-# Installs the {role} of nstorm {version} without an index: ./install.sh [FOLDER]
-set -eu
-cd "$(dirname "$0")"
-into=${{1:-/opt/nstorm}}
-python3 -m venv "$into"
-"$into/bin/pip" install --quiet --no-index --find-links . --require-hashes -r requirements.txt
-echo "nstorm-{role}: $into/bin/nstorm {role} --help; its unit for systemd is nstorm-{role}.service"
-"""
+_INSTALL = REPOSITORY / "deploy" / "install.sh"
 
 
 def main() -> None:
@@ -72,8 +63,7 @@ def _write_role(role: str, version: str, work: Path, tool: Path) -> None:
         for wheel in wheels
     ]
     (content / "requirements.txt").write_text("".join(lines))
-    (content / "install.sh").write_text(_INSTALL.format(role=role, version=version))
-    (content / "install.sh").chmod(0o755)
+    shutil.copy(_INSTALL, content)
     shutil.copy(_SYSTEMD / f"nstorm-{role}.service", content)
     installed = work / f"{role}-installed"
     _run(content / "install.sh", installed)
@@ -83,9 +73,14 @@ def _write_role(role: str, version: str, work: Path, tool: Path) -> None:
         *(tool, "-m", "cyclonedx_py", "environment", "--output-reproducible"),
         *("-o", DIST / f"{name}.cdx.json", installed / "bin/python"),
     )
-    tag = f"cp{sys.version_info.major}{sys.version_info.minor}-{sysconfig.get_platform()}"
-    with tarfile.open(DIST / f"{name}-{tag}.tar.gz", "w:gz") as archive:
+    with tarfile.open(DIST / archive_name(role, version), "w:gz") as archive:
         archive.add(content, name)
+
+
+def archive_name(role: str, version: str) -> str:
+    """Name the archive of a role, for the Python and the processor of this machine."""
+    tag = f"cp{sys.version_info.major}{sys.version_info.minor}-{sysconfig.get_platform()}"
+    return f"nstorm-{role}-{version}-{tag}.tar.gz"
 
 
 def _environment(folder: Path) -> Path:

@@ -1,0 +1,54 @@
+#!/bin/sh
+# Installs one role of nstorm from this folder, without an index; where systemd runs also its unit.
+#   ./install.sh [--undo] [FOLDER]        FOLDER is /opt/nstorm if not given
+# It starts nothing, and needs Python with venv. --undo leaves storm.yaml and the jar alone.
+set -eu
+cd "$(dirname "$0")"
+refuse() { echo "nstorm: $*" >&2; exit 2; }
+
+undo=
+if [ "${1:-}" = --undo ]; then undo=yes; shift; fi
+into=${1:-/opt/nstorm}
+[ $# -le 1 ] || refuse "type ./install.sh [--undo] [FOLDER]"
+case $into in
+    -*) refuse "$into is no folder: type ./install.sh [--undo] [FOLDER]" ;;
+    /*) ;;
+    *) refuse "$into: type the whole path of the folder, since the unit names it" ;;
+esac
+
+set -- nstorm-*.service
+unit=$1
+units=/etc/systemd/system
+has_systemd=
+if [ "$(id -u)" = 0 ] && [ -d /run/systemd/system ]; then has_systemd=yes; fi
+
+if [ -n "$undo" ]; then
+    [ -f "$into/pyvenv.cfg" ] || refuse "$into: nothing of this script is there"
+    if [ -n "$has_systemd" ] && [ -f "$units/$unit" ]; then
+        systemctl disable --quiet --now "$unit"
+        rm "$units/$unit"
+        systemctl daemon-reload
+    fi
+    for other in "$units"/nstorm-*.service; do
+        if [ -f "$other" ] && grep -qF "$into/bin/" "$other"; then
+            echo "nstorm: $other needs $into, which stays"
+            exit 0
+        fi
+    done
+    # A jar may lie here too, and a JVM that storm.yaml names it for would not start without it.
+    (cd "$into" && rm -rf bin include lib lib64 share pyvenv.cfg)
+    rmdir "$into" 2>/dev/null || echo "nstorm: $into stays, since it has other files: $(ls "$into" | tr '\n' ' ')"
+    exit 0
+fi
+
+python3 -m venv "$into" || refuse "$into: cannot be made; Debian has venv in the package python3-venv"
+"$into/bin/pip" install --quiet --no-index --find-links . --require-hashes -r requirements.txt
+role=${unit#nstorm-}
+role=${role%.service}
+if [ -n "$has_systemd" ]; then
+    sed "s|/opt/nstorm/|$into/|" "$unit" > "$units/$unit"
+    systemctl daemon-reload
+    echo "nstorm-$role: to start it type  systemctl enable --now $unit"
+else
+    echo "nstorm-$role: to start it type  $into/bin/nstorm $role --conf /etc/storm/storm.yaml"
+fi

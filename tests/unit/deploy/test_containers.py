@@ -1,0 +1,75 @@
+"""What the Dockerfile copies is released, pods in docs fit together, and an undo is safe."""
+
+import re
+import subprocess
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from deploy import release
+from deploy.lab.home.versions import REPOSITORY
+
+DOCKERFILE = (REPOSITORY / "deploy" / "Dockerfile").read_text()
+PAGE = (REPOSITORY / "docs" / "containers.md").read_text()
+PODS = [
+    made["spec"]["template"]["spec"]
+    for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    if "kind" in (made := yaml.safe_load(block))
+]
+INSTALL = REPOSITORY / "deploy" / "install.sh"
+
+
+@pytest.mark.parametrize("role", release.ROLES)
+def test_what_the_dockerfile_copies_is_what_a_release_writes(role: str) -> None:
+    (source,) = re.findall(r"^COPY (dist/\S+)", DOCKERFILE, re.MULTILINE)
+    written = f"dist/{release.archive_name(role, '0.2.0')}"
+    assert fnmatch(written, source.replace("${ROLE}", role))
+    assert "/install.sh /opt/nstorm" in DOCKERFILE
+    # A wheel with machine code fits one Python and the C library of one Debian, or a newer one.
+    assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) == {
+        "python:3.11-slim-bookworm"
+    }
+
+
+def paths(container: dict[str, Any]) -> dict[str, str]:
+    return {one["name"]: one["mountPath"] for one in container["volumeMounts"]}
+
+
+@pytest.mark.parametrize("pod", PODS, ids=lambda pod: pod["containers"][-1]["name"])
+def test_an_agent_shares_processes_and_folder_with_its_supervisor(pod: dict[str, Any]) -> None:
+    known = {volume["name"] for volume in pod["volumes"]}
+    every = [*pod.get("initContainers", ()), *pod["containers"]]
+    assert all(set(paths(container)) <= known for container in every)
+    (mine,) = (one for one in pod["containers"] if "nstorm-" in one["image"])
+    role = mine["args"][0]
+    assert mine["image"] == f"nstorm-{role}:0.2.0"
+    assert Path(mine["args"][2]).parent in map(Path, paths(mine).values())
+    if role == "agent":
+        assert pod.get("shareProcessNamespace") or pod.get("hostPID")
+        assert all(paths(one) == paths(mine) for one in pod["containers"])
+
+
+def test_an_undo_leaves_the_jar_that_storm_yaml_names(tmp_path: Path) -> None:
+    folder, into = tmp_path / "archive", tmp_path / "opt"
+    (into / "bin").mkdir(parents=True)
+    folder.mkdir()
+    (folder / "nstorm-agent.service").touch()
+    (folder / "install.sh").write_bytes(INSTALL.read_bytes())
+
+    def undo(where: Path | str) -> subprocess.CompletedProcess[str]:
+        command: list[str | Path] = ["sh", folder / "install.sh", "--undo", where]
+        return subprocess.run(command, check=False, capture_output=True, text=True)
+
+    refused = undo(into)
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        f"nstorm: {into}: nothing of this script is there\n",
+    )
+    (into / "pyvenv.cfg").touch()
+    (into / "nstorm-hooks.jar").touch()
+    assert undo(into).returncode == 0
+    assert [one.name for one in into.iterdir()] == ["nstorm-hooks.jar"]
+    assert undo("opt").stderr.startswith("nstorm: opt: type the whole path of the folder")
