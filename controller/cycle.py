@@ -27,12 +27,12 @@ from controller.core.peaks import Peaks, peaks_each
 from controller.core.picture import Picture, picture_each
 from controller.core.plan import plan_each
 from controller.core.policy import Policy
-from controller.core.restarts import Starts, restarted, starts_each
+from controller.core.restarts import Starts, lately, restarted, starts_each, up_each
 from controller.core.runs import Refused, Watch, begun_of, given_up, guarded, watch_each
 from controller.core.slots import slots_each
 from controller.core.spare import spare_each
 from controller.core.spouts import spout_figures
-from controller.core.topology import TopologyView, moves_under_way
+from controller.core.topology import TopologyView, hosts_of, moves_under_way
 from controller.core.veto import veto_each
 from controller.hold import hold_each
 from controller.policies.registry import policy as policy_of
@@ -81,6 +81,7 @@ class Memory:
     moved_s: Mapping[tuple[str, ExecutorId], float] = field(default_factory=dict)
     unheard_s: Mapping[tuple[str, Slot], float] = field(default_factory=dict)
     starts: Mapping[tuple[str, Slot], Starts] = field(default_factory=dict)  # of the workers
+    up: Mapping[str, float] = field(default_factory=dict)  # since when supervisors are, monotonic
     of_policy: Mapping[str, Any] = field(default_factory=dict)  # by topology, for the policy alone
     # Worked out of what was seen, and kept to save the work; a decision is the same without.
     layouts: Mapping[str, Layout] = field(default_factory=dict)  # by topology
@@ -150,6 +151,9 @@ def _cycle(
     )
     holds = hold_each(views, seen.controls, seen.drained, seen.begun, settings, time_s=seen.time_s)
     starts = starts_each(memory.starts, views, seen.now_s)
+    up = up_each(memory.up, views, seen.now_s)
+    # An operator, and so a drain, may want a host that has just come back.
+    busy_nodes = {**lately(up, hosts_of(views), seen.now_s), **holds.busy_nodes}
     cases = [TopologyCase.of(view, pictures[view.id], restarted(view, starts)) for view in views]
     cases = gate_each(cases, under_way, holds.policies, holds.drains, max_moves=settings.max_moves)
     cases = slots_each(
@@ -164,7 +168,7 @@ def _cycle(
     )
     cases = spare_each(
         cases,
-        holds.excluded.drained | holds.excluded.hosts | holds.busy_nodes.keys(),
+        holds.excluded.drained | holds.excluded.hosts | busy_nodes.keys(),
         free=seen.free,
         rests=memory.moved_s.keys(),
     )
@@ -174,7 +178,7 @@ def _cycle(
         holds.excluded,
         settings,
         unwanted={t: {**watch.stays, **holds.unwanted[t]} for t, watch in watches.items()},
-        busy_nodes=holds.busy_nodes,
+        busy_nodes=busy_nodes,
         now_s=seen.now_s,
         time_s=seen.time_s,
     )
@@ -232,6 +236,7 @@ def _cycle(
         moved_s={**memory.moved_s, **dict.fromkeys(begun_by(reports), seen.now_s)},
         unheard_s=unheard_s,
         starts=starts,
+        up=up,
         of_policy={t: one.memory for t, one in decided.items() if one.memory is not None},
     )
     questions = tuple(one.question for one in decided.values() if one.question is not None)

@@ -153,7 +153,9 @@ def drain_each(
         to_open = [one for one in case.slots if one.node not in closed]
         cluster = with_others(made.cluster, shifted)
         beside = replace(made, layout=replace(made.layout, cluster=cluster))
-        decision = _drain(beside, leaving, excluded, replace(limits, max_moves=most), to_open)
+        pace = replace(limits, max_moves=most)
+        bad = case.restarted.workers
+        decision = _drain(beside, leaving, excluded, pace, to_open, bad=bad)
         shift(shifted, made, decision.moves)
         cause = f"host{'s' * (len(drained) > 1)} {', '.join(drained)} drained"
         decision = replace(decision, reason=f"{cause}: {decision.reason}")
@@ -172,9 +174,9 @@ def _leaving(made: Picture, drained: Collection[str], resting: Collection[str]) 
     return [e for e in np.flatnonzero(here).tolist() if snapshot.executors[e] not in stays]
 
 
-def _is_open(made: Picture, closed: Collection[str]) -> NDArray[np.bool_]:
+def _is_open(made: Picture, closed: Collection[str], bad: Collection[str]) -> NDArray[np.bool_]:
     """Mark the workers that may be given an executor, shape (S,)."""
-    vetoes = made.view.allowed.vetoes.workers
+    vetoes = {*made.view.allowed.vetoes.workers, *bad}
     is_allowed = np.array([name not in vetoes for name in made.cluster.workers])
     return is_allowed & ~_workers_at(made.cluster, closed)
 
@@ -190,6 +192,8 @@ def _drain(
     excluded: Excluded,
     limits: Limits,
     to_open: Sequence[Spare],
+    *,
+    bad: Collection[str],  # workers that start again and again
 ) -> Decision:
     cluster, snapshot, allowed = made.cluster, made.snapshot, made.view.allowed
     running = len(cluster.workers)
@@ -197,7 +201,8 @@ def _drain(
     if limits.max_moves <= 0:
         return Decision(Outcome.MOVE_IN_FLIGHT, "executors wait for moves under way")
     fit = Fit.of(cluster, snapshot, limits)
-    is_open = np.append(_is_open(made, excluded.drained | excluded.hosts), [True] * len(to_open))
+    may_come = _is_open(made, excluded.drained | excluded.hosts, bad)
+    is_open = np.append(may_come, [True] * len(to_open))
     limit = np.where(is_open, fit.may_fill, -np.inf)
     # What leaves may bring more hops to where it leaves than it takes away: that must empty.
     leaves = np.where(is_open, fit.may_fill, np.inf)

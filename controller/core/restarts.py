@@ -1,6 +1,10 @@
-"""Workers that Storm starts again and again: nothing comes to them, and nothing leaves them."""
+"""What a sick cluster starts again: workers, components and supervisors.
 
-from collections.abc import Iterable, Mapping
+Nothing comes to workers that start again and again, and nothing leaves them. The same holds where a
+component ends each of its workers. Nothing comes to a host whose supervisor has just come up.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from controller.core.decision import Outcome, Veto, Vetoes
@@ -10,6 +14,8 @@ from migration.model import Slot
 # A fault that comes back does so within minutes. An operator restarts a worker once or twice.
 WITHIN_S = 1800.0
 MOST = 2
+# A supervisor that has come up may go again: it has stayed for that long before anything moves.
+LATELY_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +47,84 @@ def starts_each(
 def restarted(view: TopologyView, starts: Mapping[tuple[str, Slot], Starts]) -> Vetoes:
     """Close the workers that start again and again, and hold their executors.
 
-    Which of the executors ends its worker is not known: moved, it would end another one.
+    Which of the executors ends its worker is not known: moved, it would end another one. Where the
+    workers point to a component, all of its workers are closed, also those that started once.
     """
-    closed = {}
-    for slot in sorted(view.publication.slots):
-        again = starts[view.id, slot].again_s if (view.id, slot) in starts else ()
-        if len(again) > MOST:
-            why = f"Storm has started {slot} again {len(again)} times within 30 min"
-            closed[slot] = Veto(Outcome.EXCLUDED, why)
-    if not closed:
+    again = {
+        slot: len(starts[view.id, slot].again_s)
+        for slot in sorted(view.publication.slots)
+        if (view.id, slot) in starts
+    }
+    often = {slot for slot, count in again.items() if count > MOST}
+    if not often:
         return Vetoes()
+    suspects = _suspects(view, often, {slot for slot, count in again.items() if count})
+    closed = {}
+    for slot, at in _slots_of(view).items():
+        named = [of for of in suspects if of in at]
+        if slot in often or named:
+            count = again[slot]
+            why = f"Storm has started {slot} again {count} time{'s' * (count > 1)} within 30 min"
+            if named:
+                why += (
+                    f"; {' and '.join(named)} run{'s' * (len(named) == 1)} in each such worker, "
+                    "and in no other"
+                )
+            closed[slot] = Veto(Outcome.EXCLUDED, why)
     here = (one for one in view.publication.executors if one.slot in closed)
     return Vetoes(
         {str(one.executor): closed[one.slot] for one in here if one.slot is not None},
         {str(slot): veto for slot, veto in closed.items()},
     )
+
+
+def _suspects(view: TopologyView, often: Collection[Slot], again: Collection[Slot]) -> list[str]:
+    """List the components in all workers that start often, and in none that has kept running.
+
+    Where no worker has kept running, nothing points to any. What Storm adds ends no worker.
+    """
+    places: dict[str, set[Slot]] = {}
+    for slot, at in _slots_of(view).items():
+        for component in at:
+            places.setdefault(component, set()).add(slot)
+    if view.publication.slots <= {*again}:
+        return []
+    return sorted(
+        component
+        for component, at in places.items()
+        if at <= {*again} and at >= {*often} and not component.startswith("__")
+    )
+
+
+def _slots_of(view: TopologyView) -> dict[Slot, set[str]]:
+    """Give the components in each worker, by slot in order."""
+    found: dict[Slot, set[str]] = {slot: set() for slot in sorted(view.publication.slots)}
+    for one in view.publication.executors:
+        if one.slot is not None:
+            found[one.slot].add(one.component)
+    return found
+
+
+def up_each(
+    before: Mapping[str, float], views: Iterable[TopologyView], now_s: float
+) -> dict[str, float]:
+    """Note since when supervisors are up, in monotonic seconds, by id.
+
+    Those of the first look have been there. One that was away is new when it returns.
+    """
+    nodes = {node.id for view in views for node in view.publication.nodes}
+    since_s = now_s if before else now_s - LATELY_S
+    return {node: before.get(node, since_s) for node in sorted(nodes)}
+
+
+def lately(up: Mapping[str, float], hosts: Mapping[str, str], now_s: float) -> dict[str, Veto]:
+    """Let no policy move anything at hosts whose supervisor has just come up, by its id."""
+    return {
+        node: Veto(
+            Outcome.COOLDOWN,
+            f"the supervisor of {hosts[node]} has just come up: nothing moves there "
+            f"for {since_s + LATELY_S - now_s:.0f} s more",
+        )
+        for node, since_s in up.items()
+        if now_s - since_s < LATELY_S
+    }

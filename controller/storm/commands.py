@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 from msgspec.structs import replace
 
-from controller.core.decision import Decision, Move, Outcome
+from controller.core.decision import Decision, Move, Outcome, Veto, Vetoes
 from controller.core.excluded import nodes_named
 from controller.core.plan import next_plan
 from controller.core.topology import TopologyView, moves_under_way
@@ -52,6 +52,7 @@ class CommandQueue:
 
     `begin` writes the plan that follows another, False if it could not. `cancel` takes a move back,
     by topology, id and reason. `misfit` is why the moves of a proposal do not fit any more.
+    `restarted` names the workers of a topology that start again and again.
     `others` answer all other verbs. The cluster may have `max_moves` moves under way at a time.
     """
 
@@ -64,6 +65,7 @@ class CommandQueue:
         *,
         cancel: Callable[[str, str, str], None],
         misfit: Callable[[str, tuple[Move, ...]], str | None],
+        restarted: Callable[[TopologyView], Vetoes],
         others: Mapping[str, Callable[[Command], Command]],
     ) -> None:
         self._session = session
@@ -72,6 +74,7 @@ class CommandQueue:
         self._max_moves = max_moves
         self._cancel = cancel
         self._misfit = misfit
+        self._restarted = restarted
         self._others = others
         self._read: dict[str, tuple[int, Command | None]] = {}  # by path, with its mzxid
 
@@ -165,7 +168,7 @@ class CommandQueue:
             return _begun(command, begun[0])
         wish = Decision(Outcome.WOULD_MOVE, "", moves, is_exchange=True)
         after, found = next_plan(view, wish, epoch, free)
-        changed = _elsewhere(view, moves, drained)
+        changed = _elsewhere(view, moves, drained, self._restarted(view).workers)
         if changed is None and after is not None and command.what:
             changed = self._misfit(view.id, moves)
         if changed is not None:
@@ -240,12 +243,19 @@ def _begun(command: Command, entry: Entry) -> Command:
     return replace(command, executor=executor, state=phase, reason="", move=entry.id)
 
 
-def _elsewhere(view: TopologyView, moves: Iterable[Move], drained: Iterable[str]) -> str | None:
+def _elsewhere(
+    view: TopologyView,
+    moves: Iterable[Move],
+    drained: Iterable[str],
+    restarted: Mapping[str, Veto],
+) -> str | None:
     """Return what is elsewhere than a wish takes it to be, or may not go to its target."""
     closed = nodes_named(view.publication.hosts, [*drained])
     for move in moves:
         if Slot.parse(move.target).supervisor in closed:
             return f"{move.target} is on a host that is drained: see `nstorm undrain`"
+        if move.target in restarted:
+            return f"nothing may come there: {restarted[move.target].reason}"
         placed = view.publication.find(ExecutorId.parse(move.executor))
         if placed and move.source and str(placed.slot) != move.source:
             return f"{move.executor} is at {placed.slot} now, not at {move.source}"

@@ -11,6 +11,7 @@ import structlog
 
 from controller.config import Config
 from controller.core.decision import Move, Outcome
+from controller.core.restarts import restarted
 from controller.core.topology import hosts_of
 from controller.cycle import CycleInput, cycle, failed
 from controller.journal.recorder import Recorder
@@ -118,6 +119,7 @@ class LiveController:
             config.max_moves,
             cancel=self._applier.cancel,
             misfit=self._misfit,
+            restarted=lambda view: restarted(view, self._last.memory.starts),
             others={
                 "plan": self._plan,
                 "explain": lambda asked: explained(self._last.reports, asked, config),

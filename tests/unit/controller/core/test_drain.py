@@ -124,5 +124,9 @@ def test_a_host_is_drained_of_executors_that_talk_much_with_each_other() -> None
     assert not any(fit.has_room(e, 1, np.where(open_to, fit.limit, -np.inf)) for e in range(3))
     allowed = SimpleNamespace(is_last=lambda slot, left: False, vetoes=SimpleNamespace(workers={}))
     made = SimpleNamespace(cluster=places, snapshot=load, view=SimpleNamespace(allowed=allowed))
-    steps = _drain(cast(Any, made), [0, 1, 2], Excluded(drained=frozenset({"n0"})), Limits(), ())
+    drained = Excluded(drained=frozenset({"n0"}))
+    steps = _drain(cast(Any, made), [0, 1, 2], drained, Limits(), (), bad=())
     assert [move.executor for move in steps.moves] == ["1-1"]
+    # No drain goes to a worker that starts again and again.
+    steps = _drain(cast(Any, made), [0, 1, 2], drained, Limits(), (), bad=(places.workers[1],))
+    assert steps.moves == ()

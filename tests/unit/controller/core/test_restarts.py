@@ -1,14 +1,24 @@
-"""A worker that starts again and again is no target, and what is there stays."""
+"""What starts again and again, or has just come up, is no target, and what is there stays."""
 
 from collections.abc import Iterable
 
 from controller.core.decision import Outcome
-from controller.core.restarts import MOST, WITHIN_S, Starts, restarted, starts_each
+from controller.core.restarts import (
+    LATELY_S,
+    MOST,
+    WITHIN_S,
+    Starts,
+    lately,
+    restarted,
+    starts_each,
+    up_each,
+)
 from controller.core.topology import TopologyView
-from migration.model import Plan, Slot
-from tests.messages import node_acks, publication, worker_ack
+from migration.model import Node, PlacedExecutor, Plan, Slot
+from tests.messages import START_SECS, executor, node_acks, publication, worker_ack
 
 A, B = Slot("a", 1), Slot("b", 1)
+HOSTS = {"a": "host-a", "b": "host-b"}
 
 
 def view(jvm: str | None) -> TopologyView:
@@ -48,3 +58,50 @@ def test_what_was_long_ago_is_forgotten_and_so_is_a_worker_that_storm_took_away(
     assert restarted(view("5-5"), rare).workers == {}
     gone = TopologyView(publication({2: B}), Plan("c", 1, 0, "wc-1"), view(None).acks)
     assert [*starts_each(rare, [gone], 0.0)] == [("wc-1", B)]
+
+
+def crashes(again: dict[str, int], places: dict[str, str]) -> dict[str, str]:
+    """Give why workers are closed, by slot; a component is in the workers of these letters."""
+    executors = tuple(
+        PlacedExecutor(executor(task), name, Slot(letter, 1), START_SECS)
+        for task, (name, letter) in enumerate(
+            ((name, letter) for name, letters in places.items() for letter in letters), 1
+        )
+    )
+    shown = TopologyView(publication({}, executors=executors), Plan("c", 1, 0, "wc-1"), ())
+    starts = {("wc-1", Slot(at, 1)): Starts("1-1", (0.0,) * count) for at, count in again.items()}
+    return {slot: veto.reason for slot, veto in restarted(shown, starts).workers.items()}
+
+
+def test_a_component_that_ends_each_of_its_workers_is_named_and_all_of_them_are_closed() -> None:
+    places = {"spout": "abc", "bad": "ab", "good": "ac", "__acker": "ab"}
+    closed = crashes({"a": 3, "b": 1, "c": 0}, places)
+    named = "; bad runs in each such worker, and in no other"
+    assert closed == {
+        "a:1": f"Storm has started a:1 again 3 times within 30 min{named}",
+        "b:1": f"Storm has started b:1 again 1 time within 30 min{named}",
+    }
+    # One of its workers has kept running: then it may be the host, or the keys.
+    assert [*crashes({"a": 3, "b": 0, "c": 0}, places)] == ["a:1"]
+    # Where all start again, nothing points to one of them; nor where none starts often.
+    assert "runs" not in str(crashes({"a": 3, "b": 1, "c": 1}, places))
+    assert crashes({"a": 2, "b": 2, "c": 0}, places) == {}
+
+
+def test_a_supervisor_that_has_come_up_is_left_alone_until_it_has_stayed() -> None:
+    def seen_at(before: dict[str, float], nodes: str, now_s: float) -> dict[str, float]:
+        known = [Node(name, f"host-{name}", 100.0, (1,), 0) for name in nodes]
+        shown = TopologyView(publication({1: A}, known), Plan("c", 1, 0, "wc-1"), ())
+        return up_each(before, [shown], now_s)
+
+    up = seen_at({}, "ab", 1000.0)
+    assert lately(up, HOSTS, 1000.0) == {}  # the controller has just come up, and not they
+    up = seen_at(seen_at(up, "a", 1005.0), "ab", 1010.0)
+    assert [*lately(up, HOSTS, 1010.0)] == ["b"]
+    veto = lately(up, HOSTS, 1040.0)["b"]
+    assert veto.outcome is Outcome.COOLDOWN
+    assert (
+        veto.reason
+        == "the supervisor of host-b has just come up: nothing moves there for 90 s more"
+    )
+    assert lately(up, HOSTS, 1010.0 + LATELY_S) == {}

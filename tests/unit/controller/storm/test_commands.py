@@ -6,6 +6,7 @@ from typing import cast
 import pytest
 from msgspec.structs import replace
 
+from controller.core.decision import Outcome, Veto, Vetoes
 from controller.core.topology import TopologyView
 from controller.storm.command_record import COMMANDS, Command, encode, find
 from controller.storm.commands import CommandQueue, answered
@@ -42,7 +43,11 @@ class Nodes:
 
 
 def queue(
-    nodes: Nodes, cancelled: list[tuple[str, str]] | None = None, *, full: bool = False
+    nodes: Nodes,
+    cancelled: list[tuple[str, str]] | None = None,
+    *,
+    full: bool = False,
+    restarted: Vetoes | None = None,
 ) -> CommandQueue:
     """Work off commands in a cluster where no plan can be written."""
 
@@ -56,6 +61,7 @@ def queue(
         1,
         cancel=cancel,
         misfit=lambda topology, moves: "the loads have changed" if full else None,
+        restarted=lambda view: restarted or Vetoes(),
         others={"plan": lambda command: answered(command, [{"steps": []}], "topology")},
     )
 
@@ -116,9 +122,10 @@ def asked(
     drained: tuple[str, ...] = (),
     *,
     full: bool = False,
+    restarted: Vetoes | None = None,
 ) -> Command:
     nodes = Nodes({"c-1": encode(wish)})
-    queue(nodes, full=full).work([view], (), 1, drained=drained, frozen=frozen)
+    queue(nodes, full=full, restarted=restarted).work([view], (), 1, drained=drained, frozen=frozen)
     (answer,) = queue(nodes).read().values()
     return answer
 
@@ -170,6 +177,15 @@ def test_what_was_approved_and_does_not_fit_any_more_is_refused_and_the_rest_is_
     assert asked(Command("wc", moves=shown, what="p-1"), view_of()).state == "WAITING"
     # An operator who moves by hand, or back, decides so himself.
     assert asked(Command("wc", moves=shown), view_of(), full=True).state == "WAITING"
+
+
+def test_nothing_that_operators_ask_for_goes_to_a_worker_that_starts_again_and_again() -> None:
+    why = "Storm has started b:1 again 3 times within 30 min"
+    sick = Vetoes(workers={"b:1": Veto(Outcome.EXCLUDED, why)})
+    refused = asked(Command("wc", "1-1", "b:1"), view_of(), restarted=sick)
+    assert (refused.state, refused.reason) == ("REFUSED", f"nothing may come there: {why}")
+    # What is there may leave it: who asks for that knows why.
+    assert asked(Command("wc", "3-3", "a:1"), view_of(), restarted=sick).state == "WAITING"
 
 
 def test_nothing_that_operators_ask_for_goes_to_a_drained_host() -> None:
