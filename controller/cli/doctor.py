@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from importlib.metadata import version
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 import psutil
@@ -30,6 +30,7 @@ from controller.cli.status_document import (
 )
 from controller.config import from_storm_yaml
 from controller.core.hostnames import shown
+from controller.core.receivers import Receiver
 from controller.core.switch import left, would
 from controller.core.topology import TopologyView
 from controller.errors import CommandError
@@ -38,6 +39,8 @@ from controller.policies.registry import NAMES
 from controller.storm.answer_records import PlanAnswer
 from controller.storm.collect import LiveCluster
 from controller.storm.command_record import Command
+from controller.storm.noticing import Notice
+from controller.storm.notifier import NoticeError, send
 from kvstore.ensemble import OPEN
 from kvstore.errors import AccessError, StoreError
 from kvstore.reader import StoreReader
@@ -62,7 +65,14 @@ _WARNED = "No move mends this; docs/operations.md, What no move mends."
 _REPORT = "Keep its log and report it."
 
 
-def doctor(conf: Conf, output: OutputOption = Output.TABLE) -> None:
+def doctor(
+    conf: Conf,
+    *,
+    notify: Annotated[
+        bool, typer.Option("--notify", help="Send a trial notice to each receiver of this file.")
+    ] = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
     """Look for what is wrong, and print what to do about it.
 
     It changes nothing. Exit code 0: nothing was found. 1: something was. 2: it could not look.
@@ -74,7 +84,7 @@ def doctor(conf: Conf, output: OutputOption = Output.TABLE) -> None:
     if not found:
         with connected(conf) as session:
             found += [*of_zookeeper(_latency_s(session)), *of_access(session)]
-            identity = session.identity
+            identity, hosts = session.identity, session.hosts
             view = LiveCluster.of_session(session)
             status = look(session, view)
             notes = list(_of_switch(status, view.topologies()))
@@ -89,6 +99,11 @@ def doctor(conf: Conf, output: OutputOption = Output.TABLE) -> None:
                     found.append((f"the leader's plan cannot be read: {error}", _REPORT))
         found += [*of_status(status), *of_machine(document, status.hosts, os.cpu_count() or 1)]
         found += of_heaps(document, status, plans, _heap_mb)
+        if notify:
+            receivers = from_storm_yaml(document)[0].receivers
+            untaken = list(of_receivers(receivers, hosts, time.time()))
+            found += untaken
+            notes += ["each receiver has taken a trial notice"] * (not untaken)
     if output is Output.JSON:
         print(json.dumps([{"what": what, "do": do} for what, do in found], indent=1))
     else:
@@ -111,6 +126,21 @@ def of_storm_yaml(document: Mapping[str, Any]) -> Found:
     yield from (
         (what, "Correct it in the storm.yaml; docs/settings.md has the keys.") for what in found
     )
+
+
+def of_receivers(receivers: Sequence[Receiver], cluster: str, time_s: float) -> Found:
+    """Send a trial notice to each receiver, and find those that have not taken it."""
+    if not receivers:
+        yield "nobody gets notices", "Name receivers in nstorm.notice; docs/operations.md, Notices."
+    for one in receivers:
+        trial = Notice(one.kinds[0], "", "a trial of `nstorm doctor --notify`", time_s)
+        try:
+            send(one, cluster, [trial])
+        except NoticeError as error:
+            yield (
+                f"{one.name} has not taken a trial notice: {error}",
+                "Run this as the user of the controller; docs/operations.md, Notices.",
+            )
 
 
 def _latency_s(session: Session) -> float:

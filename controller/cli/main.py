@@ -47,7 +47,12 @@ _TABLE: Mapping[str, _Verb] = {
         "nstorm page --conf storm.yaml",
         "nstorm page --conf storm.yaml --listen 10.0.0.5:8089 --token-file /etc/nstorm/page.token",
     ),
-    "doctor": _verb("cli.doctor", ASK, "nstorm doctor --conf storm.yaml"),
+    "doctor": _verb(
+        "cli.doctor",
+        ASK,
+        "nstorm doctor --conf storm.yaml",
+        "nstorm doctor --notify --conf storm.yaml",
+    ),
     "bundle": _verb("cli.bundle", ASK, "nstorm bundle --conf storm.yaml"),
     "move": _verb("cli.operate", ASK, "nstorm move wc 7-7 node-2:6701 --conf storm.yaml --wait"),
     "plan": _verb("cli.why", ASK, "nstorm plan wc --conf storm.yaml"),

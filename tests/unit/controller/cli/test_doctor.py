@@ -19,6 +19,7 @@ from controller.cli import doctor
 from controller.cli.main import app
 from controller.cli.status_document import DecisionStatus, StatusDocument, as_document
 from controller.core.controls import Controls
+from controller.core.receivers import NoticeKind, Receiver
 from controller.core.topology import TopologyView
 from controller.storm.answer_records import PlanAnswer, PlanStep
 from controller.storm.status import LeaderStatus
@@ -309,3 +310,19 @@ def test_the_exit_code_tells_whether_something_was_found(
     assert ("nothing found" in done.output) == (said == "nothing found")
     assert "note: with `nstorm off`: all hooks would be inert at once" in done.output
     assert "note: the identity at ZooKeeper is none: whoever reaches ZooKeeper" in done.output
+
+
+def test_a_trial_notice_shows_which_receivers_take_it(tmp_path: Path) -> None:
+    got = tmp_path / "got"
+    keeps = Receiver(mail=("tee", str(got)), kinds=(NoticeKind.GUARD,))
+    absent = Receiver(slack=str(tmp_path / "slack.url"))
+    ((what, do),) = doctor.of_receivers([keeps, absent], "zk1:2181/storm", 0.0)
+    assert what == (
+        f"{absent.slack} has not taken a trial notice: {absent.slack}: cannot be read: "
+        "No such file or directory"
+    )
+    assert "user of the controller" in do
+    assert "Subject: nstorm at zk1:2181/storm: guard" in got.read_text()
+    assert "a trial of `nstorm doctor --notify`" in got.read_text()
+    ((what, _),) = doctor.of_receivers([], "zk1:2181/storm", 0.0)
+    assert what == "nobody gets notices"
