@@ -41,7 +41,9 @@ def load(text: str) -> Any:
         found = f"line {line}: character {chr(error.character)!r} is not allowed"
         raise yaml.YAMLError(found) from None
     # The parser does not look at what it makes values of, nor at how deep it goes.
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise yaml.YAMLError("its lists and keys are nested too deep") from None
+    except ValueError as error:
         raise yaml.YAMLError(str(error)) from None
 
 
@@ -52,6 +54,8 @@ def problem(error: OSError | UnicodeDecodeError | yaml.YAMLError) -> str:
         if error.context and error.context_mark is not None:
             message += f", {error.context} that begins in line {error.context_mark.line + 1}"
         return message
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start + 1} is no UTF-8"
     return getattr(error, "strerror", None) or " ".join(str(error).split())
 
 

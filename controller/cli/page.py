@@ -138,7 +138,8 @@ def _token(file: Path) -> str:
     try:
         token = file.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"--token-file: {file} cannot be read: {error}") from error
+        why = storm_yaml.problem(error)
+        raise CommandError(f"--token-file: {file} cannot be read: {why}") from error
     if not token:
         raise CommandError(f"--token-file: {file} is empty")
     return token

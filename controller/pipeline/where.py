@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from controller.errors import TuneError
+from controller.journal.record import JournalError
 
 INSTALL = "pip install 'nstorm[replay]'"
 
@@ -67,7 +68,13 @@ class Where:
         master: str | None,
         spark_conf: Sequence[str],
     ) -> "Where":
-        """Make the folder of what is written; raises `TuneError` where it cannot be made."""
+        """Make the folder of what is written; raises `TuneError` where it cannot be made.
+
+        Where a log of this machine is not there, no folder is made.
+        """
+        for path in paths if master is None else ():
+            if ":" not in path and not Path(path).exists():
+                raise JournalError(f"{path}: no such file or folder")
         try:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:

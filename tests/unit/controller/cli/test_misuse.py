@@ -1,0 +1,135 @@
+"""What people type by mistake: one sentence that helps, exit code 2, and nothing is done."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from controller.cli import asking
+from controller.cli.main import app
+from controller.cli.running import run
+from kvstore.zookeeper import Session
+from tests.unit.controller.cli.test_operate import never
+
+FILES = {
+    "ok.yaml": b"storm.zookeeper.servers: [zk1]\nstorm.local.dir: /nowhere\n",
+    "empty.yaml": b"",
+    "list.yaml": b"[1, 2]\n",
+    "number.yaml": b"7: x\n",
+    "binary.yaml": b"\xff\xfe\x00",
+    "broken.yaml": b"a: [1\nb: 2\n",
+    "deep.yaml": b"a: " + b"[" * 5000,
+    "typo.yaml": b"nstorm.mod: auto\n",
+    "escape.yaml": b'nstorm.mode: "\\x1b[2Jauto"\n',
+    "server.yaml": b"storm.zookeeper.servers: zk1\n",
+    "port.yaml": b"storm.zookeeper.port: 99999999\n",
+}
+TIME = "is no time such as 2026-12-01T06:00"
+LASTING = "is no time such as 90s, 30m, 2h or 1d"
+AWAY = "ZooKeeper has not answered within 0 s at zk1:2181. Check that it runs"
+NO_CLUSTER = "holds no keys, so it names no cluster: set storm.zookeeper.servers"
+SLOT = "is not <supervisor-id>:<port>"
+RANGE = "is not a task range such as 7-7"
+# What is typed, and what stands in the last line. A verb that needs a
+# storm.yaml gets ok.yaml where none is named.
+MISUSES = [
+    ("nosuch", "No such command 'nosuch'"),
+    ("--nosuch", "No such option: --nosuch"),
+    ("status --conf nosuch.yaml", "nosuch.yaml: No such file or directory"),
+    ("status --conf .", ".: Is a directory"),
+    ("status --conf empty.yaml", NO_CLUSTER),
+    ("pause --conf empty.yaml", NO_CLUSTER),
+    ("status --conf list.yaml", "must hold keys with values"),
+    ("status --conf number.yaml", "must hold keys with values"),
+    ("status --conf binary.yaml", "binary.yaml: byte 1 is no UTF-8"),
+    ("status --conf broken.yaml", "line 2: expected ',' or ']'"),
+    ("status --conf deep.yaml", "deep.yaml: its lists and keys are nested too deep"),
+    ("status --conf typo.yaml", "nstorm.mod: unknown key, did you mean nstorm.mode?"),
+    ("pause --conf typo.yaml", "nstorm.mod: unknown key, did you mean nstorm.mode?"),
+    ("status --conf server.yaml", "must be a list of hosts, is 'zk1'"),
+    ("status --conf port.yaml", "must be 1 to 65535, is 99999999"),
+    ("mode auto --conf escape.yaml", r"must be one of observe, advise, approve, auto, is '\x1b[2J"),
+    ("status", AWAY),
+    ("pause", AWAY),
+    ("approve \x1b[2J", AWAY),
+    ("undo 99999999999999999999999", AWAY),
+    ("status -o xml", "'xml' is not one of 'table', 'json'"),
+    ("mode", "Missing argument '[TOPOLOGY] MODE'"),
+    ("mode turbo", "MODE is one of observe, advise, approve, auto, default"),
+    ("mode a b c", "type [TOPOLOGY] MODE"),
+    ("move wc", "Missing argument 'executor'"),
+    ("move wc 7 s:1", f"executor '7' {RANGE}"),
+    ("move wc 9-7 s:1", "executor [9,7] ends before it starts"),
+    ("move wc 7-7 s", f"slot 's' {SLOT}"),
+    ("move wc 7-7 s:0", "slot s:0 needs a supervisor and a port"),
+    ("move wc \x1b[2J s:1", rf"executor '\x1b[2J' {RANGE}"),
+    ("move wc 7-7 \u202e", rf"slot '\u202e' {SLOT}"),
+    ("move wc " + "7" * 60_000 + " s:1", f"executor '{'7' * 79}"),
+    ("undo 0", "greater than or equal to 1"),
+    ("undo x", "should be a valid integer"),
+    ("pause --for soon", f"--for: 'soon' {LASTING}"),
+    ("pause --for 99999999d", LASTING),
+    ("freeze", "Missing option '--until'"),
+    ("freeze --until tomorrow", TIME),
+    ("freeze --until 2020-01-01", "2020-01-01 is past"),
+    ("drain", "Missing argument 'host'"),
+    ("drain h --within 5", f"--within: '5' {LASTING}"),
+    ("off --within soon", LASTING),
+    ("explain 7-7 notatime", "is neither the number of a cycle nor a time"),
+    ("explain 4 --journal nosuch", "--journal nosuch: there is no such folder"),
+    ("history --from tomorrow", TIME),
+    ("show", "Missing argument 'ID'"),
+    ("top --every 0", "greater than or equal to 0.1"),
+    ("roll", "Missing option '--run'"),
+    ("adopt", "Missing option '--run'"),
+    ("page --listen 8089", "8089 is no ADDRESS:PORT such as 127.0.0.1:8089"),
+    ("page --token-file nosuch", "nosuch cannot be read: No such file or directory"),
+    ("decide nosuch.json", "nosuch.json: No such file or directory"),
+    ("decide binary.yaml", "not even text in UTF-8"),
+    ("decide ok.yaml --set load.high", "'load.high': must be key=value"),
+    ("assess nosuch", "nosuch: no such file or folder"),
+    ("replay nosuch", "nosuch: no such file or folder"),
+    ("report nosuch", "nosuch: no such file or folder"),
+    ("tune nosuch", "nosuch: no such file or folder"),
+    ("check-topology nosuch.jar", "nosuch.jar: there is no such file"),
+    ("check-storm nosuch", "nosuch: there is no lib/ in it"),
+]
+FOR_FILES = {
+    "decide",
+    "assess",
+    "replay",
+    "report",
+    "tune",
+    "check-topology",
+    "check-storm",
+    "nosuch",
+}
+
+
+@pytest.mark.parametrize(("typed", "said"), MISUSES, ids=[t[:40] for t, _ in MISUSES])
+def test_a_misuse_is_refused_in_one_sentence(
+    typed: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = typed.split(" ")
+    if "--conf" not in words and words[0] not in FOR_FILES | {"--nosuch"}:
+        words += ["--conf", "ok.yaml"]
+    for name, content in FILES.items():
+        (tmp_path / name).write_bytes(content)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Session, "connect", never)
+    monkeypatch.setattr(asking, "NO_ANSWER_S", 0.05)
+    monkeypatch.setattr("controller.cli.running.log_to_stderr", lambda: None)
+    monkeypatch.setattr("kvstore.service.log.warning", lambda *_, **__: None)
+    monkeypatch.setattr(sys, "argv", ["nstorm", *words])
+    with pytest.raises(SystemExit) as ended:
+        run(app, "nstorm")
+    shown = capsys.readouterr()
+    assert (ended.value.code, shown.out) == (2, "")
+    assert said in shown.err.splitlines()[-1]
+    assert len(shown.err) < 600
+    assert "\x1b" not in shown.err
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted(FILES)
