@@ -27,6 +27,9 @@ class Figures:
     inter_node: float = 0.0  # those to other nodes
     inter_worker: float = 0.0  # those to other workers (of other nodes too)
     unserved_core_s: float = 0.0  # core-seconds that executors needed beyond what there was
+    # What the fullest direction of a node's link carried, and in which time sizes were known.
+    fullest_bytes: float = 0.0
+    sized_s: float = 0.0
     recorded_s: float = 0.0
     acked: float = 0.0  # tuples
     failed: float = 0.0
@@ -41,6 +44,11 @@ class Figures:
     def inter_node_frac(self) -> float:
         """Share of the tuples that crossed between nodes; 0 without tuples."""
         return self.inter_node / self.total if self.total else 0.0
+
+    @property
+    def fullest_bytes_s(self) -> float | None:
+        """Mean of the fullest direction of a link; None where no size of a tuple is known."""
+        return self.fullest_bytes / self.sized_s if self.sized_s else None
 
     @property
     def recorded_frac(self) -> float:
@@ -62,6 +70,7 @@ class Figures:
     def of(cls, series: Series, ended: Ended) -> "Figures":
         """Add up the ticks of a series, of which `ended` is what users felt."""
         span_s, known = series.span_s, ended.rows(series.as_recorded)
+        sized = ~np.isnan(series.fullest_bytes_s)
         return cls(
             ticks=len(span_s),
             moves=len(series.moves),
@@ -70,6 +79,8 @@ class Figures:
             inter_node=float((series.inter_node_tps * span_s).sum()),
             inter_worker=float((series.inter_worker_tps * span_s).sum()),
             unserved_core_s=float(series.unserved_core_s.sum()),
+            fullest_bytes=float((series.fullest_bytes_s * span_s)[sized].sum()),
+            sized_s=float(span_s[sized].sum()),
             recorded_s=float(span_s[series.as_recorded].sum()),
             acked=float(np.nansum(known.acked)),
             failed=float(np.nansum(known.failed)),

@@ -94,6 +94,9 @@ TRIALS = pa.schema(
         ("inter_node", pa.float64()),
         ("inter_worker", pa.float64()),
         ("unserved_core_s", pa.float64()),
+        # Of the fullest direction of a node's link, in each tick; and the time it is known of.
+        ("fullest_bytes", pa.float64()),
+        ("sized_s", pa.float64()),
         # What users felt while all executors were where they really were, as nothing else is known.
         ("recorded_s", pa.float64()),  # of `span_s`
         ("acked", pa.float64()),

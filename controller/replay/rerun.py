@@ -59,7 +59,7 @@ LEFT_OUT = (
 OUTCOMES = tuple(Outcome)
 NO_CYCLE = -1
 # Of a table of which each row is a tick; these two are the last.
-COLUMNS, OUTCOME, AS_RECORDED = 9, 7, 8
+COLUMNS, OUTCOME, AS_RECORDED = 10, 8, 9
 # For room alone, which knows no limits.
 _PLAIN = Limits()
 
@@ -91,6 +91,8 @@ class Series:
     max_load_frac: Floats  # (T,), load of the fullest worker
     # (T,), core-seconds that executors needed beyond what their nodes or workers have
     unserved_core_s: Floats
+    # (T,), what the fullest direction of a node's link carried; NaN where no size is known
+    fullest_bytes_s: Floats
     as_recorded: Marks  # (T,), all executors were where they really were
     moves: tuple[ReplayedMove, ...]
 
@@ -152,6 +154,7 @@ class Rerun:
             total_tps=table[:, 4],
             max_load_frac=table[:, 5],
             unserved_core_s=table[:, 6],
+            fullest_bytes_s=table[:, 7],
             outcome=table[:, OUTCOME].astype(np.int64),
             as_recorded=table[:, AS_RECORDED] > 0,
             moves=tuple(self._moves),
@@ -309,11 +312,12 @@ def measure(table: Floats, row: int, span: Span, place: Ints, recorded: Ints) ->
     The row of the table is filled in, but for time, outcome and whether it is the recorded one.
     """
     tps, cpu_cores = span.traffic_tps[row], span.cpu_cores[row]
-    pairs = span.source, span.target
-    cores, *sums = _load(*pairs, tps, cpu_cores, place, recorded, span.cluster.node_of)
-    fit = Fit.at(span.cluster, place, cores, _PLAIN)
+    pairs, cluster = (span.source, span.target, span.size_bytes), span.cluster
+    node_of, nodes = cluster.node_of, len(cluster.nodes)
+    cores, *sums, fullest = _load(*pairs, tps, cpu_cores, place, recorded, node_of, nodes)
+    fit = Fit.at(cluster, place, cores, _PLAIN)
     beyond = np.maximum(fit.used - fit.capacity, 0.0)[fit.each_unit].sum()
-    table[row, 2:7] = *sums, fit.frac.max(), beyond * span.span_s[row]
+    table[row, 2:8] = *sums, fit.frac.max(), beyond * span.span_s[row], fullest
     return cores
 
 
@@ -321,20 +325,24 @@ def measure(table: Floats, row: int, span: Span, place: Ints, recorded: Ints) ->
 def _load(  # noqa: PLR0917
     source: Ints,
     target: Ints,
+    size_bytes: Floats,
     tps: Singles,
     cores: Singles,
     place: Ints,
     recorded: Ints,
     node_of: Ints,
-) -> tuple[Floats, float, float, float]:
+    nodes: int,
+) -> tuple[Floats, float, float, float, float]:
     """Compute the load of one tick in a placement: CPU (E,), and traffic.
 
     The CPU is the recorded one, less the hops of the recorded placement, with those of this one,
     and never below zero. The traffic is that between nodes, that between workers (those of other
-    nodes too), and all, in tuples/s.
+    nodes too), and all, in tuples/s. The last is what the fullest direction of a node's link
+    carries, in bytes per second; NaN where no size is known.
     """
     cpu_cores = cores.astype(np.float64)
     crossing = leaving = total = 0.0
+    sent, got, sized = np.zeros(nodes), np.zeros(nodes), False
     for k in range(len(source)):
         # Machine code never looks at a sign of these.
         said, one, other = float(tps[k]), np.uint64(source[k]), np.uint64(target[k])
@@ -342,8 +350,14 @@ def _load(  # noqa: PLR0917
         total += said
         leaving += said if now >= WORKER else 0.0
         crossing += said if now == NODE else 0.0
+        if size_bytes[k] >= 0.0:
+            sized = True
+            if now == NODE:
+                sent[node_of[place[one]]] += said * size_bytes[k]
+                got[node_of[place[other]]] += said * size_bytes[k]
         before = hops(recorded[one], recorded[other], node_of)
         more = said * (HOP_COST_S[now] - HOP_COST_S[before])
         cpu_cores[one] += more
         cpu_cores[other] += more
-    return np.maximum(cpu_cores, 0.0), crossing, leaving, total
+    fullest = max(sent.max(), got.max()) if sized else np.nan
+    return np.maximum(cpu_cores, 0.0), crossing, leaving, total, fullest

@@ -105,14 +105,28 @@ def crossing_frac(figures: Figures) -> float:
 def ranked(outcomes: Sequence[SetOutcome], objective: Objective) -> list[SetOutcome]:
     """Order by cost, on the load to choose by: best first.
 
-    Of equals the one with fewer changes comes first, then as they came.
+    The first outcome is of today's settings. Sets that fill a link more than these come after all
+    others. Of equals the one with fewer changes comes first, then as they came.
     """
+    today = outcomes[0].chosen_by
 
-    def key(outcome: SetOutcome) -> tuple[float, int]:
+    def key(outcome: SetOutcome) -> tuple[bool, float, int]:
+        by = outcome.chosen_by
         # Digits that only the order of a sum makes decide nothing.
-        return round(objective.cost(outcome.chosen_by), 9), len(outcome.parameters.changes)
+        cost = round(objective.cost(by), 9)
+        return fills_more(by, today), cost, len(outcome.parameters.changes)
 
     return sorted(outcomes, key=key)
+
+
+def fills_more(after: Figures, before: Figures) -> bool:
+    """Check whether the fullest direction of a link carries more, by more than noise.
+
+    What a byte on a link costs depends on what the link can carry, which the log does not have. So
+    it has no part in the cost.
+    """
+    now, then = after.fullest_bytes_s, before.fullest_bytes_s
+    return now is not None and then is not None and now > (1 + LEAST_GAIN_FRAC) * then
 
 
 def front(outcomes: Sequence[SetOutcome]) -> list[SetOutcome]:
@@ -158,7 +172,9 @@ def suggest(outcomes: Sequence[SetOutcome], objective: Objective) -> Suggestion:
     today, rank = outcomes[0], ranked(outcomes, objective)
     least = objective.cost(rank[0].chosen_by)
     now = objective.cost(today.chosen_by)
-    close = [o for o in rank if objective.cost(o.chosen_by) <= least + AS_GOOD_FRAC * least]
+    most = least + AS_GOOD_FRAC * least
+    close = [o for o in rank if objective.cost(o.chosen_by) <= most]
+    close = [o for o in close if not fills_more(o.chosen_by, today.chosen_by)]
     best = min(close, key=lambda outcome: len(outcome.parameters.changes))
     costs = objective.cost(today.held_back), objective.cost(best.held_back)
     gain_frac, held_frac = _gain_frac(now, objective.cost(best.chosen_by)), _gain_frac(*costs)
@@ -183,6 +199,12 @@ def suggest(outcomes: Sequence[SetOutcome], objective: Objective) -> Suggestion:
         reason = (
             f"{KEEP}: with the load held back the best set leaves {unserved[0]:.3g} "
             f"core-seconds of demand unserved, and today's {unserved[1]:.3g}."
+        )
+    elif fills_more(best.held_back, today.held_back):
+        more, less = best.held_back.fullest_bytes_s, today.held_back.fullest_bytes_s
+        reason = (
+            f"{KEEP}: with the load held back the fullest direction of a link carries "
+            f"{more or 0:.3g} bytes/s with the best set, and {less or 0:.3g} with today's."
         )
     elif interval is None:
         reason = (

@@ -27,9 +27,11 @@ from controller.tune.choice import (
 from migration.settings import PREFIX
 
 SHOWN = 10
-COLUMNS = ("cost", "local", "moves", "unserved core s", "cost held back")
+COLUMNS = ("cost", "local", "moves", "unserved core s", "fullest MB/s", "cost held back")
 FELT = ("as recorded", "p99 ms", "failed")
 ABOUT_FELT = (
+    "fullest MB/s: what the fullest direction of a node's link carries. Sets that fill it more "
+    "than today's come last.\n"
     "p99 ms and failed: measured while all executors were where the set has them; as recorded: "
     "the share of that time"
 )
@@ -108,6 +110,7 @@ def _figures(figures: Figures, objective: Objective) -> dict[str, Any]:
         "crossing_weighted": round(crossing_frac(figures), 6),
         "moves": figures.moves,
         "unserved_core_s": round(figures.unserved_core_s, 3),
+        "fullest_bytes_s": _rounded(figures.fullest_bytes_s),
         "seconds": round(figures.span_s, 3),
         "ticks": figures.ticks,
         "recorded_frac": round(figures.recorded_frac, 6),
@@ -127,11 +130,16 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
         f"{by['local']:.4f}",
         str(by["moves"]),
         f"{by['unserved_core_s']:.0f}",
+        *_known((_mega(by["fullest_bytes_s"]), ".3g")),
         f"{later['cost']:.4f}" if later["ticks"] else "–",
         f"{by['recorded_frac']:.0%}",
         *_known((by["latency_p99_ms"], ".4g"), (by["failed_frac"], ".3%")),
         row["settings"],
     )
+
+
+def _mega(value: float | None) -> float | None:
+    return None if value is None else value / 1e6
 
 
 def _known(*figures: tuple[float | None, str]) -> list[str]:

@@ -57,8 +57,8 @@ def run(
         every = [*sets, without_moves(today, names)]
         *outcomes, no_moves = _swept(engine, episodes, every, console, searches.topologies)
         if searches.again:
-            best = [one.parameters for one in ranked(outcomes[1:], goal)]
-            again = [sets[0], *best[: searches.again - 1]]
+            best = [one.parameters for one in ranked(outcomes, goal)]
+            again = [sets[0], *[one for one in best if one != sets[0]][: searches.again - 1]]
             outcomes = _swept(engine, episodes, again, console, names)
     return Sweep(outcomes, no_moves, today, searches.left_out, ticks.left_out, about)
 

@@ -109,6 +109,28 @@ def test_what_leaves_more_demand_unserved_is_not_suggested() -> None:
     assert "leaves 3 core-seconds of demand unserved, and today's 0." in found.reason
 
 
+def test_what_fills_a_link_more_comes_last_and_is_not_suggested() -> None:
+    def with_bytes(one: SetOutcome, chosen_by: float, held_back: float) -> SetOutcome:
+        return replace(
+            one,
+            chosen_by=replace(one.chosen_by, fullest_bytes=chosen_by, sized_s=500.0),
+            held_back=replace(one.held_back, fullest_bytes=held_back, sized_s=500.0),
+        )
+
+    today = with_bytes(by_days(*[0.4] * 5), 100.0, 100.0)
+    better, fuller = by_days(*[0.2] * 5, a=1), by_days(*[0.1] * 5, a=2)
+    as_full = with_bytes(better, 100.5, 99.0)
+    sets = [today, as_full, with_bytes(fuller, 150.0, 90.0)]
+    assert ranked(sets, Objective()) == [as_full, today, sets[2]]
+    assert (suggest(sets, Objective()).best, suggest(sets, Objective()).helps) == (as_full, True)
+    later = with_bytes(better, 90.0, 5000.0)
+    found = suggest([today, later], Objective())
+    assert (found.best, found.helps) == (later, False)
+    assert found.reason.endswith("carries 10 bytes/s with the best set, and 0.2 with today's.")
+    # Where no size is known, nothing is held against a set.
+    assert ranked([by_days(0.4), fuller], Objective())[0] is fuller
+
+
 def test_a_gain_that_may_be_chance_is_not_suggested() -> None:
     today = by_days(*[0.4] * 6)
     each = suggest([today, by_days(0.31, 0.29, 0.3, 0.3, 0.32, 0.28, a=1)], Objective())

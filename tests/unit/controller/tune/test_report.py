@@ -38,7 +38,21 @@ def suggestion(outcomes: list[SetOutcome]) -> Suggestion:
 @pytest.fixture
 def no_moves() -> SetOutcome:
     timed = tuple(100 * (bucket == 22) for bucket in range(LATENCY_BUCKETS))
-    idle = Figures(100, 0, 500.0, 1000.0, 700.0, 700.0, 5.0, 250.0, 995.0, 5.0, timed)
+    idle = Figures(
+        100,
+        0,
+        500.0,
+        1000.0,
+        700.0,
+        700.0,
+        5.0,
+        fullest_bytes=6.25e8,
+        sized_s=500.0,
+        recorded_s=250.0,
+        acked=995.0,
+        failed=5.0,
+        timed=timed,
+    )
     return SetOutcome(without_moves(TODAY, ["wc-1-7"]), idle, idle)
 
 
@@ -108,8 +122,9 @@ def test_what_is_printed(
     rows = [line for line in text.splitlines() if "│" in line and "0." in line]
     assert "load.high=0.9" in rows[0] and "as today" in rows[-2]
     assert "0.3000" in rows[-1] and "no moves" in rows[-1]
-    assert [cell.strip() for cell in rows[-1].split("│")[-5:-2]] == ["50%", "47.92", "0.500%"]
-    assert [cell.strip() for cell in rows[0].split("│")[-5:-2]] == ["0%", "–", "–"]
+    cells = [[cell.strip() for cell in row.split("│")] for row in (rows[-1], rows[0])]
+    assert [row[-5:-2] for row in cells] == [["50%", "47.92", "0.500%"], ["0%", "–", "–"]]
+    assert [row[-7] for row in cells] == ["1.25", "–"]
     assert document["suggestion"]["reason"] in " ".join(text.split())
     assert text.endswith("+nstorm.load.high: 0.9\n")
     assert document["ranking"][0]["held_back"]["moves"] == 1

@@ -241,6 +241,30 @@ def test_cpu_follows_the_hops() -> None:
     assert now[0] == pytest.approx(np.maximum(spans.cpu_cores[0] - added, 0), abs=1e-6)
 
 
+def test_the_fullest_direction_of_a_link_counts_bytes_of_what_crosses(tmp_path: Path) -> None:
+    """A guest gets few large tuples from its own node, and many small ones from the other."""
+    load = span(60, [1], lambda tick: [(0, HUBS, 100.0), (2, HUBS, 50.0), (3, 1, 10.0)])
+    cluster = replace(load.cluster, node_cores=np.array([4.0, 4.0]))
+    # By pair, in the order of their sources: the last one is not known.
+    load = replace(load, cluster=cluster, size_bytes=np.array([10.0, 4000.0, np.nan]))
+    still, near = through(Rerun(None), [load]), load.place.copy()
+    assert still.fullest_bytes_s.tolist() == [1000.0] * 60
+    near[HUBS] = 0
+    moved = through(Rerun(None), [replace(load, place=near)])
+    assert moved.fullest_bytes_s.tolist() == [200_000.0] * 60
+    assert moved.inter_node_frac < still.inter_node_frac
+    unknown = through(Rerun(None), [replace(load, size_bytes=np.full(3, np.nan))])
+    assert np.isnan(unknown.fullest_bytes_s).all()
+    # By tuples the move is a gain, and otd makes it; today's policy keeps it from the link.
+    _, outcomes = swept([load], tmp_path, Space({"policy": ("gather", "otd")}), {})
+    found = suggest(outcomes, Objective())
+    today, otd = outcomes
+    assert Objective().cost(otd.chosen_by) < Objective().cost(today.chosen_by)
+    assert (today.chosen_by.fullest_bytes_s, today.chosen_by.moves) == (1000.0, 0)
+    assert (otd.chosen_by.fullest_bytes_s or 0) > 150_000
+    assert found.best is today
+
+
 @pytest.mark.parametrize("policy", ["gather", "otd"])
 @pytest.mark.parametrize("explain", [True, False])
 def test_a_topology_without_executors_moves_none_placed(policy: str, explain: bool) -> None:
