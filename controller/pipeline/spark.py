@@ -29,6 +29,7 @@ from controller.pipeline.schemas import DECODED, ORDER, QUARANTINE, QUARANTINE_F
 from controller.pipeline.where import INSTALL
 
 JDK = "apt-get install openjdk-17-jre-headless"
+OLDEST = 3, 5  # release of Spark
 # How often a task is tried again when the worker that had it dies.
 TRIES = 4
 STOP_S = 30.0
@@ -166,11 +167,11 @@ class SparkEngine:
                 raise
 
     def rows(self, folders: Sequence[str], schema: pa.Schema, **where: Any) -> pa.Table:
-        found = self._read(folders, schema, where).toArrow()
+        found = _collected(self._read(folders, schema, where))
         return found.select(schema.names).cast(schema)
 
     def ticks(self, episode: Episode, folders: Sequence[str]) -> Iterable[pa.RecordBatch]:
-        found: list[pa.RecordBatch] = self._ticks(episode, folders).toArrow().to_batches()
+        found: list[pa.RecordBatch] = _collected(self._ticks(episode, folders)).to_batches()
         return found
 
     def _do(self, job: Job) -> None:
@@ -214,6 +215,14 @@ class SparkEngine:
         return bool(at.getFileSystem(context._jsc.hadoopConfiguration()).exists(at))
 
 
+def _collected(rows: Any) -> pa.Table:
+    """Bring rows to the driver; Spark 3.5 has no `toArrow`."""
+    if hasattr(rows, "toArrow"):
+        return rows.toArrow()
+    types = import_module("pyspark.sql.pandas.types")
+    return pa.Table.from_batches(rows._collect_as_arrow(), types.to_arrow_schema(rows.schema))
+
+
 def _uri(path: str) -> str:
     """Name a path of this machine as such; a cluster has a file system of its own."""
     return path if re.match(r"\w+:", path) else f"file:{Path(path).absolute()}"
@@ -233,6 +242,8 @@ def _pyspark() -> Any:
         import_module("pyspark.java_gateway")
     except ModuleNotFoundError as error:
         raise TuneError(f"{error.name} is missing; type: {INSTALL}") from None
+    if tuple(map(int, pyspark.__version__.split(".")[:2])) < OLDEST:
+        raise TuneError(f"pyspark {pyspark.__version__} is too old, 3.5 is needed: {INSTALL}")
     home = os.environ.get("JAVA_HOME")
     if shutil.which("java", path=f"{home}/bin" if home else None) is None:
         where = f"in JAVA_HOME, {home}" if home else "on the path"

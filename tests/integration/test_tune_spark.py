@@ -211,6 +211,15 @@ def test_the_command_needs_no_argument_but_the_log(
     assert (tmp_path / "build/tune/spark.log").stat().st_size > 0
 
 
+def test_another_spark_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pyspark, "__version__", "3.4.1")
+    with (
+        pytest.raises(TuneError, match=r"^pyspark 3\.4\.1 is too old, 3\.5 is needed: pip install"),
+        spark("local[1]", tmp_path / "spark.log", "tables"),
+    ):
+        pytest.fail("that Spark is not known")
+
+
 @LEFT_OPEN
 def test_a_master_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     with (
