@@ -39,6 +39,8 @@ HELD_BACK_FRAC = 0.3
 PARTS_PER_CORE = 4
 # After this number of ticks it is known what an episode takes.
 SAMPLE_TICKS = 720
+# Folders of trials begin so, and a day follows.
+_TRIALS = "trials/part="
 
 Progress = Callable[[float], None]  # the share that is done, up to 1
 
@@ -263,10 +265,14 @@ def answers_by_day(
     return found
 
 
-def _tried(engine: Engine, folders: Sequence[str]) -> list[dict[str, Any]]:
-    """Read rows of `TRIALS` in a fixed order: sums of floats depend on it."""
-    rows = engine.rows(folders, TRIALS).to_pylist()
-    return sorted(rows, key=lambda row: (row["day"], row["topology"], row["held_back"]))
+def _tried(engine: Engine, folders: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Read rows of `TRIALS` in a fixed order: sums of floats depend on it.
+
+    They come by day, so no more than a day of them is held.
+    """
+    for _, own in itertools.groupby(sorted(folders, key=_day_of), key=_day_of):
+        rows = engine.rows(list(own), TRIALS).to_pylist()
+        yield from sorted(rows, key=lambda row: (row["topology"], row["held_back"]))
 
 
 def hours(engine: Engine, of: Sequence[Episode], progress: Progress) -> list[str]:
@@ -374,6 +380,9 @@ def _trying(of: Episode, configs: Sequence[tuple[int, Config]], searches: bool) 
     made_of = digest(of, keys, searches)
     what = Tried(of.topology, of.day, of.chosen_s, tuple(configs), searches)
     weight = float(of.ticks * len(configs))
-    return Job(
-        f"trials/part={of.day}-{made_of}", of, partial(tried, of=what), TRIALS, weight=weight
-    )
+    return Job(f"{_TRIALS}{of.day}-{made_of}", of, partial(tried, of=what), TRIALS, weight=weight)
+
+
+def _day_of(folder: str) -> int:
+    """Take the day out of the name of a folder of trials."""
+    return int(folder.removeprefix(_TRIALS).partition("-")[0])
