@@ -310,10 +310,6 @@ def bench_replay(
     rounds: Annotated[
         int, typer.Option(min=0, help="How often to sweep on Spark and without; 0: not at all.")
     ] = 5,
-    day: Annotated[
-        bool,
-        typer.Option("--day", help="Sweep a whole day, too: a quarter of an hour more."),
-    ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Measure the journal and replays of it; no cluster.
@@ -323,7 +319,7 @@ def bench_replay(
     from tests.bench.replay.report import Sizes, as_tables, bench  # noqa: PLC0415
 
     with quiet(logging.WARNING):  # else each cycle that goes into a journal is a line
-        found = bench(Sizes(rounds=rounds, day=day), _progress)
+        found = bench(Sizes(rounds=rounds), _progress)
     _answer(found, as_tables, output)
 
 
@@ -342,6 +338,33 @@ def bench_read(
     with quiet(logging.WARNING), TemporaryDirectory(prefix="nstorm-read-") as folder:
         found = reading(executors, recorded, ticks, keep or Path(folder))
     typer.echo(json.dumps(found, indent=1))
+
+
+@app.command("pipeline", epilog=example("python -m tests.bench pipeline --ticks 1000"))
+def bench_pipeline(
+    *,
+    ticks: Annotated[int, typer.Option(min=2, help="Length of the log; a day is 17,280.")] = 17280,
+    recorded: Annotated[int, typer.Option(min=2, help="How many of them are recorded.")] = 180,
+    executors: Annotated[int, typer.Option(min=4, help="Size of each.")] = 1000,
+    master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[2]",
+    rounds: Annotated[int, typer.Option(min=1, help="How often.")] = 3,
+    keep: Annotated[
+        Path | None, typer.Option(help="Where the log stays; one that is there is read.")
+    ] = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Measure the stages on Spark, from a log to the answers of 201 sets; no cluster of Storm.
+
+    Time, memory of the driver, and the size of what they leave. Searches are not made.
+    """
+    from tests.bench.replay.pipeline import as_tables, measured  # noqa: PLC0415
+    from tests.bench.replay.reading import laid_out  # noqa: PLC0415
+
+    with quiet(logging.WARNING), TemporaryDirectory(prefix="nstorm-pipeline-") as name:
+        folder = Path(name)
+        log = laid_out(executors, recorded, ticks, keep or folder)
+        found = measured(log, master, rounds, folder, _progress)
+    _answer({"executors": executors, "ticks": ticks, **found}, as_tables, output)
 
 
 @app.command("scale", epilog=example("python -m tests.bench scale --nodes 100 --seconds 20"))

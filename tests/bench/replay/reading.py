@@ -29,13 +29,7 @@ def reading(executors: int, recorded: int, ticks: int, folder: Path) -> dict[str
     folder : Path
         Where the log goes; one of this size that is there is read as it is.
     """
-    long = folder / f"{ticks}-of-{executors}"
-    if not long.exists():
-        short, made = folder / "recorded", folder / "unfinished"
-        for begun_before in (short, made):
-            rmtree(begun_before, ignore_errors=True)
-        lay_out(record(executors, recorded, short), ticks, made)
-        made.rename(long)
+    long = laid_out(executors, recorded, ticks, folder)
     measured = 0
     begun = time.thread_time(), time.process_time(), time.perf_counter()
     for span in spans(Log.open([long])):
@@ -52,6 +46,18 @@ def reading(executors: int, recorded: int, ticks: int, folder: Path) -> dict[str
         "tick_ms": round(1e3 * spent_s[0] / ticks, 3),
         "load_average": load_average(),
     }
+
+
+def laid_out(executors: int, recorded: int, ticks: int, folder: Path) -> Path:
+    """Make a long log below a folder, unless it is there."""
+    long = folder / f"{ticks}-of-{executors}"
+    if not long.exists():
+        short, made = folder / "recorded", folder / "unfinished"
+        for begun_before in (short, made):
+            rmtree(begun_before, ignore_errors=True)
+        lay_out(record(executors, recorded, short), ticks, made)
+        made.rename(long)
+    return long
 
 
 def lay_out(segments: Sequence[Path], ticks: int, folder: Path) -> None:

@@ -10,10 +10,7 @@ from rich.table import Table
 
 from tests.bench.frame import table
 from tests.bench.replay.cost import cost
-from tests.bench.replay.spark import against_no_spark, day
-
-# Of a day; so much is recorded, for a whole day would take hours to record.
-QUARTERS_OF_AN_HOUR = 96
+from tests.bench.replay.spark import against_no_spark
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +27,6 @@ class Sizes:
         Ticks of that log: enough that its sweep takes more than a minute.
     parameter_sets, rounds : int
         Of the sweep on Spark, and how often; no rounds leave it out.
-    recorded : int
-        Ticks of the log that makes up a day.
     """
 
     cost: Sequence[int] = (1_000, 10_000)
@@ -40,8 +35,6 @@ class Sizes:
     swept: int = 1_000
     parameter_sets: int = 200
     rounds: int = 5
-    recorded: int = 180
-    day: bool = False
 
 
 def bench(sizes: Sizes, tell: Callable[[str], None]) -> dict[str, Any]:
@@ -57,11 +50,6 @@ def bench(sizes: Sizes, tell: Callable[[str], None]) -> dict[str, Any]:
             found["spark"] = against_no_spark(
                 sizes.executors, sizes.swept, sizes.parameter_sets, sizes.rounds, folder
             )
-        if sizes.day:
-            tell("a day on two cores")
-            found["day"] = day(
-                sizes.executors, sizes.recorded, QUARTERS_OF_AN_HOUR, sizes.parameter_sets, folder
-            )
     return found
 
 
@@ -70,5 +58,3 @@ def as_tables(found: dict[str, Any]) -> Iterator[Table]:
     yield table("a cycle, its journal and its replay, a tick", found["cost"])
     if "spark" in found:
         yield table("the same sweep without Spark and with it", [found["spark"]])
-    if "day" in found:
-        yield table("a recorded time over and over, swept on two cores", [found["day"]])

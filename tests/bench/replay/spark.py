@@ -20,7 +20,6 @@ from controller.pipeline.spark import spark
 from controller.tune.space import ParameterSet, Space, parameter_sets
 from tests.bench.frame import in_turn
 from tests.bench.replay.cases import record
-from tests.bench.replay.reading import lay_out
 
 
 def against_no_spark(
@@ -76,42 +75,6 @@ def _tried(sets: int) -> list[ParameterSet]:
     today = dict(build({}).keys)
     space = Space(Space().narrowed(today).values, sets)
     return parameter_sets(space, today)
-
-
-def day(executors: int, recorded: int, times: int, sets: int, folder: Path) -> dict[str, float]:
-    """Sweep a long log on two cores: a recorded time, over and over.
-
-    Parameters
-    ----------
-    times : int
-        How often it comes.
-
-    Returns
-    -------
-    dict
-        How much it was, how long that took without Spark's start, and the sizes of log and tables.
-    """
-    long = folder / "long"
-    lay_out(record(executors, recorded, folder / "quarter"), recorded * times, long)
-    at_s = time.perf_counter()
-    of, tried = prepared(sorted(long.iterdir()), folder), _tried(sets)
-    read_s = time.perf_counter() - at_s
-    took_s, figures = _on_spark(of, tried, "local[2]", folder)
-    return {
-        "executors": executors,
-        "ticks": sum(one.ticks for one in of),
-        "parameter_sets": len(tried),
-        "moves": sum(chosen_by.moves + held_back.moves for chosen_by, held_back, _ in figures),
-        "read_minutes": round(read_s / 60, 2),
-        "sweep_minutes": round(took_s / 60, 2),
-        "journal_mb": _mb(long),
-        "ticks_mb": _mb(folder / "ticks"),
-    }
-
-
-def _mb(folder: Path) -> float:
-    sizes = (path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    return round(sum(sizes) / 1e6, 1)
 
 
 def _timed(

@@ -1,6 +1,7 @@
 """The benchmark of replays measures what it claims, at sizes that take no time."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from controller.tune.space import Space, parameter_sets
 from tests.bench.replay import report
 from tests.bench.replay.cases import TICK_S, record
 from tests.bench.replay.cost import cost
+from tests.bench.replay.pipeline import _run, _spread
 from tests.bench.replay.reading import reading
 from tests.bench.replay.spark import _timed, prepared
 
@@ -45,6 +47,16 @@ def test_a_sweep_is_timed_as_if_it_were_the_first(tmp_path: Path) -> None:
         took_s, figures = _timed(of, sets, tmp_path, Fold(tmp_path))
         assert took_s > 0
         assert [one.chosen_by.ticks + one.held_back.ticks for one in figures] == [11] * 3
+
+
+def test_a_stage_is_timed_with_the_memory_of_its_driver() -> None:
+    found = _run(["--help"])
+    assert found["s"] > 0
+    assert found["driver_python_mb"] > 10
+    assert found["driver_jvm_mb"] == 0
+    with pytest.raises(subprocess.CalledProcessError):
+        _run(["pipeline", "ticks", "nowhere"])
+    assert _spread([3.0, 1.0, 2.0]) == {"least": 1.0, "median": 2.0, "most": 3.0}
 
 
 def test_all_of_it_makes_tables_and_json() -> None:
