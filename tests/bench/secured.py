@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from controller.storm.commands import Command
+from controller.storm.command_record import Command
 from deploy.lab import LabError
 from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab
 from deploy.lab.operator import Operator
