@@ -62,7 +62,7 @@ def test_what_the_controller_sees_is_what_is() -> None:
     cluster, snapshot = seen.picture.cluster, seen.picture.snapshot
     used = np.bincount(snapshot.place, snapshot.cpu_cores)
     assert used / cluster.capacity_cores == pytest.approx(result.cpu_frac[-1], rel=0.05)
-    assert snapshot.is_movable.all()  # spouts and ackers, too
+    assert snapshot.is_movable.all()  # also spouts and ackers
 
 
 def test_a_move_of_ours_takes_about_a_second_and_stops_nobody() -> None:
