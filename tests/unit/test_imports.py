@@ -173,7 +173,9 @@ ALLOWED: dict[str, frozenset[str]] = {
     ),
     "controller.cli": frozenset({"agent", "controller", "kvstore", "migration"}),
     "deploy": frozenset({"agent", "controller", "kvstore", "migration"}),
-    "tests.bench": frozenset({"agent", "controller", "deploy", "kvstore", "migration"}),
+    "tests.bench": frozenset(
+        {"agent", "controller", "deploy", "kvstore", "migration", "tests.clusters"}
+    ),
     "tests.papers": frozenset(
         {"controller", "deploy.sim", "kvstore", "migration", "tests.snapshots"}
     ),
