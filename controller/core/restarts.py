@@ -81,13 +81,14 @@ def restarted(view: TopologyView, starts: Mapping[tuple[str, Slot], Starts]) -> 
 def _suspects(view: TopologyView, often: Collection[Slot], again: Collection[Slot]) -> list[str]:
     """List the components in all workers that start often, and in none that has kept running.
 
-    Where no worker has kept running, nothing points to any. What Storm adds ends no worker.
+    Where one worker alone has started again, or none has kept running, nothing points to any. What
+    Storm adds ends no worker.
     """
     places: dict[str, set[Slot]] = {}
     for slot, at in _slots_of(view).items():
         for component in at:
             places.setdefault(component, set()).add(slot)
-    if view.publication.slots <= {*again}:
+    if len(again) < 2 or view.publication.slots <= {*again}:
         return []
     return sorted(
         component
