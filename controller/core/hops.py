@@ -90,25 +90,20 @@ class HopRates:
     scale: Floats  # (E,)
 
     @classmethod
+    @_keeping
     def of(
         cls, traffic: Traffic, times: float, place: Ints, node_of: Ints, demand: Floats
     ) -> "HopRates":
         """Count traffic; `times` is what hops cost as times those of the lab."""
-        return cls(*_counted(traffic, times, place, node_of, demand))
+        tps = hop_tps(traffic) * times
+        at = np.ascontiguousarray(place)
+        bound = _bounds(traffic.source, traffic.target, tps, at, node_of)
+        scale = np.divide(demand, bound, out=np.ones(len(place)), where=bound > 0)
+        return cls(tps, np.minimum(scale, 1.0))
 
     @classmethod
     def free(cls, executors: int) -> "HopRates":
         return cls(np.zeros(0), np.zeros(executors))
-
-
-@_keeping
-def _counted(
-    traffic: Traffic, times: float, place: Ints, node_of: Ints, demand: Floats
-) -> tuple[Floats, Floats]:
-    tps = hop_tps(traffic) * times
-    bound = _bounds(traffic.source, traffic.target, tps, np.ascontiguousarray(place), node_of)
-    scale = np.divide(demand, bound, out=np.ones(len(place)), where=bound > 0)
-    return tps, np.minimum(scale, 1.0)
 
 
 def hop_tps(traffic: Traffic) -> Floats:

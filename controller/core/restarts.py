@@ -58,9 +58,10 @@ def restarted(view: TopologyView, starts: Mapping[tuple[str, Slot], Starts]) -> 
     often = {slot for slot, count in again.items() if count > MOST}
     if not often:
         return Vetoes()
-    suspects = _suspects(view, often, {slot for slot, count in again.items() if count})
+    components = _components_of(view)
+    suspects = _suspects(components, often, {slot for slot, count in again.items() if count})
     closed = {}
-    for slot, at in _slots_of(view).items():
+    for slot, at in components.items():
         named = [of for of in suspects if of in at]
         if slot in often or named:
             count = again[slot]
@@ -78,26 +79,28 @@ def restarted(view: TopologyView, starts: Mapping[tuple[str, Slot], Starts]) -> 
     )
 
 
-def _suspects(view: TopologyView, often: Collection[Slot], again: Collection[Slot]) -> list[str]:
+def _suspects(
+    components: Mapping[Slot, Collection[str]], often: set[Slot], again: set[Slot]
+) -> list[str]:
     """List the components in all workers that start often, and in none that has kept running.
 
     Where one worker alone has started again, or none has kept running, nothing points to any. What
     Storm adds ends no worker.
     """
+    if len(again) < 2 or components.keys() <= again:
+        return []
     places: dict[str, set[Slot]] = {}
-    for slot, at in _slots_of(view).items():
+    for slot, at in components.items():
         for component in at:
             places.setdefault(component, set()).add(slot)
-    if len(again) < 2 or view.publication.slots <= {*again}:
-        return []
     return sorted(
         component
         for component, at in places.items()
-        if at <= {*again} and at >= {*often} and not component.startswith("__")
+        if often <= at <= again and not component.startswith("__")
     )
 
 
-def _slots_of(view: TopologyView) -> dict[Slot, set[str]]:
+def _components_of(view: TopologyView) -> dict[Slot, set[str]]:
     """Give the components in each worker, by slot in order."""
     found: dict[Slot, set[str]] = {slot: set() for slot in sorted(view.publication.slots)}
     for one in view.publication.executors:

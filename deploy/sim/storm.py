@@ -90,7 +90,12 @@ class Storm:
         self._slots = slots_of(world)
         self._worker = {slot: w for w, slot in enumerate(self._slots)}
         self._ids = [ExecutorId(e + 1, e + 1) for e in range(len(world.place))]
-        self._ways = [_way_of(world.parts[c]) for c in world.component]
+        ways = [_way_of(world.parts[c]) for c in world.component]
+        self._ways = {
+            one: ExecutorWay(one, way)
+            for one, way in zip(self._ids, ways, strict=True)
+            if way is not Way.LIVE
+        }
         # Storm's assignment, and what supervisors and workers have read of it.
         self._assigned: list[int] = world.place.tolist()
         self._everyones, self._everyones_version = everyones, 0
@@ -332,11 +337,7 @@ class Storm:
             version=plan.version,
             entries=entries,
             executors=tuple(executors),
-            ways=tuple(
-                ExecutorWay(one, way)
-                for one in executors
-                if (way := self._ways[one.start - 1]) is not Way.LIVE
-            ),
+            ways=tuple(self._ways[one] for one in executors if one in self._ways),
         )
 
     def _state(self, entry: Entry, slot: Slot, since_s: float) -> EntryState:
