@@ -72,27 +72,7 @@ class ReportTest {
     void workerAckOfAWorkerThatIsOff() throws Exception {
         assertGolden(
                 "worker_ack_off.json",
-                new WorkerAck(
-                                TOPOLOGY,
-                                TARGET,
-                                4800,
-                                "4800-1700000000001",
-                                "0.2.0",
-                                1700000012346L,
-                                "",
-                                0,
-                                -1,
-                                List.of(),
-                                List.of(new ExecutorId(8, 8)),
-                                List.of(),
-                                List.of(),
-                                new Counters(0, 0, 0, 0, 0),
-                                null,
-                                null,
-                                "2.8.3",
-                                "a fault (operator ada)",
-                                null)
-                        .toJson());
+                ackWithoutPlan("a fault (operator ada)", null).toJson());
     }
 
     @Test
@@ -102,27 +82,30 @@ class ReportTest {
                 Map.of("storm.messaging.netty.authentication", true, "storm.messaging.netty.tls.enable", true);
         assertGolden(
                 "worker_ack_guarded.json",
-                new WorkerAck(
-                                TOPOLOGY,
-                                TARGET,
-                                4800,
-                                "4800-1700000000001",
-                                "0.2.0",
-                                1700000012346L,
-                                "",
-                                0,
-                                -1,
-                                List.of(),
-                                List.of(new ExecutorId(8, 8)),
-                                List.of(),
-                                List.of(),
-                                new Counters(0, 0, 0, 0, 0),
-                                null,
-                                null,
-                                "2.8.3",
-                                null,
-                                Messaging.of(topology, node))
-                        .toJson());
+                ackWithoutPlan(null, Messaging.of(topology, node)).toJson());
+    }
+
+    private static WorkerAck ackWithoutPlan(String off, Messaging messaging) {
+        return new WorkerAck(
+                TOPOLOGY,
+                TARGET,
+                4800,
+                "4800-1700000000001",
+                "0.2.0",
+                1700000012346L,
+                "",
+                0,
+                -1,
+                List.of(),
+                List.of(new ExecutorId(8, 8)),
+                List.of(),
+                List.of(),
+                new Counters(0, 0, 0, 0, 0),
+                null,
+                null,
+                "2.8.3",
+                off,
+                messaging);
     }
 
     @Test
