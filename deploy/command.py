@@ -249,7 +249,7 @@ def verdict(
 def _describe(lab: "Lab") -> str:
     described: dict[str, Any] = {
         "zookeeper": lab.zookeeper,
-        "conf": str(lab.layout.nimbus_dir / "conf" / "storm.yaml"),
+        "conf": str(lab.layout.storm_yaml),
         "nodes": {node.supervisor_id: node.host for node in lab.nodes},
         "workers": lab.worker_pids(),
         "topologies": lab.topologies(),

@@ -277,7 +277,7 @@ def _play(
 
 def _let_many_move(lab: Lab) -> None:
     """Let the next controller make several moves at a time, so that a switch takes seconds."""
-    file = lab.layout.nimbus_dir / "conf" / "storm.yaml"
+    file = lab.layout.storm_yaml
     conf = {**storm_yaml.read(file), "nstorm.max.moves.per.cycle": MOVES_AT_ONCE}
     file.write_text(yaml.safe_dump(conf))
 

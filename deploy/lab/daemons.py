@@ -87,7 +87,7 @@ class Daemons:
     @property
     def ensemble(self) -> Ensemble:
         """ZooKeeper as the first Nimbus' configuration has it, with the credentials there."""
-        return ensemble(storm_yaml.read(self.layout.nimbus_dir / "conf" / "storm.yaml"))
+        return ensemble(storm_yaml.read(self.layout.storm_yaml))
 
     @property
     def nodes(self) -> tuple[LabNode, ...]:

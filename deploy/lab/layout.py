@@ -184,6 +184,11 @@ class LabLayout:
         return self.run_dir / "nimbus"
 
     @property
+    def storm_yaml(self) -> Path:
+        """The file of Nimbus, which controllers and commands read."""
+        return self.nimbus_dir / "conf" / "storm.yaml"
+
+    @property
     def workload_jar(self) -> Path:
         """The jar of the topologies."""
         return KAFKA_JAR if self.options.kafka_port else WORKLOAD_JAR

@@ -54,7 +54,7 @@ def run_roll(way: str, progress: Callable[[str], None]) -> dict[str, Any]:
 
 def roll_over(lab: Lab, session: Session, progress: Callable[[str], None]) -> None:
     """Let `nstorm roll` do it; the leading controller is killed while the second host empties."""
-    conf = str(lab.layout.nimbus_dir / "conf" / "storm.yaml")
+    conf = str(lab.layout.storm_yaml)
     second = f"{DRAINED}/{sorted(node.host for node in lab.nodes)[1]}"
     until_s, led = time.monotonic() + ROLL_LIMIT_S, None
     with tempfile.TemporaryDirectory() as folder:

@@ -134,7 +134,7 @@ def _choose(
 
 def _drain(lab: Lab) -> int:
     """Empty a host and give it back; return the exit code of the first."""
-    conf = str(lab.layout.nimbus_dir / "conf" / "storm.yaml")
+    conf = str(lab.layout.storm_yaml)
     host = lab.nodes[0].host
     nstorm = [sys.executable, "-m", "controller.cli"]
     done = subprocess.run(

@@ -69,7 +69,7 @@ class Watch:
 
 def adopt(lab: Lab, *more: str) -> tuple[int, str]:
     """Give the exit code and what was printed; it stays in a log if the test is ended."""
-    conf = str(lab.layout.nimbus_dir / "conf" / "storm.yaml")
+    conf = str(lab.layout.storm_yaml)
     command = [sys.executable, "-m", "controller.cli", "adopt", NAME, "--conf", conf]
     limits = ["--settle", "20s", "--within", "5m"]
     log = lab.layout.run_dir / "adopt.log"

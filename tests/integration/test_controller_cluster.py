@@ -53,7 +53,7 @@ class Running:
     """Controllers as processes, ended with the test."""
 
     def __init__(self, lab: Lab) -> None:
-        self.conf = lab.layout.nimbus_dir / "conf" / "storm.yaml"
+        self.conf = lab.layout.storm_yaml
         self._log = (lab.layout.run_dir / "controller.log").open("a")
         self._processes: list[subprocess.Popen[bytes]] = []
 

@@ -237,7 +237,7 @@ def a_move(operator: Operator) -> str:
 
 
 def nstorm(lab: Lab, *arguments: str) -> str:
-    conf = str(lab.layout.nimbus_dir / "conf" / "storm.yaml")
+    conf = str(lab.layout.storm_yaml)
     done = CliRunner().invoke(app, [*arguments, "--conf", conf])
     assert done.exit_code == 0, done.output
     return done.output

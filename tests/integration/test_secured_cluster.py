@@ -64,7 +64,7 @@ def move(operator: Operator, executor: ExecutorId) -> None:
 
 
 def doctor(lab: Lab) -> str:
-    conf = str(lab.layout.nimbus_dir / "conf" / "storm.yaml")
+    conf = str(lab.layout.storm_yaml)
     command = [sys.executable, "-m", "controller.cli", "doctor", "--conf", conf]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 

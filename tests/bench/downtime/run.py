@@ -219,7 +219,7 @@ class Rounds:
 
     def _set_lazy_kill(self, lazy_kill: bool) -> None:
         """Write it where the next controller reads it."""
-        file = self._lab.layout.nimbus_dir / "conf" / "storm.yaml"
+        file = self._lab.layout.storm_yaml
         conf = yaml.safe_load(file.read_text())
         conf.pop("nstorm.lazy.kill.ms", None)
         if not lazy_kill:
