@@ -190,7 +190,7 @@ def opening_pairs(view: View, threshold_tps: float) -> Moves:
     same worker, the best one of either. Once the first is there, the second is the best single move
     and gains more than was lost, so this brings no placement back either.
     """
-    found = kernels.open_pairs(view.world, view.bounds, 2 * threshold_tps)
+    found = kernels.open_pairs(view.world, view.bounds, view.loudest, 2 * threshold_tps)
     rows = np.array(found, dtype=np.float64).reshape(-1, 4)
     ends = rows[:, :2].astype(np.int64)
     return Moves(ends[:, 0], ends[:, 1], rows[:, 2], rows[:, 3])

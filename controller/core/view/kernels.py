@@ -247,14 +247,25 @@ def gather(world: KernelWorld, executors: Ints) -> Table:
 
 
 @compiled
-def doubts(begin: Ints, row: Rows, var: Floats, times: float, movable: Marks) -> Floats:
+def doubts(source: Ints, target: Ints, var: Floats, times: float, movable: Marks) -> Floats:
     """Compute `times` the deviation of all that each movable executor sends and receives."""
     found = np.zeros(len(movable))
-    for e in range(len(movable)):
-        if movable[e]:
-            for k in range(begin[e], begin[e + 1]):
-                found[e] += var[row[k]]
-    return times * np.sqrt(found)
+    for k in range(len(source)):
+        if source[k] != target[k]:
+            found[source[k]] += var[k]
+            found[target[k]] += var[k]
+    return times * np.sqrt(np.where(movable, found, 0.0))
+
+
+@compiled
+def loudest(source: Ints, target: Ints, tps: Floats, executors: int) -> Floats:
+    """Find the most that each executor sends to one other or gets from it, (E,)."""
+    found = np.zeros(executors)
+    for k in range(len(source)):
+        if source[k] != target[k]:
+            found[source[k]] = max(found[source[k]], tps[k])
+            found[target[k]] = max(found[target[k]], tps[k])
+    return found
 
 
 @compiled
@@ -323,22 +334,23 @@ def best(world: KernelWorld, bound: Floats, first: int, above: float, slack: flo
 
 @compiled
 def open_pairs(
-    world: KernelWorld, bounds: Floats, least: float
+    world: KernelWorld, bounds: Floats, loudest: Floats, least: float
 ) -> list[tuple[int, int, float, float]]:
     """List pairs of executors that gain together what neither gains alone.
 
     Each is the first move of the pair (executor, worker, ASC) and the score of both moves.
 
     `bounds` is as `View.bounds`, shape (3, E). The first row is of the moves of `gather`, the
-    second of all within the node, the third of all to other nodes. `least` is what two moves
-    have to gain more than the better one of them.
+    second of all within the node, the third of all to other nodes. `loudest` is (E,), as the
+    function of that name finds it. `least` is what two moves have to gain more than the better one
+    of them.
     """
     found = [(0, 0, 0.0, 0.0) for _ in range(0)]  # so that its type is known
     place, node_of, scratch = world.place, world.node_of, _scratch(world)
     bound, near, far = bounds
     most_missed = weigh(world.weights, 2.0, 2.0)
     for one in range(len(bound)):
-        if not world.movable[one]:
+        if not world.movable[one] or bound[one] + most_missed * loudest[one] <= least:
             continue
         to, first = _NOT_LOOKED_AT, 0.0
         home_one = place[one]

@@ -75,7 +75,7 @@ class View:
             taken=np.zeros(0, dtype=np.int64),
             roomiest=_roomiest(cluster, fit),
             room=fit.largest(_filled(fit)),
-            doubt=_doubt(snapshot, limits, pairs),
+            doubt=_doubt(snapshot, limits),
         )
 
     @cached_property
@@ -111,6 +111,12 @@ class View:
         """
         found = kernels.bounds(self.world)
         return np.concatenate([found.max(axis=0, keepdims=True), found])
+
+    @cached_property
+    def loudest(self) -> Floats:
+        """The most that each executor sends to one other or gets from it, (E,)."""
+        traffic = self.snapshot.traffic
+        return kernels.loudest(traffic.source, traffic.target, traffic.tps, len(self.movable))
 
     def moved(self, executor: int, worker: int) -> "View":
         """View the placement after a move."""
@@ -195,12 +201,12 @@ class View:
         )
 
 
-def _doubt(snapshot: LoadSnapshot, limits: Limits, pairs: Pairs) -> Floats:
-    var, movable = snapshot.traffic.var, snapshot.is_movable.copy()
-    if var is None:
+def _doubt(snapshot: LoadSnapshot, limits: Limits) -> Floats:
+    traffic, movable = snapshot.traffic, snapshot.is_movable.copy()
+    if traffic.var is None:
         return np.zeros(len(movable))
     times = SURE * weighed(TrafficWeights.of(limits), 1.0, 1.0)
-    return kernels.doubts(pairs.begin, pairs.row, var, times, movable)
+    return kernels.doubts(traffic.source, traffic.target, traffic.var, times, movable)
 
 
 def _filled(fit: Fit) -> Floats:

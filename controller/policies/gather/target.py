@@ -97,8 +97,7 @@ def _unless_seen(
     decision: Decision, cluster: Cluster, snapshot: LoadSnapshot, memory: TargetMemory
 ) -> Decision:
     """Make no move back to a placement that was left."""
-    after = decision.applied(cluster, snapshot)
-    if not decision.moves or digest(after.place) not in memory.seen:
+    if not decision.moves or digest(decision.applied(cluster, snapshot).place) not in memory.seen:
         return decision
     reason = f"it would lead back to a placement that was left, though {decision.reason}"
     return Decision(Outcome.NOTHING_TO_GAIN, reason, (), decision.warnings)

@@ -82,15 +82,16 @@ def test_every_loop_of_a_decision_is_the_same(
         view = View.of(cluster, snapshot, rules)
         looked, carried = view.bounds.copy(), view.moved(e, w)
         best = kernels.best(view.world, looked[0], e, 0.0, 1e-9)
-        pairs = kernels.open_pairs(view.world, view.bounds, 0.0)
-        rows = view.pairs.begin, view.pairs.row
+        pairs = kernels.open_pairs(view.world, view.bounds, view.loudest, 0.0)
+        ends = snapshot.traffic.source, snapshot.traffic.target
         return [
             bits(part)
             for part in (
                 (view.pairs.begin, view.pairs.peer, view.pairs.row),
                 kernels.score(view.world, everybody, anywhere),
                 kernels.gather(view.world, everybody),
-                kernels.doubts(*rows, snapshot.traffic.tps, 2.0, view.movable.copy()),
+                kernels.doubts(*ends, snapshot.traffic.tps, 2.0, view.movable.copy()),
+                kernels.loudest(*ends, snapshot.traffic.tps, len(everybody)),
                 (*best, looked, pairs),
                 (kernels.score_of(view.world, e, w), kernels.may_move(view.world, e, w)),
                 (carried.bounds, carried.roomiest, carried.room, carried.fit.frac),
@@ -105,5 +106,5 @@ def test_every_loop_is_asked() -> None:
     called = {name for name, known in vars(kernels).items() if isinstance(known, Loop)}
     inside = {"_is_taken", "_scratch", "_sum_by_place", "_clear", "_best_of", "_near", "_brings"}
     inside |= {"change", "holds", "near", "weigh"}
-    outside = {"roomiest", "may_move", "score", "gather", "bounds", "doubts"}
+    outside = {"roomiest", "may_move", "score", "gather", "bounds", "doubts", "loudest"}
     assert called == inside | outside | {"best", "open_pairs", "score_of"}
