@@ -34,12 +34,20 @@ class Meter:
 # Users feel these two, so they are also added up over a topology.
 ACKED = Meter("acked_tuples", "Tuples that were acked at the spouts here.", "acked_tps")
 FAILED = Meter("failed_tuples", "Tuples that failed at the spouts here.", "failed_tps")
+# What tuples between workers cost, apart from what the executors' own threads do for them.
+TRANSPORT = Meter(
+    "transport_cpu_ns",
+    "CPU of the threads that send tuples to other workers and read theirs.",
+    "transport_cpu_cores",
+    1e-9,
+)
 # Read by `nstorm.load.WorkerMeters` in the worker.
 OF_WORKER = (
     Meter("heap_live_bytes", "Heap in use after the last collection."),
     Meter("heap_max_bytes", "Up to where the heap may grow."),
     Meter("gc_ms", "Share of the time in which collectors stop the worker.", "gc_frac", 1e-3),
     Meter("transfer_queue_tuples", "Tuples that wait to be sent to other workers."),
+    TRANSPORT,
     ACKED,
     FAILED,
 )

@@ -10,8 +10,7 @@ _HEAD = """# Meters
 <!-- Generated: python -m tests.meters_page > docs/meters.md -->
 
 Numbers that each worker and each node report with their load, apart from the CPU, queues and
-tuples of executors. No decision depends on them. A number that cannot be read is left out, and
-nowhere counted as 0.
+tuples of executors. A number that cannot be read is left out, and nowhere counted as 0.
 
 `nstorm status -o json` has them by the name in the second column, under `meters` of a worker and
 of an agent. The metrics of the controller have them as `nstorm_worker_…` and `nstorm_node_…`. The

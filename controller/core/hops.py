@@ -22,14 +22,15 @@ HOP_COST_S = (0.0, 0.905e-6, 1.09e-6)
 WORKER, NODE = 1, 2
 # What a byte costs, as a share of what a tuple costs: 0.0041 µs, measured between two JVMs.
 BYTE_TIMES = 0.0041e-6 / HOP_COST_S[NODE]
-# If all its peers were on other nodes, hops would be this share of what an executor uses, at most.
-# More would be predicted to leave nothing, or less, once its peers are near.
-MOST_FRAC = 0.6
+# An executor's own work is at least this share of what hops to all its peers, far away, would cost
+# in the lab. Else it would be predicted to use nothing, or less, once they are near. Where hops
+# cost more than in the lab, its own work is the same.
+LEAST_OWN = 2 / 3
 # As weights, so that what a tuple saves at each end is `weigh(HOP, same node, same worker)`.
 HOP = TrafficWeights(HOP_COST_S[NODE] - HOP_COST_S[WORKER], HOP_COST_S[WORKER])
 FREE = TrafficWeights(0.0, 0.0)
-# How sure it is that hops cost what they do in the lab, before anything has moved. A machine where
-# they cost twice as much is two deviations off.
+# How sure it is, as a share, what hops cost before anything has moved. A machine where they cost
+# twice as much is two deviations off.
 PRIOR_DEVIATION = 0.5
 
 
@@ -37,7 +38,7 @@ class HopFigures(Struct, frozen=True):
     """What hops cost a topology, as times the lab's, and how the last run of moves compares."""
 
     times: float = 1.0
-    prior_times: float = 1.0
+    prior_times: float = 1.0  # before a run of moves
     deviation: float = PRIOR_DEVIATION
     runs: int = 0  # of moves that it was learnt from
     # By what share the last run has changed the CPU of a tuple, by what was known before it, and as
@@ -47,7 +48,13 @@ class HopFigures(Struct, frozen=True):
 
     def __str__(self) -> str:
         if not self.runs:
-            return "as in the lab: no run of moves has shown another cost yet"
+            cost = "as in the lab"
+            if self.prior_times > 1:
+                cost = (
+                    f"{self.prior_times:.2f} times the lab's, by the CPU of the threads that send "
+                    "and read tuples"
+                )
+            return f"{cost}: no run of moves has shown another cost yet"
         shown = f"{self.times:.2f} ± {2 * self.deviation:.2f} times the lab's"
         shown += f", by {self.runs} run{'s' * (self.runs != 1)} of moves"
         if self.predicted_change is None or self.measured_change is None:
@@ -97,7 +104,8 @@ class HopRates:
         """Count traffic; `times` is what hops cost as times those of the lab."""
         tps = hop_tps(traffic) * times
         at = np.ascontiguousarray(place)
-        bound = _bounds(traffic.source, traffic.target, tps, at, node_of)
+        own = LEAST_OWN / max(times, 1.0)
+        bound = _bounds(traffic.source, traffic.target, tps, own, at, node_of)
         scale = np.divide(demand, bound, out=np.ones(len(place)), where=bound > 0)
         return cls(tps, np.minimum(scale, 1.0))
 
@@ -115,14 +123,15 @@ def hop_tps(traffic: Traffic) -> Floats:
 
 
 @compiled
-def _bounds(source: Ints, target: Ints, tps: Floats, place: Ints, node_of: Ints) -> Floats:
-    """Compute what executors would have to use for their hops to be `MOST_FRAC` at most, (E,).
+def _bounds(  # noqa: PLR0917
+    source: Ints, target: Ints, tps: Floats, own: float, place: Ints, node_of: Ints
+) -> Floats:
+    """Compute what executors have to use, (E,), if their hops cost as much as `tps` has it.
 
-    That is of what they would use far from all peers, which has hops to all of them, in place of
-    those of now.
+    Their own work is at least `own` of what hops to all peers, far away, cost.
     """
     bound = np.zeros(len(place))
-    far = HOP_COST_S[NODE] * (1 - MOST_FRAC) / MOST_FRAC
+    far = HOP_COST_S[NODE] * own
     for k in range(len(source)):
         one, other = source[k], target[k]
         if one != other:
@@ -145,3 +154,13 @@ def hop_cores(  # noqa: PLR0917
         cores[one] += spent
         cores[other] += spent
     return cores * scale
+
+
+def lab_hop_cores(traffic: Traffic, place: Ints, node_of: Ints) -> Floats:
+    """Compute the CPU that each executor would use for hops if they cost what they do in the lab.
+
+    Shape (E,), in cores.
+    """
+    ends, at = (traffic.source, traffic.target), np.ascontiguousarray(place)
+    cores: Floats = hop_cores(*ends, hop_tps(traffic), np.ones(len(at)), at, node_of)
+    return cores

@@ -12,6 +12,7 @@ import numpy as np
 
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.fit import Capacity
+from controller.core.hops import lab_hop_cores
 from controller.core.meters import Columns
 from controller.core.metrics import Rates
 from controller.core.sizes import TupleSizes, pair_keys
@@ -182,22 +183,35 @@ class Layout:
         return rates.meters.shown_at(at)
 
     def cpu_cores(self, rates: Rates, traffic: Traffic) -> Floats:
-        """Add each executor's share, by tuples, of its JVM's other CPU (network, GC) to its own."""
+        """Add each executor's share of its JVM's other CPU to its own.
+
+        Of the threads between workers that is by what its tuples cost on hops, and of all others
+        (such as the collector's) by its tuples.
+        """
         count, workers = len(self.executors), len(self.cluster.workers)
-        handled_tps = np.bincount(traffic.source, traffic.tps, count)
+        handled_tps: Floats = np.bincount(traffic.source, traffic.tps, count).astype(np.float64)
         handled_tps += np.bincount(traffic.target, traffic.tps, count)
         # A copy that is leaving still runs elsewhere: own CPU counts wherever it was used.
         placed, is_worker = self.rows.executor >= 0, self.rows.worker >= 0
         own = np.bincount(self.rows.executor[placed], rates.cpu_cores[placed], count)
         used = np.bincount(worker_of(rates.executors), rates.cpu_cores, len(rates.slots))
-        other = np.zeros(workers)
+        other, carried = np.zeros(workers), np.zeros(workers)
         rest = np.maximum(rates.process_cores - used, 0.0)
-        other[self.rows.worker[is_worker]] = rest[is_worker]
-        all_tps = np.bincount(self.place, handled_tps, workers)
-        handled_tps = np.where(all_tps[self.place] > 0, handled_tps, 1.0)
-        share = handled_tps / np.bincount(self.place, handled_tps, workers)[self.place]
-        cores: Floats = own + other[self.place] * share
-        return cores
+        carrying = np.clip(np.nan_to_num(rates.transport_cores), 0.0, rest)
+        other[self.rows.worker[is_worker]] = (rest - carrying)[is_worker]
+        cores: Floats = own + self._shared(other, handled_tps)
+        if not carrying.any():
+            return cores
+        carried[self.rows.worker[is_worker]] = carrying[is_worker]
+        on_hops = lab_hop_cores(traffic, self.place, self.cluster.node_of)
+        return cores + self._shared(carried, on_hops)
+
+    def _shared(self, of_worker: Floats, weights: Floats) -> Floats:
+        """Share out what each worker has, (W,), among its executors, by weights, (E,)."""
+        place, workers = self.place, len(of_worker)
+        weights = np.where(np.bincount(place, weights, workers)[place] > 0, weights, 1.0)
+        shared: Floats = of_worker[place] * weights / np.bincount(place, weights, workers)[place]
+        return shared
 
 
 def opened_by(views: Iterable[TopologyView]) -> Counter[str]:

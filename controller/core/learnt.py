@@ -1,4 +1,8 @@
-"""What a hop costs on the running cluster: learnt from moves, with the lab's cost as the prior.
+"""What a hop costs on the running cluster: seen at rest, and learnt from moves.
+
+Some threads of a worker do nothing but send tuples to other workers and read theirs. Their CPU is
+known without a move. What executors' own threads do for a hop is added as the lab has it. That is
+what a hop is believed to cost, but no less than in the lab.
 
 A run of moves changes how many tuples make a hop, and leaves all other work as it was. So the
 change of a tuple's CPU is compared with what it would be by the lab's costs. The stays before and
@@ -10,8 +14,7 @@ all divided by the tuples/s, so that the input's own change is taken out. What a
 tuples is the other unknown: a worker that is left saves it. The equations are weighted by their own
 noise and solved by ridge regression to the prior (A. E. Hoerl, R. W. Kennard, "Ridge regression",
 Technometrics 12, 1970). One that does not agree with the others is given less weight (P. J. Huber,
-"Robust estimation of a location parameter", Ann. Math. Stat. 35, 1964). Nothing moves: the prior
-stands.
+"Robust estimation of a location parameter", Ann. Math. Stat. 35, 1964).
 """
 
 import math
@@ -22,15 +25,17 @@ import numpy as np
 from msgspec import structs
 
 from controller.core.cluster import LEAST, Floats, Ints
-from controller.core.hops import PRIOR_DEVIATION, HopFigures, hop_cores, hop_tps
+from controller.core.hops import PRIOR_DEVIATION, HopFigures, lab_hop_cores
 from controller.core.metrics import Rates
 from controller.core.picture import Picture
 
-# What is believed before anything has moved, and its deviation: of the times, and of the cores that
-# a JVM needs at rest.
-PRIOR = np.array([1.0, 0.0])
-PRIOR_WEIGHT = np.diag(np.array([PRIOR_DEVIATION, 0.1]) ** -2.0)
-# A stranger result is taken as far as this.
+# How sure it is, in cores, that a JVM needs none at rest.
+REST_DEVIATION = 0.1
+# What the threads between workers may use without any tuple, in cores a worker: 0.002 in the lab.
+IDLE_CORES = 0.005
+# What executors' own threads do for a hop, as times what those between workers do: 0.65 in the lab.
+OWN_TIMES = 0.65
+# A stranger result is taken as far as this, as times what was believed before.
 MOST_TIMES = 4.0
 # After a move rates have something of before in them for so long. After a start code is compiled,
 # and a tuple costs several times as much at first.
@@ -92,35 +97,43 @@ class Stay:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Equations, added up; of two unknowns, the second is the cores of a JVM at rest."""
+    """Equations, added up; of two unknowns, the second is the cores of a JVM at rest.
 
-    matrix: Floats = field(default_factory=lambda: PRIOR_WEIGHT)  # (2, 2)
-    right: Floats = field(default_factory=lambda: PRIOR_WEIGHT @ PRIOR)  # (2,)
+    `prior` is what hops are believed to cost without them, as times the lab's.
+    """
+
+    matrix: Floats = field(default_factory=lambda: np.zeros((2, 2)))
+    right: Floats = field(default_factory=lambda: np.zeros(2))
     runs: int = 0
 
-    @property
-    def found(self) -> Floats:
+    def found(self, prior: float) -> Floats:
         """(2,), not below 0, nor above what is believed of hops."""
-        found = np.linalg.solve(self.matrix, self.right).clip(0.0, (MOST_TIMES, math.inf))
-        return np.asarray(found, np.float64)
+        weight = _weight(prior)
+        found = np.linalg.solve(self.matrix + weight, self.right + weight @ (prior, 0.0))
+        return np.asarray(found.clip(0.0, (MOST_TIMES * prior, math.inf)), np.float64)
 
-    @property
-    def deviation(self) -> float:
-        return math.sqrt(np.linalg.inv(self.matrix)[0, 0])
+    def deviation(self, prior: float) -> float:
+        return math.sqrt(np.linalg.inv(self.matrix + _weight(prior))[0, 0])
 
-    def with_run(self, before: Stay, after: Stay) -> "Known":
+    def with_run(self, before: Stay, after: Stay, prior: float) -> "Known":
         """Add what a run of moves shows."""
         row = np.array([after.hops - before.hops, after.workers - before.workers])
         right = after.cores - before.cores
         noise = before.error + after.error + (FLOOR_FRAC * before.cores) ** 2
-        off = right - float(row @ self.found)
-        expected = (noise + float(row @ np.linalg.solve(self.matrix, row))) ** 0.5
-        noise *= max(abs(off) / (HUBER * expected), 1.0) ** 2
+        off = right - float(row @ self.found(prior))
+        doubt = float(row @ np.linalg.solve(self.matrix + _weight(prior), row))
+        noise *= max(abs(off) / (HUBER * (noise + doubt) ** 0.5), 1.0) ** 2
         return Known(
-            PRIOR_WEIGHT + FADE * (self.matrix - PRIOR_WEIGHT) + np.outer(row, row) / noise,
-            (1 - FADE) * (PRIOR_WEIGHT @ PRIOR) + FADE * self.right + row * right / noise,
+            FADE * self.matrix + np.outer(row, row) / noise,
+            FADE * self.right + row * right / noise,
             self.runs + 1,
         )
+
+
+def _weight(prior: float) -> Floats:
+    deviation = np.array([PRIOR_DEVIATION * prior, REST_DEVIATION])
+    weight: Floats = np.diag(deviation**-2.0)
+    return weight
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,6 +146,7 @@ class Learnt:
     stay: Stay | None = None  # None while moves are under way
     before: Stay | None = None  # the last one that was looked at
     known: Known = field(default_factory=Known)  # of the runs before that
+    prior: float = 1.0  # what hops cost by the threads between workers, as times the lab's
 
     @property
     def is_run(self) -> bool:
@@ -150,18 +164,19 @@ class Learnt:
         if not self.is_run:
             return self.known
         assert self.before is not None and self.stay is not None
-        return self.known.with_run(self.before, self.stay)
+        return self.known.with_run(self.before, self.stay, self.prior)
 
     @property
     def figures(self) -> HopFigures:
-        known = self.all_known
-        times = round(float(known.found[0]), 3)
-        found = HopFigures(times=times, deviation=known.deviation, runs=known.runs)
+        known, prior = self.all_known, self.prior
+        times = round(float(known.found(prior)[0]), 3)
+        deviation = known.deviation(prior)
+        found = HopFigures(times, round(prior, 3), deviation, known.runs)
         if not self.is_run:
             return found
         assert self.before is not None and self.stay is not None
         was, now = self.before, self.stay
-        hop, at_rest = self.known.found
+        hop, at_rest = self.known.found(prior)
         predicted = hop * (now.hops - was.hops) + at_rest * (now.workers - was.workers)
         return structs.replace(
             found,
@@ -208,11 +223,33 @@ def learn(was: Learnt, made: Picture, rates: Rates, *, now_s: float) -> Learnt:
     assert stay is not None
     if now_s - stay.begun_s < SETTLE_S or now_s - stay.looked_s < LOOK_S or tps <= LEAST:
         return was
-    traffic, place = snapshot.traffic, np.ascontiguousarray(snapshot.place)
-    rate, ones = hop_tps(traffic), np.ones(len(place))
-    on_hops = hop_cores(traffic.source, traffic.target, rate, ones, place, cluster.node_of)
-    used, workers = float(snapshot.cpu_cores.sum()), len(np.unique(place))
-    return replace(was, stay=stay.looked_at(now_s, tps, used, float(on_hops.sum()), workers))
+    hops = float(lab_hop_cores(snapshot.traffic, snapshot.place, cluster.node_of).sum())
+    used, workers = float(snapshot.cpu_cores.sum()), len(np.unique(snapshot.place))
+    stay = stay.looked_at(now_s, tps, used, hops, workers)
+    seen = times_at_rest(rates, hops) or was.prior
+    prior = was.prior + (seen - was.prior) / min(stay.looks, MOST_LOOKS)
+    return replace(was, stay=stay, prior=prior)
+
+
+def times_at_rest(rates: Rates, hops: float) -> float | None:
+    """Compute what hops cost, as times the lab's, by the threads between workers.
+
+    Parameters
+    ----------
+    hops : float
+        What they would cost in the lab, in cores.
+
+    Returns
+    -------
+    float or None
+        At least 1. None where workers do not report it, or send too little to each other.
+    """
+    carrying = rates.transport_cores
+    idle = IDLE_CORES * len(carrying)
+    # Of few tuples too much would be what the threads use without any.
+    if not hops > idle or np.isnan(carrying).any():
+        return None
+    return max((1 + OWN_TIMES) * (float(carrying.sum()) - idle) / hops, 1.0)
 
 
 def _cold_s(made: Picture) -> float:

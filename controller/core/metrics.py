@@ -18,7 +18,7 @@ from controller.core.rows import ALL, aligned, in_order, joined
 from controller.core.sizes import TupleSizes
 from controller.core.tasks import FIRST_COMPONENT, component_targets, ends_of, key_of, worker_of
 from controller.core.topology import TopologyView
-from migration.meters import OF_WORKER
+from migration.meters import OF_WORKER, TRANSPORT
 from migration.model import NodeLoad, Slot, WorkerLoad
 
 NS_PER_S = 1e9
@@ -73,6 +73,11 @@ class Rates:
     tps: Floats = field(default_factory=_floats)  # (P,); some may be 0
     tps_var: Floats = field(default_factory=_floats)  # (P,), variance of `tps`
     sizes: TupleSizes = field(default_factory=TupleSizes)
+
+    @property
+    def transport_cores(self) -> Floats:
+        """(W,), CPU of the threads that carry tuples between workers; NaN where it is not known."""
+        return self.meters.shown.get(TRANSPORT.column, np.full(len(self.slots), np.nan))
 
     @property
     def of_nodes(self) -> Iterator[tuple[str, float]]:

@@ -69,6 +69,7 @@ class Meter:
         self._sent = np.zeros((workers, size, size))
         self._thread_s = np.zeros((workers, size))
         self._process_s = np.zeros(workers)
+        self._transport_s = np.zeros(workers)
         # (W, C, C), tuples to other workers, by their two components.
         self._left = np.zeros((workers, *world.size_bytes.shape))
         # Of each worker's spouts, the tuples that were acked and failed, and of those by time.
@@ -99,6 +100,8 @@ class Meter:
         self._thread_s[world.place, self._everyone] += thread_s
         process_s = np.bincount(world.place, thread_s + other_s, len(self._slots))
         self._process_s += process_s
+        # What comes from other workers is read by threads of their own.
+        self._transport_s += np.bincount(world.place, other_s, len(self._slots))
         world.nodes.cpu_s += np.bincount(world.node_of, process_s)
         if world.has_sizes:
             leaving = sent * (world.place[:, None] != world.place)
@@ -118,7 +121,8 @@ class Meter:
         """Start a worker's totals at zero, as its process does."""
         self.born[worker] += 1
         self._sent[worker], self._thread_s[worker], self._process_s[worker] = 0.0, 0.0, 0.0
-        self._left[worker], self._felt[:, worker], self._timed[worker] = 0.0, 0.0, 0.0
+        self._transport_s[worker], self._left[worker] = 0.0, 0.0
+        self._felt[:, worker], self._timed[worker] = 0.0, 0.0
 
     def report(self, topology: str) -> None:
         """Send a report of every live worker on its way; the meters of all topologies are read."""
@@ -190,7 +194,8 @@ class Meter:
 
     def _meters(self, w: int, waiting: float) -> Meters:
         """Read what users feel, and what the scenario bounds."""
-        world, found = self._world, Meters()
+        world = self._world
+        found = Meters(transport_cpu_ns=round(self._transport_s[w] * NS_PER_S))
         if world.has_ackers and world.is_spout[world.place == w].any():
             found["acked_tuples"], found["failed_tuples"] = self._felt[:, w].round().tolist()
         if not math.isinf(world.hardware.heap_mb):

@@ -121,7 +121,7 @@ def test_what_is_not_bounded_is_not_reported() -> None:
     pass_time(world, meter, 1)
     loads, workers = reported(meter)
     assert [load.meters for load in loads] == [UNSET, UNSET]
-    assert [one.meters for one in workers.values()] == [UNSET] * 4
+    assert [one.meters for one in workers.values()] == [{"transport_cpu_ns": 0}] * 4
     assert [one.sizes for one in workers.values()] == [UNSET] * 4
 
 
@@ -129,13 +129,13 @@ def test_a_worker_reports_its_heap() -> None:
     hardware = Hardware(2, 2, 1.0, "node", heap_mb=256.0, heap_base_mb=64.0)
     world, meter = measured(chain(), hardware)
     meters = {slot: one.meters for slot, one in reported(meter)[1].items()}
-    most, base = 256 << 20, 64 << 20
-    assert meters["n0:6700"] == {"heap_live_bytes": base + (100 << 20), "heap_max_bytes": most}
+    base, rest = 64 << 20, {"heap_max_bytes": 256 << 20, "transport_cpu_ns": 0}
+    assert meters["n0:6700"] == {"heap_live_bytes": base + (100 << 20), **rest}
     world.move(0, 2)
     meters = {slot: one.meters for slot, one in reported(meter)[1].items()}
     # The JVM that was left is still there.
-    assert meters["n0:6700"] == {"heap_live_bytes": base, "heap_max_bytes": most}
-    assert meters["n1:6700"] == {"heap_live_bytes": base + (100 << 20), "heap_max_bytes": most}
+    assert meters["n0:6700"] == {"heap_live_bytes": base, **rest}
+    assert meters["n1:6700"] == {"heap_live_bytes": base + (100 << 20), **rest}
 
 
 def test_a_worker_reports_what_waits_for_a_full_link() -> None:
@@ -144,7 +144,7 @@ def test_a_worker_reports_what_waits_for_a_full_link() -> None:
     loads, workers = reported(meter)
     waiting = {slot: known(one) for slot, one in workers.items()}
     # 100 tuples of 100 bytes a second, of which 10 go through.
-    assert waiting["n0:6700"] == {"transfer_queue_tuples": pytest.approx(1800, rel=0.02)}
+    assert waiting["n0:6700"]["transfer_queue_tuples"] == pytest.approx(1800, rel=0.02)
     assert world.wire.sum() == pytest.approx(waiting["n0:6700"]["transfer_queue_tuples"], abs=1)
     assert {waiting[slot]["transfer_queue_tuples"] for slot in waiting if slot != "n0:6700"} == {0}
     sent, received = (known(load) for load in loads)

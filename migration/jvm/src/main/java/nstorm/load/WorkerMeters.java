@@ -5,10 +5,14 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.MemoryPoolMXBean;
 import java.lang.management.MemoryType;
 import java.lang.management.MemoryUsage;
+import java.lang.management.ThreadMXBean;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.LongSupplier;
+import java.util.function.Predicate;
+import java.util.regex.Pattern;
 import org.apache.storm.utils.JCQueue;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -17,6 +21,8 @@ import org.slf4j.LoggerFactory;
 final class WorkerMeters {
     private static final Logger LOG = LoggerFactory.getLogger(WorkerMeters.class);
     private static final long UNKNOWN = -1;
+    private static final Predicate<String> TRANSPORT =
+            Pattern.compile("Worker-Transfer|client-worker-\\d+|Netty-server-.*-worker-\\d+").asMatchPredicate();
 
     private final Map<String, LongSupplier> meters = new LinkedHashMap<>();
 
@@ -31,6 +37,7 @@ final class WorkerMeters {
         meters.put("heap_max_bytes", Runtime.getRuntime()::maxMemory);
         meters.put("gc_ms", () -> collectedMs(collectors));
         meters.put("transfer_queue_tuples", () -> transfer == null ? UNKNOWN : transfer.size());
+        meters.put("transport_cpu_ns", () -> transportNs(ManagementFactory.getThreadMXBean()));
         meters.put("acked_tuples", () -> acks == null ? UNKNOWN : acks.ackedTuples());
         meters.put("failed_tuples", () -> acks == null ? UNKNOWN : acks.failedTuples());
     }
@@ -55,6 +62,17 @@ final class WorkerMeters {
             LOG.debug("meter_failed {}", name, e);
             return UNKNOWN;
         }
+    }
+
+    /** Storm's threads that send tuples to other workers and read those of others; they do nothing else. */
+    static long transportNs(ThreadMXBean threads) {
+        // Without stack traces, so that no thread stops for it.
+        return Arrays.stream(threads.getThreadInfo(threads.getAllThreadIds()))
+                .filter(thread -> thread != null && TRANSPORT.test(thread.getThreadName()))
+                .mapToLong(thread -> threads.getThreadCpuTime(thread.getThreadId()))
+                .filter(nanos -> nanos >= 0)
+                .reduce(Long::sum)
+                .orElse(UNKNOWN);
     }
 
     static long liveBytes(List<GarbageCollectorMXBean> collectors, List<MemoryPoolMXBean> pools) {

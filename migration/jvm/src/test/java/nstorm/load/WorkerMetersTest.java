@@ -13,6 +13,9 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.apache.storm.utils.JCQueue;
 import org.junit.jupiter.api.Test;
 
@@ -40,6 +43,35 @@ class WorkerMetersTest {
     @Test
     void whatIsNotThereIsLeftOut() {
         assertFalse(new WorkerMeters(null, null).read().containsKey("transfer_queue_tuples"));
+    }
+
+    @Test
+    void threadsBetweenWorkersAreCounted() throws Exception {
+        WorkerMeters meters = new WorkerMeters(null, null);
+        assertFalse(meters.read().containsKey("transport_cpu_ns"), "no such thread");
+        CountDownLatch counted = new CountDownLatch(1);
+        List<Thread> threads = Stream.of("Worker-Transfer", "client-worker-2", "Netty-server-localhost-6700-worker-1")
+                .map(name -> new Thread(() -> burn(counted), name))
+                .toList();
+        Thread other = new Thread(() -> burn(counted), "client-worker-of-the-user");
+        other.start();
+        assertFalse(meters.read().containsKey("transport_cpu_ns"), "a thread of another name");
+        threads.forEach(Thread::start);
+        long least = TimeUnit.MILLISECONDS.toNanos(5);
+        for (long now = 0; now < 3 * least; now = meters.read().getOrDefault("transport_cpu_ns", 0L)) {
+            Thread.sleep(1);
+        }
+        counted.countDown();
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        other.join();
+    }
+
+    private static void burn(CountDownLatch until) {
+        while (until.getCount() > 0) {
+            Thread.onSpinWait();
+        }
     }
 
     @Test
