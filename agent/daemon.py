@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 
@@ -15,6 +16,7 @@ from agent.pull import ADOPT_FILE, Puller
 from agent.push import Pusher
 from agent.samples import Samples, SampleStores
 from agent.switch import Switch
+from agent.users import UserPlans
 from kvstore.errors import (
     AccessError,
     NotConnectedError,
@@ -66,6 +68,8 @@ class Agent:
         self._stores = SampleStores(config.store_dir)
         self._switch = Switch(config.store_dir)
         self._puller = Puller(session, writer, config.store_dir, wake)
+        self._user_plans = UserPlans(config.store_dir)
+        self._users: Mapping[str, str] | None = None
         self._pusher = Pusher(session, config.load_s, MachineMeters().read)
         self._node = config.supervisor
         self._here: frozenset[str] | None = None
@@ -79,7 +83,7 @@ class Agent:
         """
         trouble: StoreError | None = None
         # Plans first: a move may be waiting for one.
-        for step in (self._pull, self._tend):
+        for step in (self._pull, self._hand_out, self._tend):
             try:
                 step(now_s)
             except ZooKeeperError:
@@ -120,9 +124,14 @@ class Agent:
             self._wake.set()  # what could not be read is due at the next turn
             raise
 
+    def _hand_out(self, now_s: float) -> None:
+        del now_s
+        if self._puller.local is not None:
+            self._user_plans.write(self._puller.local, self._puller.texts, self._users)
+
     def _learn(self, samples: Samples) -> None:
         """Take from the JVMs which node this is and whose plans it needs."""
-        supervisor, here = samples.node, samples.topologies
+        supervisor, here, self._users = samples.node, samples.topologies, samples.users
         if self._config.supervisor is None and supervisor not in (None, self._node):
             log.info("node_known", node=supervisor, before=self._node)
             self._node = supervisor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from threading import Event
 
@@ -47,6 +47,11 @@ class Puller:
         self._asked: frozenset[str] = frozenset()
         self.epoch: int | None = None  # of the newest leader, None if there was none yet
         self.off = b""  # why all hooks are switched off
+
+    @property
+    def texts(self) -> Mapping[str, bytes]:
+        """The plans of `local` as they came, by topology."""
+        return self._data
 
     @property
     def cluster(self) -> str:

@@ -4,29 +4,36 @@ from __future__ import annotations
 
 import math
 import os
+import pwd
 import re
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import psutil
 import structlog
+from msgspec import UNSET
 
-from kvstore.env import Files, refuse_foreign
+from kvstore.env import Files, OwnedFiles, refuse_foreign
 from kvstore.errors import StoreError
 from kvstore.reader import StoreReader
 from migration import WireError
 from migration.model import Slot, SupervisorAck, WorkerAck, WorkerLoad
-from migration.wire import ACK_KEY, LOAD_KEY, decode
+from migration.wire import ACK_KEY, LOAD_KEY, USER_FOLDERS, decode
 
 # JVMs refresh their ack every 2 s. One without a report for this time stands still or has ended, or
 # another process has its id. The clock of this process counts: that of the node may be set.
 SILENT_AFTER_S = 60.0
 # An environment in the making is no news; files are whole from the first.
 _YOUNG_S = 2.0
+
+_ACK_OF_USER = r"([0-9]{1,5}-[0-9]{1,7})\.ack\.bin"
+# A user may fill his folder.
+_MOST_OF_USER = 256
 
 log = structlog.get_logger()
 
@@ -58,6 +65,15 @@ class Samples:
         slots = {slot.topology for slot in self.supervisor.slots}
         return frozenset(slots.union(worker.topology for worker in self.workers))
 
+    @property
+    def users(self) -> Mapping[str, str] | None:
+        """The user of each topology whose workers have one of their own; as above."""
+        if self.supervisor is None:
+            return None
+        return {
+            slot.topology: slot.user for slot in self.supervisor.slots if slot.user is not UNSET
+        }
+
 
 class SampleStores:
     """The open sample stores of a node, below ``nstorm.store.dir``.
@@ -71,6 +87,7 @@ class SampleStores:
         self._opened_s: dict[Path, float] = {}
         self._changed: dict[Path, tuple[int, float]] = {}
         self._folders = (store_dir / "w", store_dir / "s")
+        self._users = store_dir / USER_FOLDERS
         self._open: dict[Path, StoreReader] = {}
         self._decoded: dict[tuple[Path, bytes], tuple[int, object]] = {}
         self._logged: dict[Path, set[str]] = {}
@@ -78,19 +95,40 @@ class SampleStores:
     def discover(self) -> None:
         """Open the stores that are new, and drop those whose process is gone."""
         found = {path for folder in self._folders for path in _stores(folder)}
+        found |= {path for folder in self._folders_of_users() for path in _stores_of_user(folder)}
         for path in {*self._open, *self._logged} - found:
             self._forget(path)
         for path in sorted(found):
             if not psutil.pid_exists(_pid(path)):
                 self._forget(path)
-                # A killed JVM also leaves the native library there that it had unpacked. That of
-                # another user stays, and a link is none of ours.
-                shutil.rmtree(path, ignore_errors=True)
+                if self._is_of_user(path):
+                    _unlink(path)
+                else:
+                    # A killed JVM also leaves the native library there that it had unpacked. That
+                    # of another user stays, and a link is none of ours.
+                    shutil.rmtree(path, ignore_errors=True)
             elif path not in self._open:
                 self._try_open(path)
 
+    def _is_of_user(self, path: Path) -> bool:
+        return path.parent.parent == self._users
+
+    def _folders_of_users(self) -> list[Path]:
+        try:
+            refuse_foreign(self._users, self._owners())
+            return [folder for folder in self._users.iterdir() if folder.is_dir()]
+        except FileNotFoundError:
+            return []
+        except (StoreError, OSError) as error:
+            self._report(self._users, str(error))
+            return []
+
     def _try_open(self, path: Path) -> None:
         try:
+            if self._is_of_user(path):
+                self._open[path] = StoreReader(path, OwnedFiles(path, _owner_of_user(path)))
+                self._opened_s[path] = self._now_s()
+                return
             for folder in (path.parent, path):
                 refuse_foreign(folder, self._owners())
             if not _is_made(path):
@@ -117,12 +155,14 @@ class SampleStores:
         # Of a JVM that dies and its successor the later word counts.
         paths = sorted(self._open, key=lambda path: (self._opened_s[path], path))
         for path in paths:
-            if path.parent.name == "s":
+            if path.parent == self._folders[1]:
                 supervisor_ack = self._read(path, ACK_KEY, SupervisorAck)
                 supervisor = _newer(supervisor, None if self._is_silent(path) else supervisor_ack)
+        for path in paths:
+            if path.parent == self._folders[1]:
                 continue
             ack = self._read(path, ACK_KEY, WorkerAck)
-            if ack is None:
+            if ack is None or not self._may_speak(path, ack, supervisor):
                 continue
             port = path.name.partition("-")[0]
             if self._is_silent(path):
@@ -139,6 +179,19 @@ class SampleStores:
             supervisor,
             tuple(sorted(slot for port, slot in silent.items() if port not in found)),
         )
+
+    def _may_speak(self, path: Path, ack: WorkerAck, supervisor: SupervisorAck | None) -> bool:
+        """Return whether the supervisor has started a worker of this user and topology there."""
+        if not self._is_of_user(path):
+            return True
+        if supervisor is None:
+            return False
+        who = path.parent.name, ack.topology
+        for slot in supervisor.slots:
+            if slot.port == ack.slot.port and (slot.user, slot.topology) == who:
+                return True
+        self._report(path, f"{who[0]} speaks for {who[1]} at {ack.slot}, which is not theirs")
+        return False
 
     def _of_node(
         self, supervisor: str, found: dict[str, tuple[Path, WorkerAck]]
@@ -224,6 +277,33 @@ def _stores(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     return [path for path in folder.iterdir() if re.fullmatch(pattern, path.name)]
+
+
+def _stores_of_user(folder: Path) -> list[Path]:
+    """Name what the workers of a user write, without what the name of each file ends in."""
+    try:
+        names = (re.fullmatch(_ACK_OF_USER, file.name) for file in folder.iterdir())
+        return [folder / name[1] for name in names if name][:_MOST_OF_USER]
+    except OSError:
+        return []  # `wrong_rights` has the reason
+
+
+def _unlink(path: Path) -> None:
+    for end in ("ack.bin", "ack.tmp", "load.bin", "load.tmp"):
+        with suppress(OSError):
+            path.with_name(f"{path.name}.{end}").unlink()
+
+
+def _owner_of_user(path: Path) -> int:
+    """Find the user that the folder of a store is named after, who must run its process."""
+    try:
+        owner = pwd.getpwnam(path.parent.name).pw_uid
+    except KeyError as error:
+        raise StoreError(f"{path}: there is no user {path.parent.name}") from error
+    user = psutil.Process(_pid(path)).uids().effective
+    if owner != user:
+        raise StoreError(f"{path} is of user {owner}, and its process of user {user}")
+    return owner
 
 
 def _is_made(path: Path) -> bool:

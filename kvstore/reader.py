@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from kvstore.env import Env, Files
+from kvstore.env import Env, Files, OwnedFiles
 from kvstore.envelope import Envelope, unpack
 from kvstore.errors import EnvelopeError, FormatError, StoreError
 
@@ -22,19 +22,21 @@ class StoreReader:
     """A reader of one environment: a worker's or a supervisor's samples, or the plan.
 
     Transactions are as short as one `get`: a reader that stays in one pins the writer's pages. A
-    `StoreError` if it cannot be opened.
+    `StoreError` if it cannot be opened. With `owned`, files of another user, nothing else is.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, owned: OwnedFiles | None = None) -> None:
         self._path = path
-        self._files = Files(path)
+        self._files = files = owned or Files(path)
         self._env: Env | None = None
         self._problem: str | None = None
         self._good: dict[bytes, Envelope] = {}
+        if isinstance(files, OwnedFiles):
+            return
         try:
             self._env = Env(path, writable=False)
         except StoreError:
-            if not self._files.there():
+            if not files.there():
                 raise
 
     def read(self, key: bytes) -> Reading:

@@ -407,11 +407,15 @@ class AppliedPlan(Struct, frozen=True, gc=False, array_like=True):
 
 
 class PersistedSlot(Struct, frozen=True, gc=False):
-    """The executors that a supervisor would restart on a port."""
+    """The executors that a supervisor would restart on a port.
+
+    `user` is as whom Storm starts the worker, and unset where that is the supervisor's own.
+    """
 
     port: Long
     topology: Name
     executors: tuple[ExecutorId, ...]
+    user: Name | UnsetType = UNSET
 
 
 class SupervisorAck(Struct, frozen=True, gc=False):

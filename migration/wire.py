@@ -48,6 +48,7 @@ OPENS = f"{ROOT}/opens"
 OFF = f"{ROOT}/off"
 
 # Files of a node's store: while one is there the hooks of the node are off.
+USER_FOLDERS = "u"  # of workers that have users of their own
 OFF_FILE = "off"  # by hand, or by `nstorm off --here`
 OFF_BY_CLUSTER = "off.cluster"  # by the agent, while the node `OFF` is not empty
 

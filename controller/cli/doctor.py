@@ -19,6 +19,7 @@ import typer
 from msgspec import UNSET
 
 from agent.config import from_storm_yaml as agent_config
+from agent.users import wrong_rights
 from controller.cli.asking import ask, connected
 from controller.cli.operate import look
 from controller.cli.running import Conf
@@ -345,3 +346,7 @@ def of_machine(document: Mapping[str, Any], hosts: Mapping[str, str], cores: int
     if problem is not None:
         do = "Run this as the user of Storm; start the agent, which creates and repairs it."
         yield f"the store of this node cannot be read: {problem}", do
+    elif document.get("supervisor.run.worker.as.user") is True:
+        for wrong in wrong_rights(agent_config(document).store_dir):
+            do = "Run the agent as Storm's user; why the supervisor cannot mend it, its log has."
+            yield f"workers have users of their own: {wrong}", do

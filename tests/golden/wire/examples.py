@@ -136,6 +136,11 @@ SUPERVISOR_ACK = SupervisorAck(
     storm="2.8.3",
     error="Storm 2.8.3 has code that these hooks do not know: Slot.handleRunning",
 )
+USERS_ACK = replace(
+    SUPERVISOR_ACK,
+    slots=(PersistedSlot(6700, TOPOLOGY, (ExecutorId(1, 1),), "ada"),),
+    error=None,
+)
 WORKER_LOAD = WorkerLoad(
     topology=TOPOLOGY,
     slot=SOURCE,
@@ -223,6 +228,7 @@ MESSAGES: dict[str, Any] = {
     "worker_ack_guarded": GUARDED_ACK,
     "worker_ack_fresh": FRESH_ACK,
     "supervisor_ack": SUPERVISOR_ACK,
+    "supervisor_ack_users": USERS_ACK,
     "node_load": NodeLoad(HERE, 1700000012400, (WORKER_LOAD,)),
     "worker_load": WORKER_LOAD,
     "worker_load_meters": METERED,

@@ -1,7 +1,6 @@
 package nstorm.store;
 
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
@@ -13,7 +12,12 @@ import java.util.function.Consumer;
 public final class LateSampleStore {
     private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    private final Path dir;
+    /** Opens a store. */
+    public interface Opening {
+        SampleStore open() throws IOException;
+    }
+
+    private final Opening opening;
     private final Consumer<Exception> onFirstFailure;
     private SampleStore store;
     private boolean failed;
@@ -24,8 +28,8 @@ public final class LateSampleStore {
      *
      * @param onFirstFailure gets the first failure; the next ones, one a second, would only repeat it
      */
-    public LateSampleStore(Path dir, Consumer<Exception> onFirstFailure) {
-        this.dir = dir;
+    public LateSampleStore(Opening opening, Consumer<Exception> onFirstFailure) {
+        this.opening = opening;
         this.onFirstFailure = onFirstFailure;
     }
 
@@ -34,7 +38,7 @@ public final class LateSampleStore {
         if (store == null && (!failed || nowNanos - triedNanos > PAUSE_NANOS)) {
             triedNanos = nowNanos;
             try {
-                store = SampleStore.open(dir);
+                store = opening.open();
             } catch (IOException | RuntimeException e) {
                 if (!failed) {
                     onFirstFailure.accept(e);

@@ -1,6 +1,5 @@
 package nstorm.store;
 
-import java.io.Closeable;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.RandomAccessFile;
@@ -21,7 +20,7 @@ import java.nio.file.Path;
  * <p>The layout is that of {@code MDB_page}, {@code MDB_meta}, {@code MDB_db} and {@code MDB_node} in LMDB's
  * mdb.c, data version 1, on a 64-bit machine.
  */
-final class LmdbFile implements Closeable {
+final class LmdbFile implements PlanFile {
 
     private static final int MAGIC = 0xBEEFC0DE;
     private static final int DATA_VERSION = 1;
@@ -49,9 +48,6 @@ final class LmdbFile implements Closeable {
 
     /** A snapshot's number and the page where its main database begins; -1 where that is empty. */
     private record Snapshot(long txn, long root) {}
-
-    /** A value as of a snapshot; null where the key is absent. */
-    record Read(long txn, byte[] value) {}
 
     /**
      * Opens the data file.
@@ -86,7 +82,8 @@ final class LmdbFile implements Closeable {
      *
      * @throws EOFException if the file has been truncated
      */
-    long newest() throws IOException {
+    @Override
+    public long newest() throws IOException {
         return Math.max(txn(0), txn(pageSize));
     }
 
@@ -95,7 +92,8 @@ final class LmdbFile implements Closeable {
      *
      * @throws EOFException if the file has been truncated
      */
-    Read read(String key) throws IOException {
+    @Override
+    public Read read(String key) throws IOException {
         byte[] wanted = key.getBytes(StandardCharsets.UTF_8);
         Exception torn = null;
         for (int i = 0; i < TRIES; i++) {

@@ -36,12 +36,18 @@ public final class PlanStore {
     /** A plan as it was last decoded. */
     private record Decoded(byte[] text, Plan plan) {}
 
+    /** Opens the file of the plans. */
+    private interface Opening {
+        PlanFile apply(Path file) throws IOException;
+    }
+
     private final Path file;
+    private final Opening opens;
     private final OffSwitch off;
     private final Predicate<String> reads;
     private final Predicate<String> keeps;
     private final Map<String, Decoded> decoded = new HashMap<>();
-    private LmdbFile lmdb;
+    private PlanFile open;
     private Object fileKey;
     private long seen = -1;
     private int untilLook;
@@ -58,19 +64,31 @@ public final class PlanStore {
      * @param keeps whether the last plan of a topology that is missing in the newest ones is still needed here
      */
     public PlanStore(Path planDir, Predicate<String> keeps) {
-        this(planDir, topology -> true, keeps);
+        this(planDir.resolve("data.mdb"), LmdbFile::new, planDir.resolveSibling(""), topology -> true, keeps);
     }
 
-    private PlanStore(Path planDir, Predicate<String> reads, Predicate<String> keeps) {
-        file = planDir.resolve("data.mdb");
-        off = new OffSwitch(planDir.resolveSibling(""));
+    private PlanStore(Path file, Opening opens, Path storeDir, Predicate<String> reads, Predicate<String> keeps) {
+        this.file = file;
+        this.opens = opens;
+        off = new OffSwitch(storeDir);
         this.reads = reads;
         this.keeps = keeps;
     }
 
     /** Reads the plan of one topology, and keeps the last one if it is missing in the newest ones. */
     public static PlanStore of(Path planDir, String topology) {
-        return new PlanStore(planDir, topology::equals, topology::equals);
+        return new PlanStore(
+                planDir.resolve("data.mdb"),
+                LmdbFile::new,
+                planDir.resolveSibling(""),
+                topology::equals,
+                topology::equals);
+    }
+
+    /** The same where the workers of this user have a folder of their own. */
+    public static PlanStore ofUser(Path storeDir, String topology) {
+        Path file = UserFolders.own(storeDir).resolve(topology + ".plan.bin");
+        return new PlanStore(file, WholeFile::new, storeDir, topology::equals, topology::equals);
     }
 
     /**
@@ -98,10 +116,10 @@ public final class PlanStore {
     public LocalPlan poll() {
         try {
             lookAtSwitch();
-            if (--untilLook < 0 || lmdb == null) {
+            if (--untilLook < 0 || open == null) {
                 look();
             }
-            if (lmdb.newest() != seen) {
+            if (open.newest() != seen) {
                 read();
             }
         } catch (EOFException e) {
@@ -123,8 +141,8 @@ public final class PlanStore {
 
     /** The next poll opens the file again. */
     private void close() {
-        try (LmdbFile closing = lmdb) {
-            lmdb = null;
+        try (PlanFile closing = open) {
+            open = null;
         } catch (IOException e) {
             error = e.getMessage();
         }
@@ -142,9 +160,9 @@ public final class PlanStore {
             throw new IOException("no plan at " + file);
         }
         Object key = key();
-        if (lmdb == null || !key.equals(fileKey)) {
+        if (open == null || !key.equals(fileKey)) {
             close();
-            lmdb = new LmdbFile(file);
+            open = opens.apply(file);
             fileKey = key;
             seen = -1;
             if (!key.equals(key())) {
@@ -161,8 +179,8 @@ public final class PlanStore {
     }
 
     private void read() throws IOException, WireException {
-        LmdbFile.Read read = lmdb.read(KEY);
-        seen = read.txn();
+        PlanFile.Read read = open.read(KEY);
+        seen = read.change();
         if (read.value() == null) {
             throw new WireException(file + " has no key " + KEY);
         }

@@ -30,8 +30,21 @@ public final class SampleStore implements Closeable {
         } catch (ReflectiveOperationException | LinkageError | RuntimeException e) {
             Throwable cause = e.getCause() == null ? e : e.getCause();
             System.err.println("nstorm: LMDB cannot be used, samples go to files in " + dir + ": " + cause);
-            return new SampleStore(dir, new SampleFiles(dir));
+            return new SampleStore(dir, new SampleFiles(dir, ""));
         }
+    }
+
+    /**
+     * Writes files into the folder of this JVM's user; their modes are by its umask, which Storm's worker-launcher sets.
+     *
+     * @throws IOException while the supervisor has not made the folder
+     */
+    public static SampleStore ofUser(Path storeDir, String worker) throws IOException {
+        Path dir = UserFolders.own(storeDir);
+        if (!Files.isWritable(dir)) {
+            throw new IOException(dir + " is not there, or is not writable: this node's supervisor makes it");
+        }
+        return new SampleStore(dir, new SampleFiles(dir, worker + "."));
     }
 
     /**
@@ -49,7 +62,7 @@ public final class SampleStore implements Closeable {
         if (backend instanceof LmdbSamples lmdb && !lmdb.isWhole()) {
             System.err.println("nstorm: the LMDB environment " + dir + " is shorter than this JVM has written it; "
                     + "from now on samples go to files there");
-            backend = new SampleFiles(dir);
+            backend = new SampleFiles(dir, "");
         }
         return backend;
     }

@@ -6,6 +6,8 @@ import java.util.function.Supplier;
 import nstorm.hook.HookStatus;
 import nstorm.store.PlanStore;
 import nstorm.store.StoreDir;
+import nstorm.store.UserFolders;
+import org.apache.storm.daemon.supervisor.ClientSupervisorUtils;
 import org.apache.storm.daemon.supervisor.Supervisor;
 import org.apache.storm.generated.Assignment;
 import org.apache.storm.generated.LocalAssignment;
@@ -45,9 +47,21 @@ public final class SupervisorCalls {
                     port -> slots.get().get((long) port),
                     () -> supervisor.getReadClusterState().run());
             opened = follows ? slotsToOpen : null;
-            Runnable each = follows ? slotsToOpen::look : () -> {};
+            boolean users = UserFolders.used(supervisor.getConf());
+            FoldersOfUsers folders = new FoldersOfUsers(
+                    store,
+                    (user, dir) ->
+                            ClientSupervisorUtils.setupWorkerArtifactsDir(supervisor.getConf(), user, dir.toString()));
+            Runnable each = () -> {
+                if (users) {
+                    folders.look(slots.get().values(), System.nanoTime());
+                }
+                if (follows) {
+                    slotsToOpen.look();
+                }
+            };
             Thread thread = new Thread(
-                    new SupervisorReport(supervisor.getId(), plans::newest, plans::inert, slots, store, each),
+                    new SupervisorReport(supervisor.getId(), plans::newest, plans::inert, slots, store, users, each),
                     "nstorm-supervisor");
             thread.setDaemon(true);
             thread.start();

@@ -31,6 +31,7 @@ final class SupervisorReport implements Runnable {
     private final Supplier<String> inert;
     private final Supplier<Map<Long, LocalAssignment>> persisted;
     private final Path dir;
+    private final boolean users;
     private final Runnable each;
     private final long pid = ProcessHandle.current().pid();
     private LocalPlan lastPlans;
@@ -43,6 +44,7 @@ final class SupervisorReport implements Runnable {
      *
      * @param inert    why it follows no plan until it is switched on, null if it does
      * @param storeDir the node's store
+     * @param users    whether workers have users of their own
      * @param each     what else is to be done at each look
      */
     SupervisorReport(
@@ -51,11 +53,13 @@ final class SupervisorReport implements Runnable {
             Supplier<String> inert,
             Supplier<Map<Long, LocalAssignment>> persisted,
             Path storeDir,
+            boolean users,
             Runnable each) {
         this.supervisorId = supervisorId;
         this.plans = plans;
         this.inert = inert;
         this.persisted = persisted;
+        this.users = users;
         this.each = each;
         dir = storeDir.resolve("s").resolve(Long.toString(pid));
     }
@@ -119,7 +123,7 @@ final class SupervisorReport implements Runnable {
                 .toJson();
     }
 
-    private static List<SlotSet> slots(Map<Long, LocalAssignment> assignments) {
+    private List<SlotSet> slots(Map<Long, LocalAssignment> assignments) {
         List<SlotSet> slots = new ArrayList<>();
         new TreeMap<>(assignments).forEach((port, assignment) -> {
             List<ExecutorId> executors = assignment.get_executors().stream()
@@ -127,7 +131,8 @@ final class SupervisorReport implements Runnable {
                     .filter(executor -> !executor.equals(OpenedSlots.NOTHING_YET))
                     .sorted()
                     .toList();
-            slots.add(new SlotSet(port.intValue(), assignment.get_topology_id(), executors));
+            String user = users ? assignment.get_owner() : null;
+            slots.add(new SlotSet(port.intValue(), assignment.get_topology_id(), executors, user));
         });
         return slots;
     }

@@ -1,5 +1,6 @@
 package nstorm.worker;
 
+import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -17,6 +18,7 @@ import nstorm.store.LateSampleStore;
 import nstorm.store.PlanStore;
 import nstorm.store.SampleStore;
 import nstorm.store.StoreDir;
+import nstorm.store.UserFolders;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Plan;
 import nstorm.wire.Slot;
@@ -69,15 +71,25 @@ final class WorkerLoop implements Runnable {
         reconciler = new Reconciler(worker);
         long pid = ProcessHandle.current().pid();
         incarnation = pid + "-" + ManagementFactory.getRuntimeMXBean().getStartTime();
-        Path dir = StoreDir.of(conf).resolve("w").resolve(worker.me.port() + "-" + pid);
-        store = new LateSampleStore(dir, e -> Faults.report("opening the sample store " + dir, e));
+        store = new LateSampleStore(
+                () -> sampleStore(StoreDir.of(conf), worker.me.port() + "-" + pid, UserFolders.used(conf)),
+                e -> Faults.report("opening the sample store", e));
         messaging = WorkerAck.Messaging.of(worker.state.getTopologyConf(), worker.state.getConf());
         pollMs = conf.get(POLL_KEY) instanceof Number given ? Math.max(given.longValue(), 1) : POLL_MS;
         thread.setDaemon(true);
     }
 
     static PlanStore planStore(Map<String, Object> conf, String topology) {
-        return PlanStore.of(StoreDir.of(conf).resolve("plan"), topology);
+        Path store = StoreDir.of(conf);
+        return UserFolders.used(conf)
+                ? PlanStore.ofUser(store, topology)
+                : PlanStore.of(store.resolve("plan"), topology);
+    }
+
+    private static SampleStore sampleStore(Path store, String name, boolean ofUser) throws IOException {
+        return ofUser
+                ? SampleStore.ofUser(store, name)
+                : SampleStore.open(store.resolve("w").resolve(name));
     }
 
     @Override

@@ -23,7 +23,7 @@ class LateSampleStoreTest {
     @Test
     void isTriedAgainUntilItOpens(@TempDir Path dir) throws Exception {
         Path inTheWay = Files.createFile(dir.resolve("w"));
-        LateSampleStore late = new LateSampleStore(inTheWay.resolve("6700-1"), failures::add);
+        LateSampleStore late = new LateSampleStore(() -> SampleStore.open(inTheWay.resolve("6700-1")), failures::add);
         assertNull(late.get(startNanos));
         assertNull(late.get(startNanos + 2 * SECOND));
         assertEquals(1, failures.size(), "each second would fill the log");
@@ -39,7 +39,8 @@ class LateSampleStoreTest {
 
     @Test
     void isThereAtOnceWhereNothingIsInTheWay(@TempDir Path dir) throws Exception {
-        try (SampleStore opened = new LateSampleStore(dir.resolve("6700-1"), failures::add).get(startNanos)) {
+        try (SampleStore opened =
+                new LateSampleStore(() -> SampleStore.open(dir.resolve("6700-1")), failures::add).get(startNanos)) {
             assertNotNull(opened);
         }
         assertEquals(List.of(), failures);

@@ -82,6 +82,28 @@ class PlanStoreTest {
         assertSame(store.poll(), store.poll(), "nothing new, nothing parsed");
     }
 
+    /** As the agent writes it into the folder of a user: each time another file. */
+    @Test
+    void aWorkerOfAnotherUserReadsAFile(@TempDir Path storeDir) throws Exception {
+        store = PlanStore.ofUser(storeDir, "t");
+        assertNull(store.poll());
+        Path folder = Files.createDirectories(UserFolders.own(storeDir));
+        for (int version = 1; version <= 3; version++) {
+            byte[] payload = local(plan("t", 1, version, version)).getBytes(StandardCharsets.UTF_8);
+            Path part = Files.write(folder.resolve("part"), new Envelope(version, payload).toBytes());
+            Files.move(part, folder.resolve("t.plan.bin"), StandardCopyOption.ATOMIC_MOVE);
+            assertEquals(version, version());
+            assertNull(store.lastError());
+            assertSame(store.poll(), store.poll(), "nothing new, nothing parsed");
+        }
+        Files.write(folder.resolve("t.plan.bin"), new byte[] {1, 2, 3});
+        assertEquals(3, version(), "the last good one");
+        assertTrue(store.lastError().contains("envelope"), store.lastError());
+        Files.delete(folder.resolve("t.plan.bin"));
+        assertEquals(3, version());
+        assertTrue(store.lastError().contains("t.plan.bin"), store.lastError());
+    }
+
     /** What it has read of a move it follows to its end; then it takes nothing new until it is switched on. */
     @Test
     void takesNoNewMovesWhileItIsOff(@TempDir Path storeDir) throws Exception {

@@ -16,7 +16,7 @@ class SampleStoreTest {
     }
 
     private static SampleStore opened(Path dir) {
-        return new SampleStore(dir, new SampleFiles(dir));
+        return new SampleStore(dir, new SampleFiles(dir, ""));
     }
 
     private static void put(Path dir, int times) {

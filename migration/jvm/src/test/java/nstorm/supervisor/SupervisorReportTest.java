@@ -30,7 +30,7 @@ class SupervisorReportTest {
         persisted.put(6701L, Assignments.of("t", "user", 9, 8));
         persisted.put(6700L, Assignments.of("t", "user", -1, 7));
         SupervisorReport report =
-                new SupervisorReport("s1", plans::get, off::get, () -> persisted, Path.of("unused"), () -> {});
+                new SupervisorReport("s1", plans::get, off::get, () -> persisted, Path.of("unused"), false, () -> {});
         assertTrue(new String(report.due(), StandardCharsets.UTF_8).contains("\"cluster\":\"\",\"plans\":[],"));
         plans.set(local(17));
         long lastNanos = System.nanoTime();
@@ -57,6 +57,15 @@ class SupervisorReportTest {
         assertTrue(new String(report.due(), StandardCharsets.UTF_8).contains("[\"t\",3,19]"), "on again");
         Thread.sleep(2100);
         assertNotNull(report.due(), "a sign of life");
+    }
+
+    @Test
+    void namesTheUserOfAWorkerWhereItHasOneOfItsOwn() {
+        Map<Long, LocalAssignment> persisted = Map.of(6700L, Assignments.of("t", "ada", 7));
+        SupervisorReport report = new SupervisorReport(
+                "s1", () -> local(1), () -> null, () -> persisted, Path.of("unused"), true, () -> {});
+        String said = new String(report.due(), StandardCharsets.UTF_8);
+        assertTrue(said.contains("\"executors\":[[7,7]],\"user\":\"ada\"}]"), said);
     }
 
     /** On a machine that is slow enough the sign of life may be due already. */

@@ -27,8 +27,20 @@ public record SupervisorAck(
     /** The newest plan read of a topology. */
     public record PlanSeen(String topology, long epoch, long version) {}
 
-    /** The executors persisted for one port. */
-    public record SlotSet(int port, String topology, List<ExecutorId> executors) {}
+    /**
+     * The executors persisted for one port.
+     *
+     * @param user as whom Storm starts its worker, null where that is the supervisor's own
+     */
+    public record SlotSet(int port, String topology, List<ExecutorId> executors, String user) {
+        private void write(JsonText out) {
+            out.open().put("port", port).put("topology", topology).list("executors", executors, ExecutorId::write);
+            if (user != null) {
+                out.put("user", user);
+            }
+            out.close();
+        }
+    }
 
     public byte[] toJson() {
         return new JsonText()
@@ -44,14 +56,7 @@ public record SupervisorAck(
                         plans,
                         (out, plan) -> out.listOf(() ->
                                 out.value(plan.topology()).value(plan.epoch()).value(plan.version())))
-                .list(
-                        "slots",
-                        slots,
-                        (out, slot) -> out.open()
-                                .put("port", slot.port())
-                                .put("topology", slot.topology())
-                                .list("executors", slot.executors(), ExecutorId::write)
-                                .close())
+                .list("slots", slots, (out, slot) -> slot.write(out))
                 .put("storm", storm)
                 .put("error", error)
                 .close()

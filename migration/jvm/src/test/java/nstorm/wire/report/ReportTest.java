@@ -217,9 +217,26 @@ class ReportTest {
                                 1700000012000L,
                                 CLUSTER,
                                 List.of(new SupervisorAck.PlanSeen(TOPOLOGY, 3, 17)),
-                                List.of(new SupervisorAck.SlotSet(6700, TOPOLOGY, List.of(SPOUT, SPLIT))),
+                                List.of(new SupervisorAck.SlotSet(6700, TOPOLOGY, List.of(SPOUT, SPLIT), null)),
                                 "2.8.3",
                                 "Storm 2.8.3 has code that these hooks do not know: Slot.handleRunning")
+                        .toJson());
+    }
+
+    @Test
+    void supervisorAckWhereWorkersHaveUsersOfTheirOwn() throws Exception {
+        assertGolden(
+                "supervisor_ack_users.json",
+                new SupervisorAck(
+                                HERE,
+                                4000,
+                                "0.2.0",
+                                1700000012000L,
+                                CLUSTER,
+                                List.of(new SupervisorAck.PlanSeen(TOPOLOGY, 3, 17)),
+                                List.of(new SupervisorAck.SlotSet(6700, TOPOLOGY, List.of(SPOUT), "ada")),
+                                "2.8.3",
+                                null)
                         .toJson());
     }
 
