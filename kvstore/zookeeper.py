@@ -286,7 +286,11 @@ class Session:
     def _refused(self) -> str:
         if self._ensemble.tls is not None and self._denied is not None:
             return f"{self._denied}: docs/security.md has what to look at"
-        who, why = self._ensemble.who, f" ({self._denied})" if self._denied else ""
+        reason = self._denied
+        if not reason and self._ensemble.keytab is not None:
+            # A client takes the time of the KDC: only ZooKeeper sees that their clocks differ.
+            reason = "without a reason: compare `date -u` of ZooKeeper and KDC, and see its log"
+        who, why = self._ensemble.who, f" ({reason})" if reason else ""
         return (
             f"ZooKeeper refuses the credentials of {who}{why}: correct them in the storm.yaml, or "
             "what it names"

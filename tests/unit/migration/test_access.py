@@ -1,5 +1,7 @@
 """Who nstorm is at ZooKeeper by a storm.yaml, and what the table of access grants."""
 
+import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +82,36 @@ def test_a_section_that_is_not_enough_is_refused(tmp_path: Path, module: str, sa
         ensemble({"nstorm.zookeeper.jaas": str(path)})
     assert str(path) in str(refused.value)
     assert said in str(refused.value)
+
+
+def test_a_keytab_that_this_user_cannot_read_is_named() -> None:
+    """Root reads everything, so a child does it as another user."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        jaas, keytab = Path(folder) / "jaas.conf", Path(folder) / "agent.keytab"
+        keytab.touch(mode=0o000)
+        jaas.write_text(
+            f'Client {{ x.Krb5LoginModule required principal="a@B" keyTab="{keytab}"; }};'
+        )
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                if os.geteuid() == 0:
+                    os.setgroups([])
+                    os.setuid(65534)
+                ensemble({"nstorm.zookeeper.jaas": str(jaas)})
+            except BaseException as error:
+                os.write(write, f"{type(error).__name__}: {error}".encode())
+            finally:
+                os._exit(0)
+        os.close(write)
+        with os.fdopen(read) as said:
+            assert said.read() == (
+                f"ConfigError: {jaas}: keyTab: {keytab}: Permission denied: "
+                "let the user of this process read it"
+            )
+        os.waitpid(child, 0)
 
 
 SECURED = {
