@@ -7,10 +7,10 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType, defstruct
 
 from controller.core.cluster import (
     LEAST,
@@ -24,6 +24,8 @@ from controller.core.cluster import (
     Traffic,
     natural_key,
 )
+from controller.core.resources import SPACES
+from controller.core.spaces import levels_of
 from controller.errors import SnapshotError
 from controller.policies.profiles import Given, Machine, Profile, Profiles
 from controller.strict import joined, read
@@ -72,8 +74,18 @@ class _GivenWorker(Given, frozen=True):
     id: Name
     node: Name
     cpu_capacity: _Capacity | UnsetType = UNSET
-    heap_live_bytes: Quantity | UnsetType = UNSET
-    heap_max_bytes: _Capacity | UnsetType = UNSET
+
+
+if TYPE_CHECKING:
+    _MeasuredWorker = _GivenWorker
+else:
+    _MeasuredWorker = defstruct(
+        "_MeasuredWorker",
+        [(space.held, Quantity | UnsetType, UNSET) for space in SPACES]
+        + [(space.most, _Capacity | UnsetType, UNSET) for space in SPACES],
+        bases=(_GivenWorker,),
+        frozen=True,
+    )
 
 
 class _GivenExecutor(Given, frozen=True):
@@ -103,7 +115,7 @@ class _GivenSnapshot(Given, frozen=True):
     components: Annotated[tuple[_GivenComponent, ...], _SOME]
     edges: tuple[_GivenEdge, ...]
     nodes: Annotated[tuple[_GivenNode, ...], _SOME]
-    workers: Annotated[tuple[_GivenWorker, ...], _SOME]
+    workers: Annotated[tuple[_MeasuredWorker, ...], _SOME]
     executors: Annotated[tuple[_GivenExecutor, ...], _SOME]
     traffic: tuple[_GivenTraffic, ...]
     rate: Quantity | UnsetType = UNSET
@@ -199,16 +211,20 @@ def _sharing(given: _GivenSnapshot) -> Cluster:
     )
     node_cores, other_cores = np.array([cores[node] for node in cluster.nodes], np.float64).T
     link = {node.id: node.link_bytes_per_s for node in given.nodes}
-    heap = {one.id: (one.heap_live_bytes, one.heap_max_bytes) for one in given.workers}
     link_bytes_s = _known([link[node] for node in cluster.nodes])
-    live, most = zip(*(heap[worker] for worker in cluster.workers), strict=True)
+    rows = {one.id: one for one in given.workers}
+    told = {
+        name: _known([getattr(rows[worker], name) for worker in cluster.workers])
+        for space in SPACES
+        for name in (space.held, space.most)
+    }
+    columns = {name: column for name, column in told.items() if column is not None}
     return replace(
         cluster,
         node_cores=node_cores.copy(),
         other_cores=other_cores.copy(),
         link_bytes_s=None if link_bytes_s is None else np.stack([link_bytes_s] * 2),
-        live_bytes=_known(live),
-        heap_bytes=_known(most),
+        spaces=levels_of(columns, len(cluster.workers)),
     )
 
 

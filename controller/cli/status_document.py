@@ -14,6 +14,7 @@ from controller.core.guards import GuardRow
 from controller.core.hops import HopFigures
 from controller.core.layout import settled_placement
 from controller.core.peaks import Peak
+from controller.core.resources import SPACES
 from controller.core.spouts import SpoutFigures
 from controller.core.topology import TopologyView, hosts_of
 from controller.journal.cycle_record import rows_of
@@ -110,6 +111,8 @@ class WorkerStatus(Struct, frozen=True):
     # What its meters show, by column; none of what could not be read.
     meters: dict[str, float] | UnsetType = UNSET
     off: str | UnsetType = UNSET  # why its hooks do nothing
+    # By name, as in `SPACES`, which share of each space is filled, where that is known.
+    spaces: dict[str, float] | UnsetType = UNSET
 
     @property
     def shares(self) -> tuple[float | None, ...]:
@@ -379,6 +382,7 @@ def _workers(view: TopologyView, cycle: CycleStatus) -> Iterator[WorkerStatus]:
             fault=ack.fault if ack else None,
             error=ack.error if ack else None,
             meters=meters.get(str(slot), UNSET),
+            spaces=_spaces(meters.get(str(slot), {})) or UNSET,
             storm=ack.storm if ack else None,
             starting=slot in starting,
             off=ack.off if ack else UNSET,
@@ -390,6 +394,14 @@ def _supervisors_behind(view: TopologyView) -> tuple[str, ...]:
     nodes = {slot.supervisor for slot in view.publication.slots} if view.plan.version >= 0 else ()
     behind = (n for n in sorted(nodes) if not view.observation.has_read(n, view.plan.stamp))
     return tuple(behind)
+
+
+def _spaces(meters: Mapping[str, float]) -> dict[str, float]:
+    return {
+        space.name: meters[space.held] / meters[space.most]
+        for space in SPACES
+        if space.held in meters and meters.get(space.most)
+    }
 
 
 def _executors(view: TopologyView, cycle: CycleStatus) -> Iterator[ExecutorStatus]:

@@ -7,11 +7,11 @@ from controller.core.case import Budget, TopologyCase
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Outcome, Vetoes
 from controller.core.fit import Capacity, Fit
-from controller.core.heap import Heap
 from controller.core.limits import Limits
 from controller.core.picture import Picture
 from controller.core.runs import OwnMove, Watch
 from controller.core.slots import opened_slot
+from controller.core.spaces import overfilled
 from controller.core.veto import row_of
 from controller.core.view.proposals import proposals
 from migration.model import Slot
@@ -118,6 +118,5 @@ def _too_full(fit: Fit, snapshot: LoadSnapshot, ways: Sequence[tuple[int, int]])
     fuller = fit.placed(place).overfilled(fit)
     if fuller is not None:
         return f"with all of it back, {fuller}"
-    if Heap(fit.cluster, snapshot).overflows_at(fit, place):
-        return "with all of it back, a heap would be too full"
-    return None
+    full = overfilled(fit, snapshot, place)
+    return None if full is None else f"with all of it back, {full} would be too full"

@@ -42,6 +42,19 @@ class Spare(NamedTuple):
     capacity: float  # as `Capacity.of` gives it
 
 
+class Level(NamedTuple):
+    """How full a space of each worker is; NaN where not known."""
+
+    held: Floats  # (W,)
+    most: Floats  # (W,), up to where it may be filled
+
+    def with_opened(self, count: int) -> "Level":
+        """Add workers, whose space is as the smallest."""
+        least = np.nan if np.isnan(self.most).all() else np.nanmin(self.most)
+        unknown, most = np.full(count, np.nan), np.full(count, least)
+        return Level(np.append(self.held, unknown), np.append(self.most, most))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Cluster:
     """Nodes and workers a topology may use, ids in natural order."""
@@ -64,10 +77,7 @@ class Cluster:
     # (2, N), bytes per second that the topology may send from each node, and receive there; NaN
     # where not known, and None where none is.
     link_bytes_s: Floats | None = None
-    # (W,), what lives in the heap of each worker after a collection, and up to where it may grow.
-    # NaN where not known, and None where none is.
-    live_bytes: Floats | None = None
-    heap_bytes: Floats | None = None
+    spaces: Mapping[str, Level] = field(default_factory=dict)  # by name, where one is known
     hop_times: float = 1.0  # what a tuple between workers costs, as times what it does in the lab
     is_open: NDArray[np.bool_] = field(init=False, repr=False)  # (W,), something may move there
 
@@ -132,21 +142,10 @@ class Cluster:
             workers=workers,
             node_of=np.append(self.node_of, node_of),
             capacity_cores=np.append(self.capacity_cores, [slot.capacity for slot in new]),
-            live_bytes=_with_unknown(self.live_bytes, len(new)),
-            heap_bytes=_as_smallest(self.heap_bytes, len(new)),
+            spaces={name: level.with_opened(len(new)) for name, level in self.spaces.items()},
             closed=tuple(None if name in opened else why for name, why in closed),
             spare=None,
         )
-
-
-def _with_unknown(values: Floats | None, count: int) -> Floats | None:
-    return None if values is None else np.append(values, np.full(count, np.nan))
-
-
-def _as_smallest(values: Floats | None, count: int) -> Floats | None:
-    if values is None or np.isnan(values).all():
-        return _with_unknown(values, count)
-    return np.append(values, np.full(count, np.nanmin(values)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

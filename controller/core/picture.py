@@ -17,6 +17,7 @@ from controller.core.links import beside_each_other as links_beside_each_other
 from controller.core.meters import Columns, NodeRates
 from controller.core.metrics import Rates
 from controller.core.peaks import Peak, Peaks, peak_of
+from controller.core.spaces import levels_of
 from controller.core.topology import UNHEARD_S, TopologyView
 from migration.model import Slot
 
@@ -25,8 +26,6 @@ STALE_LOAD_S = 15.0
 LINK_COLUMNS = ("link_bytes_per_s", "net_sent_bytes_per_s", "net_received_bytes_per_s")
 # Of the nodes' meters: what all processes use, and the cores that there are for them.
 CPU_COLUMNS = ("machine_cpu_cores", "machine_cores")
-# Of the workers' meters: what lives in the heap, and up to where it may grow.
-HEAP_COLUMNS = ("heap_live_bytes", "heap_max_bytes")
 # Topologies of these use next to nothing.
 RESTING = ("INACTIVE", "KILLED")
 
@@ -138,9 +137,8 @@ def _beside_each_other(
     fits = beside_each_other(own, unmeasured, outside)
     clusters = _links_beside_each_other(measured, fits, capacity)
     for name, made in measured.items():
-        live, most = map(made.of_workers.get, HEAP_COLUMNS)
-        times = made.hops.times
-        cluster = replace(clusters[name], live_bytes=live, heap_bytes=most, hop_times=times)
+        spaces = levels_of(made.of_workers, len(made.cluster.workers))
+        cluster = replace(clusters[name], spaces=spaces, hop_times=made.hops.times)
         layout = replace(made.layout, cluster=cluster)
         fit = replace(fits[name], cluster=cluster)
         found[name] = replace(made, layout=layout, fit=fit)

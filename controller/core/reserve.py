@@ -1,12 +1,15 @@
-"""What a placement has to leave: room for more input, on the CPU, the links and in the heaps."""
+"""What a placement has to leave: room for more input, on the CPU, the links and in the spaces."""
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.fit import Fit
-from controller.core.heap import Heap
 from controller.core.limits import Limits
 from controller.core.links import Links
+from controller.core.room import Marks
+from controller.core.spaces import SpaceUse, uses_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,7 +22,7 @@ class Reserve:
 
     fit: Fit
     links: Links
-    heap: Heap
+    spaces: tuple[SpaceUse, ...]  # those of which something is known
 
     @classmethod
     def of(
@@ -39,7 +42,7 @@ class Reserve:
             fit = fit.keeping(growth)
         elif cluster.node_cores is not None and links.growth < fit.growth:
             fit = fit.keeping(max(links.growth, min(fit.growth, 1.0)))
-        return cls(fit, links, Heap(cluster, snapshot))
+        return cls(fit, links, uses_of(cluster, snapshot))
 
     @property
     def links_bind(self) -> bool:
@@ -52,17 +55,32 @@ class Reserve:
         return self.links.size if self.links_bind else None
 
     def refuses(self, place: Ints) -> bool:
-        """Check whether a placement fills a link more than today's, or a heap too much."""
+        """Check whether a placement fills a link more than today's, or a space too much."""
         if self.fit.cluster.node_cores is None:
             return False
-        return self.links.grow_at(place) or self.heap.overflows_at(self.fit, place)
+        return self.links.grow_at(place) or self.overflows(place)
+
+    def overflows(self, place: Ints) -> bool:
+        """Check whether a placement fills a space too much, and more than today's does."""
+        return any(one.overflows_at(self.fit, place) for one in self.spaces)
+
+    def takes(self, executors: Ints, workers: Ints, place: Ints) -> Marks:
+        """Mark the executors that fit into `load.high` of the spaces of the worker of the same
+        row.
+        """
+        found = np.ones(len(executors), np.bool_)
+        for one in self.spaces:
+            found &= one.takes(executors, workers, place, self.fit.limits.high_frac)
+        return found
 
     def bars(self, place: Ints) -> bool:
-        """Check whether a placement, be it on the way to another one, overfills a link or a heap.
+        """Check whether a placement, be it on the way to another one, overfills a link or space.
 
         That is more than `load.high` of it, and more than the fullest has now.
         """
         if self.fit.cluster.node_cores is None:
             return False
         high = self.fit.limits.high_frac
-        return self.links.overfilled_at(place, high) or self.heap.overfilled_at(place, high)
+        if self.links.overfilled_at(place, high):
+            return True
+        return any(one.overfilled_at(place, high) for one in self.spaces)

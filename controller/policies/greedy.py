@@ -10,6 +10,7 @@ from controller.core.cluster import Cluster, LoadSnapshot, Spare
 from controller.core.decision import Decision, Outcome
 from controller.core.limits import TIE, Limits
 from controller.core.skew import skew_of
+from controller.core.spaces import any_space
 from controller.core.view import kernels
 from controller.core.view.view import Moves, View
 from controller.policies.single_move import (
@@ -105,11 +106,11 @@ def _relief(view: View, hottest: int, warnings: tuple[str, ...]) -> Choice | Non
 
 
 def _for_traffic(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
-    """Choose the best move that fills no link more, and no heap too much; some are looked at."""
+    """Choose the best move that fills no link more, and no space too much; some are looked at."""
     found = _first_allowed(view, lambda view: _gathering(view, warnings), View.is_refused)
     if found is not None:
         return found
-    reason = f"each of the best {LOOKED_AT} moves fills a link more, or a heap too much"
+    reason = f"each of the best {LOOKED_AT} moves fills a link more, or {any_space()} too much"
     return Decision(Outcome.NOTHING_TO_GAIN, reason, (), warnings)
 
 

@@ -147,15 +147,15 @@ class View:
         return self.reserve.links.overfilled_at(after, self.limits.high_frac)
 
     def is_refused(self, executor: int, worker: int) -> bool:
-        """Check whether a move fills a link more than now, or a heap too much."""
+        """Check whether a move fills a link more than now, or a space too much."""
         if self.cluster.node_cores is None:
             return False
-        place, links, heap = self.snapshot.place, self.reserve.links, self.reserve.heap
+        place, links = self.snapshot.place, self.reserve.links
         begin, end = self.pairs.begin[executor : executor + 2]
         rows = self.pairs.row[begin:end].astype(np.int64)
         if links.grow_by(self.sent, place, rows, executor, worker):
             return True
-        return heap.overflows_at(self.reserve.fit, self.snapshot.moved(executor, worker).place)
+        return self.reserve.overflows(self.snapshot.moved(executor, worker).place)
 
     @cached_property
     def sent(self) -> Sent:
@@ -195,10 +195,8 @@ class View:
     def below_high(self, moves: Moves) -> Moves:
         """Keep what goes to an open worker with room for it until that is high."""
         limit, ends = _if_open(self.fit, self.fit.may_fill), (moves.executors, moves.workers)
-        heap, place = self.reserve.heap, self.snapshot.place
-        return moves.only(
-            self.fit.fits(*ends, limit) & heap.takes(*ends, place, self.limits.high_frac)
-        )
+        takes = self.reserve.takes(*ends, self.snapshot.place)
+        return moves.only(self.fit.fits(*ends, limit) & takes)
 
 
 def _doubt(snapshot: LoadSnapshot, limits: Limits) -> Floats:

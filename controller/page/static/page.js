@@ -173,12 +173,12 @@ function showHosts(one, letter) {
 
 function workerBox(one, worker, letter, moving) {
   const here = one.executors.filter((e) => e.slot === worker.slot), across = 13;
-  const meters = worker.meters || {}, state = worker.off ? "off" : worker.starting ? "starting" : worker.hooks ? "" : "no hooks";
-  const heap = known(meters.heap_live_bytes) && known(meters.heap_max_bytes) ? ` · heap ${percent(meters.heap_live_bytes / meters.heap_max_bytes)}` : "";
+  const state = worker.off ? "off" : worker.starting ? "starting" : worker.hooks ? "" : "no hooks";
+  const spaces = Object.entries(worker.spaces || {}).map(([name, share]) => ` · ${name} ${percent(share)}`).join("");
   const boxes = here.map((e, i) => box(letter.get(e.component), 18 * (i % across),
     `${e.component} ${e.executor}: ${number(e.cpu_cores, 2)} cores, queue ${number(e.queue)}${e.pinned ? `, stays: ${e.pinned}` : `, ${e.way}`}`, moving.has(e.executor), 12 + 18 * Math.floor(i / across)));
   const rows = Math.ceil(here.length / across), load = Math.min(worker.load_frac || 0, 1);
-  const said = `CPU ${percent(worker.load_frac)}${heap}${state ? ` · ${state}` : ""}`;
+  const said = `CPU ${percent(worker.load_frac)}${spaces}${state ? ` · ${state}` : ""}`;
   return el("div", {}, el("p", {}, el("strong", {}, place(worker.slot)), ` ${said} `,
     el("button", { type: "button", on: { click: () => why(worker.slot, one) } }, "why")),
     svg("svg", { viewBox: `0 0 ${18 * across} ${14 + 18 * rows}`, width: 18 * across, role: "img", "aria-label": `${here.length} executors, ${said}` },

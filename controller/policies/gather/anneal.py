@@ -48,7 +48,7 @@ class _Board(NamedTuple):
     loudest_pull: Floats
     start: Ints
     far: Floats  # (E,), what an executor uses if all its peers are on other nodes
-    held: Floats  # (E,), what it keeps in a heap, as cores
+    held: Floats  # (S, E), what it keeps in each kind of space, as cores
     is_movable: NDArray[np.bool_]
     movable: Ints
     is_open: NDArray[np.bool_]
@@ -65,7 +65,7 @@ class _Left(NamedTuple):
     """What is left, in cores; negative where something is too full."""
 
     cpu: Floats  # (U,)
-    heap: Floats  # (W,)
+    space: Floats  # (S, W)
 
 
 class _Course(NamedTuple):
@@ -111,8 +111,8 @@ def anneal(  # noqa: PLR0917
     if not movable.size or not problem.is_open.any() or len(problem.node_of) < 2:
         return place
     fit = problem.fit.placed(place)
-    held, heap_left = _heap_as_cores(problem, place)
-    left = _Left(fit.by_unit(fit.largest(problem.fill)), heap_left)
+    held, space_left = _spaces_as_cores(problem, place)
+    left = _Left(fit.by_unit(fit.largest(problem.fill)), space_left)
     loudest = np.zeros(len(place))
     pull = graph.tps if pull is None else pull
     loudest[talks] = np.maximum.reduceat(pull, graph.first[:-1][talks])
@@ -143,17 +143,19 @@ def anneal(  # noqa: PLR0917
     return _anneal(board, place.copy(), left, course)
 
 
-def _heap_as_cores(problem: Problem, place: Ints) -> tuple[Floats, Floats]:
-    """Give what executors keep, and what is left in each heap, so that all together are as much.
+def _spaces_as_cores(problem: Problem, place: Ints) -> tuple[Floats, Floats]:
+    """Give what executors keep, (S, E), and what is left, (S, W), so that all together are as much.
 
-    An executor of mean size is then as much too much in a full heap as on a full CPU.
+    An executor of mean size is then as much too much in a full space as on a full CPU.
     """
-    heap = problem.reserve.heap
-    total = float(heap.held.sum())
-    cores = float(problem.fit.demand.sum()) / total if total else 0.0
-    if not cores:
-        return np.zeros(len(place)), np.full(len(problem.node_of), np.inf)
-    return heap.held * cores, heap.left(problem.reserve.fit, place) * cores
+    uses, total = problem.reserve.spaces, float(problem.fit.demand.sum())
+    held, left = np.zeros((len(uses), len(place))), np.zeros((len(uses), len(problem.node_of)))
+    for s, one in enumerate(uses):
+        kept = float(one.held.sum())
+        cores = total / kept if kept else 0.0
+        held[s] = one.held * cores
+        left[s] = one.left(problem.reserve.fit, place) * cores if cores else np.inf
+    return held, left
 
 
 def _hops(problem: Problem, fit: Fit) -> tuple[Floats, Floats]:
@@ -246,7 +248,7 @@ def _draw(board: _Board, place: Ints, left: _Left, is_full: bool, trip: _Trip) -
 
 @compiled
 def _shift(board: _Board, place: Ints, left: _Left, e: int, to: int) -> float:
-    """Move one; gives by how many cores more CPUs and heaps are too full.
+    """Move one; gives by how many cores more CPUs and spaces are too full.
 
     At both ends of what it sends and receives, hops are saved where it comes to, and no longer
     where it was.
@@ -262,14 +264,15 @@ def _shift(board: _Board, place: Ints, left: _Left, e: int, to: int) -> float:
             saved = weigh(board.hop, int(node == board.node_of[to]), int(w == to))
             came -= board.hop_tps[k] * saved
     more = shift(left.cpu, board.unit_of[at], board.unit_of[to], came, went)
-    more += shift(left.heap, at, to, board.held[e], board.held[e])
+    for s in range(len(board.held)):
+        more += shift(left.space[s], at, to, board.held[s, e], board.held[s, e])
     place[e] = to
     return more
 
 
 @compiled
 def _excess(left: _Left) -> float:
-    return float(np.maximum(-left.cpu, 0.0).sum() + np.maximum(-left.heap, 0.0).sum())
+    return float(np.maximum(-left.cpu, 0.0).sum() + np.maximum(-left.space, 0.0).sum())
 
 
 @compiled

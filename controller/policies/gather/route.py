@@ -58,8 +58,9 @@ def route(problem: Problem, target: Ints) -> Route:
 def next_steps(problem: Problem, fit: Fit, way: Route) -> tuple[Step, ...]:
     """Choose what moves next from a placement: executors and workers.
 
-    The first of the route that fits, and overfills no link or heap. If nothing does, executors that
-    wait for each other's places move at once. Empty if the route is at its end or nothing helps.
+    The first of the route that fits, and overfills no link or space. If nothing does, executors
+    that wait for each other's places move at once. Empty if the route is at its end or nothing
+    helps.
     """
     may = (fit.place[way.executors] != way.goals) & problem.free[way.executors]
     waiting = way.only(may & problem.is_open[way.goals])
@@ -103,7 +104,7 @@ def _exchange(problem: Problem, fit: Fit, waiting: Route) -> tuple[Step, ...]:
         The fullest worker must lose another one that waits. Of many alike this is a shortest ring.
         """
         # What is too much on all workers, executors that move, what each worker lacks.
-        heap: list[tuple[float, int, int, tuple[int, ...], dict[int, float]]] = []
+        queue: list[tuple[float, int, int, tuple[int, ...], dict[int, float]]] = []
         tried: set[frozenset[tuple[int, float]]] = set()
 
         def look_at(moving: tuple[int, ...], lacks: Mapping[int, float]) -> None:
@@ -116,13 +117,13 @@ def _exchange(problem: Problem, fit: Fit, waiting: Route) -> tuple[Step, ...]:
             loads = frozenset(after.items())
             if len(moving) + len(full) <= most and loads not in tried:  # each relieves one worker
                 tried.add(loads)
-                heappush(heap, (round(sum(full), 9), len(moving), len(tried), moving, after))
+                heappush(queue, (round(sum(full), 9), len(moving), len(tried), moving, after))
 
         look_at((first,), {})
         for _ in range(MOST_TRIED):
-            if not heap:
+            if not queue:
                 break
-            lack, *_, moving, lacks = heappop(heap)
+            lack, *_, moving, lacks = heappop(queue)
             if lack <= 0 and _fit_together(problem, fit, moving, goal):
                 return moving
             if lack <= 0:

@@ -61,7 +61,7 @@ def _as_emptied_or_full(problem: Problem) -> list[Problem]:
     """Let annealing empty what is too full; then, where that cannot be, let it stay so.
 
     Without room it would make one worker fuller for another to be less full. And each way to empty
-    a node may fill a link or a heap too much, where another placement is better as a whole.
+    a node may fill a link or a space too much, where another placement is better as a whole.
     """
     if problem.stays_high.any():
         fill = np.where(problem.stays_high, problem.full, problem.fill)

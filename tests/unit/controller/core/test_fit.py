@@ -1,7 +1,6 @@
 """What fits where, and that no other file computes it."""
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +12,7 @@ from controller.core import room
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.fit import Capacity, Fit, beside_each_other, outside_cores, why_not_all
 from controller.core.limits import Limits
-from controller.core.resources import RESOURCES
 from migration.model import Node
-from migration.settings import setting
-from tests.unit.test_imports import sources
 
 ROOT = Path(__file__).parent.parent.parent.parent.parent
 # Load, capacity and limits: only `Fit` computes with them or compares them.
@@ -182,15 +178,6 @@ def test_compiled_loads_are_those_of_python() -> None:
     assert left == pytest.approx([0.1, 0.1, 0.2])
 
 
-def test_the_table_of_resources_names_what_there_is() -> None:
-    assert len({row.name for row in RESOURCES}) == len(RESOURCES)
-    for row in RESOURCES:
-        assert setting(row.limit) is not None
-        assert setting(row.low) is not None
-    units = {row.unit for row in RESOURCES}
-    assert len(units) == len(RESOURCES), "the metric of a capacity is named by its unit alone"
-
-
 OTHER_TESTS = ast.In, ast.NotIn, ast.Is, ast.IsNot
 
 
@@ -236,28 +223,6 @@ def test_no_other_file_computes_with_loads_or_compares_them() -> None:
 )
 def test_a_fit_test_of_its_own_is_found(line: str) -> None:
     assert list(amounts_in(line))
-
-
-NAMES_CPU = re.compile(
-    r"\b(cpu_(cores|frac|ns|var)|process_(cores|cpu_ns)|(high|low)_frac"
-    r"|(worker_)?(capacity|high|load|room)_cores|cpuNs|processCpuNs)\b"
-    r"|import CPU\b|^CPU = ",
-    re.MULTILINE,
-)
-
-
-def test_the_page_says_how_many_files_name_cpu() -> None:
-    """Another resource would be named in as many; the number on the page follows this one."""
-    python = [p for name in ("agent", "controller", "migration") for p in sources(ROOT / name)]
-    java = (ROOT / "migration" / "jvm" / "src" / "main").rglob("*.java")
-    found = [sum(bool(NAMES_CPU.search(p.read_text())) for p in kind) for kind in (python, java)]
-    page = (ROOT / "docs" / "contributing.md").read_text()
-    row = re.search(
-        r"^\| \*\*a resource\*\*.*? (\d+) files in Python and (\d+) in Java", page, re.M
-    )
-    assert row is not None
-    for count, stated in zip(found, map(int, row.groups()), strict=True):
-        assert stated - 3 < count <= stated
 
 
 def shared(place: list[int], demand: list[float], *, tps: float = 0.0, others: float = 0.0) -> Fit:

@@ -1,20 +1,23 @@
-"""What executors keep goes with them, and no heap is filled too much by a placement."""
+"""What executors keep goes with them, and no space, such as a heap, is filled too much."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from controller.core.cluster import Cluster, LoadSnapshot, Spare
-from controller.core.heap import BARE_BYTES, Heap
+from controller.core.cluster import Cluster, Level, LoadSnapshot, Spare
 from controller.core.limits import Limits
 from controller.core.reserve import Reserve
+from controller.core.resources import SPACES
+from controller.core.spaces import SpaceUse, uses_of
 from controller.core.view.view import View
 from controller.policies.gather.problem import Problem, TargetOptions
 from controller.policies.gather.search import search
 from tests.snapshots import cluster, snapshot
 
 MB = 1e6
+(HEAP,) = SPACES
+BARE_BYTES = HEAP.bare
 
 
 def world(live_mb: list[float], heap_mb: list[float]) -> tuple[Cluster, LoadSnapshot]:
@@ -22,15 +25,21 @@ def world(live_mb: list[float], heap_mb: list[float]) -> tuple[Cluster, LoadSnap
     places = replace(
         cluster((1, 1)),
         node_cores=np.array([8.0, 8.0]),
-        live_bytes=BARE_BYTES + np.array(live_mb) * MB,
-        heap_bytes=np.array(heap_mb) * MB,
+        spaces={
+            HEAP.name: Level(BARE_BYTES + np.array(live_mb) * MB, np.array(heap_mb) * MB),
+        },
     )
     load = snapshot(["c"] * 4, [0, 1, 0, 1], 0.1, [(0, 1, 100.0), (2, 3, 100.0)])
     return places, load
 
 
+def heap_of(places: Cluster, load: LoadSnapshot) -> SpaceUse:
+    (found,) = uses_of(places, load)
+    return found
+
+
 def test_each_executor_keeps_its_share_of_what_its_jvm_has_above_a_bare_worker() -> None:
-    heap = Heap(*world([100, 40], [768, 768]))
+    heap = heap_of(*world([100, 40], [768, 768]))
     assert (heap.held / MB).tolist() == [50, 20, 50, 20]
     share = (140 * MB + BARE_BYTES) / (768 * MB)
     assert heap.share_at(np.zeros(4, np.int64)).tolist() == [pytest.approx(share), 0]
@@ -38,13 +47,14 @@ def test_each_executor_keeps_its_share_of_what_its_jvm_has_above_a_bare_worker()
 
 def test_where_a_heap_is_not_known_executors_keep_as_much_as_others() -> None:
     places, load = world([100, np.nan], [768, np.nan])
-    heap = Heap(places, load)
+    heap = heap_of(places, load)
     assert (heap.held / MB).tolist() == [50, 50, 50, 50]
     assert heap.growth == pytest.approx(768 * MB / (100 * MB + BARE_BYTES))
-    nothing = Heap(replace(places, live_bytes=None, heap_bytes=None), load)
-    assert np.isinf(nothing.growth)
-    assert not nothing.is_known
-    assert nothing.held.tolist() == [0] * 4
+    nothing = np.full(2, np.nan)
+    unknown = SpaceUse(HEAP, Level(nothing, places.spaces[HEAP.name].most), load)
+    assert unknown.held.tolist() == [0] * 4
+    assert unknown.growth == pytest.approx(768 * MB / BARE_BYTES)
+    assert uses_of(replace(places, spaces={}), load) == ()
 
 
 @pytest.mark.parametrize(
@@ -62,15 +72,15 @@ def test_a_heap_may_be_filled_while_as_much_room_as_asked_for_is_left(
     for times, refused in ((1.01, False), (0.99, True)):
         heap_mb = times * least * (200 + BARE_BYTES / MB)
         reserve = Reserve.of(*world([100, 100], [heap_mb] * 2), Limits(), growth)
-        assert reserve.heap.overflows_at(reserve.fit, together) is refused
+        assert reserve.overflows(together) is refused
 
 
 def test_a_heap_that_is_too_full_may_get_emptier() -> None:
     places, load = world([700, 20], [768, 768])
     reserve = Reserve.of(places, load, Limits())
-    assert not reserve.heap.overflows_at(reserve.fit, load.place)
-    assert not reserve.heap.overflows_at(reserve.fit, np.array([0, 1, 1, 1]))
-    assert reserve.heap.overflows_at(reserve.fit, np.zeros(4, np.int64))
+    assert not reserve.overflows(load.place)
+    assert not reserve.overflows(np.array([0, 1, 1, 1]))
+    assert reserve.overflows(np.zeros(4, np.int64))
 
 
 def test_a_search_finds_what_heaps_hold() -> None:
@@ -101,7 +111,6 @@ def test_a_move_for_traffic_or_for_relief_fills_no_heap_too_much() -> None:
 def test_an_opened_slot_has_a_heap_as_the_smallest() -> None:
     places, _ = world([100, 40], [768, 512])
     opened = places.with_opened(Spare("n1:9", places.nodes[1], 1.0))
-    assert opened.heap_bytes is not None
-    assert opened.heap_bytes.tolist() == [768 * MB, 512 * MB, 512 * MB]
-    assert opened.live_bytes is not None
-    assert np.isnan(opened.live_bytes[2])
+    heap = opened.spaces[HEAP.name]
+    assert heap.most.tolist() == [768 * MB, 512 * MB, 512 * MB]
+    assert np.isnan(heap.held[2])

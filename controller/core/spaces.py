@@ -1,0 +1,120 @@
+"""What executors keep in the spaces of their worker, such as its heap, and that none overflows.
+
+The report has what is filled for a whole JVM. What of it belongs to an executor is not known. So
+each counts with an even share of what its JVM has above a bare worker. In another worker it takes
+that with it.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from controller.core.cluster import Cluster, Floats, Ints, Level, LoadSnapshot
+from controller.core.fit import Fit
+from controller.core.meters import Columns
+from controller.core.resources import SPACES, WorkerSpace
+from controller.core.room import Marks
+
+ROUNDING_HELD, ROUNDING = 1.0, 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class SpaceUse:
+    """A space of each worker in today's placement and in others."""
+
+    space: WorkerSpace
+    level: Level
+    snapshot: LoadSnapshot
+
+    @cached_property
+    def held(self) -> Floats:
+        """(E,), what each executor keeps; as others in the mean where not known."""
+        live, place = self.level.held, self.snapshot.place
+        count = np.bincount(place, minlength=len(live))
+        held: Floats = (np.maximum(live - self.space.bare, 0.0) / np.maximum(count, 1))[place]
+        known = ~np.isnan(held)
+        return np.where(known, held, held[known].mean() if known.any() else 0.0)
+
+    @cached_property
+    def growth(self) -> float:
+        """The factor by which what is kept may grow until a space is full; infinite where not
+        known.
+
+        As equation 3 of 004.
+        """
+        most = float(self.share_at(self.snapshot.place).max(initial=0.0))
+        return 1 / most if most > 0 else math.inf
+
+    def share_at(self, place: Ints) -> Floats:
+        """Compute the share of each space that is filled in a placement, (W,); 0 if not known."""
+        return np.nan_to_num(self._held_at(place) / self.level.most)
+
+    def may_hold(self, fit: Fit) -> Floats:
+        """Compute up to where each space may be filled by a placement, (W,).
+
+        As much room is left as CPU and links keep, within `headroom.min` and `enough`. A space may
+        also be as full as the fullest is now. Infinite where not known.
+        """
+        most = self.level.most
+        least = max(min(fit.keeps, self.space.enough), fit.limits.headroom_min)
+        share = max(1 / least, 1 / self.growth)
+        return np.where(np.isnan(most), np.inf, most * share)
+
+    def takes(self, executors: Ints, workers: Ints, place: Ints, most: float) -> Marks:
+        """Mark the executors that fit into a share of the space of the worker of the same row.
+
+        Or that leave it no fuller than the fullest is now. Where not known, all.
+        """
+        left = self.level.most * max(most, 1 / self.growth) - self._held_at(place)
+        return ~(self.held[executors] > left[workers])
+
+    def overfilled_at(self, place: Ints, most: float) -> bool:
+        """Check whether a placement fills a space above a share, and above the fullest now."""
+        fullest = float(self.share_at(place).max(initial=0.0))
+        return fullest * self.growth > 1 + ROUNDING and fullest > most + ROUNDING
+
+    def left(self, fit: Fit, place: Ints) -> Floats:
+        """Compute what each space may still take, (W,); negative where it is too full."""
+        return self.may_hold(fit) - self._held_at(place)
+
+    def overflows_at(self, fit: Fit, place: Ints) -> bool:
+        """Check whether a placement fills a space too much, and more than today's does."""
+        over = self.left(fit, place) < -ROUNDING_HELD
+        fuller = self._held_at(place) > self._held_at(self.snapshot.place) + ROUNDING_HELD
+        return bool((over & fuller).any())
+
+    def _held_at(self, place: Ints) -> Floats:
+        held = np.bincount(place, self.held, len(self.level.most))
+        bare = self.space.bare
+        return np.where(np.bincount(place, minlength=len(held)) > 0, held + bare, 0.0)
+
+
+def levels_of(columns: Columns, workers: int) -> dict[str, Level]:
+    """Give how full spaces are, by what the meters of W workers show; those not known are left
+    out.
+    """
+    unknown = np.full(workers, np.nan)
+    return {
+        space.name: Level(columns.get(space.held, unknown), columns[space.most])
+        for space in SPACES
+        if space.most in columns
+    }
+
+
+def uses_of(cluster: Cluster, snapshot: LoadSnapshot) -> tuple[SpaceUse, ...]:
+    """Look at each space of which something is known."""
+    known = (space for space in SPACES if space.name in cluster.spaces)
+    return tuple(SpaceUse(space, cluster.spaces[space.name], snapshot) for space in known)
+
+
+def overfilled(fit: Fit, snapshot: LoadSnapshot, place: Ints) -> str | None:
+    """Name a space that a placement fills too much, and more than today's; None without."""
+    uses = uses_of(fit.cluster, snapshot)
+    return next((one.space.shown for one in uses if one.overflows_at(fit, place)), None)
+
+
+def any_space() -> str:
+    """Name all spaces in a sentence."""
+    return " or ".join(space.shown for space in SPACES)
