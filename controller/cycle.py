@@ -34,7 +34,7 @@ from controller.core.spare import spare_each
 from controller.core.spouts import spout_figures
 from controller.core.topology import TopologyView, hosts_of, moves_under_way
 from controller.core.veto import veto_each
-from controller.hold import hold_each
+from controller.hold import Restrictions, hold_each
 from controller.policies.registry import policy as policy_of
 from controller.report import Felt, Report, TopologyReport, begun_by, report_each, surprised
 from migration.model import ExecutorId, NodeLoad, Slot
@@ -113,10 +113,55 @@ def failed(memory: Memory, time_s: float, error: Exception) -> tuple[Memory, Rep
 def _cycle(
     memory: Memory, seen: CycleInput, epoch: int, settings: Config, policy: Policy[Any]
 ) -> tuple[Memory, Report]:
+    memory, felt = _observed(memory, seen, settings)
+    memory, cases = _pictured(memory, seen, settings)
+    holds = _holds(memory, seen, settings)
+    cases, budget = _gated(cases, seen, holds, settings)
+    cases = slots_each(
+        cases,
+        drains=bool(seen.drained),
+        free=seen.free,
+        capacity=settings.capacity,
+    )
+    cases, budget = drain_each(
+        cases, seen.drained, holds.excluded, settings.limits, budget, rests=memory.moved_s.keys()
+    )
+    cases = spare_each(
+        cases,
+        holds.excluded.drained | holds.excluded.hosts | holds.busy_nodes.keys(),
+        free=seen.free,
+        rests=memory.moved_s.keys(),
+    )
+    cases = veto_each(
+        cases,
+        memory.moved_s,
+        holds.excluded,
+        settings,
+        unwanted={t: {**one.stays, **holds.unwanted[t]} for t, one in memory.watches.items()},
+        busy_nodes=holds.busy_nodes,
+        now_s=seen.now_s,
+        time_s=seen.time_s,
+    )
+    memory, cases, budget = _taken_back(memory, seen, settings, cases, budget)
+    cases = choose_each(
+        policy,
+        _guarded(cases, memory.watches, felt),
+        memory.of_policy,
+        settings.limits,
+        budget,
+        first=memory.tick,
+        begins={topology for topology, mode in holds.modes.items() if mode is Mode.AUTO},
+    )
+    cases = plan_each(cases, epoch, seen.free)
+    return _ended(memory, seen, cases, holds.modes, felt)
+
+
+def _observed(
+    memory: Memory, seen: CycleInput, settings: Config
+) -> tuple[Memory, Mapping[str, Felt]]:
+    """Take in what was measured, and what users feel of each topology now."""
     views = seen.topologies
-    under_way = moves_under_way(views)
     rates = observe_each(memory.rates, seen.loads, views, now_s=seen.now_s, ewma=settings.ewma)
-    nodes = observe_nodes(memory.nodes, seen.loads, now_s=seen.now_s, ewma=settings.ewma)
     timed = observe_timed_each(memory.timed, seen.loads, [view.id for view in views])
     spouts = {t: spout_figures(rates[t], of, seen.now_s) for t, of in timed.items()}
     watches = watch_each(
@@ -132,111 +177,122 @@ def _cycle(
     )
     named = {view.id: (view.publication.name, spouts[view.id]) for view in views}
     guards, above = guard_each(settings.guards, named, seen.guard_answers, memory.above, seen.now_s)
-    watches = {
-        topology: _paused(guarded(watch, guards[topology], seen.now_s), seen, named[topology][0])
-        for topology, watch in watches.items()
-    }
+    after = replace(
+        memory,
+        rates=rates,
+        nodes=observe_nodes(memory.nodes, seen.loads, now_s=seen.now_s, ewma=settings.ewma),
+        timed=timed,
+        watches={
+            topology: _paused(
+                guarded(watch, guards[topology], seen.now_s), seen, named[topology][0]
+            )
+            for topology, watch in watches.items()
+        },
+        above=above,
+        starts=starts_each(memory.starts, views, seen.now_s),
+        up=up_each(memory.up, views, seen.now_s),
+    )
+    return after, {t: Felt(spouts[t], guards=guards[t]) for t in watches}
+
+
+def _pictured(
+    memory: Memory, seen: CycleInput, settings: Config
+) -> tuple[Memory, list[TopologyCase]]:
+    """Measure the topologies, and learn from what is seen of them."""
     pictures, unheard_s = picture_each(
-        views,
-        rates,
+        seen.topologies,
+        memory.rates,
         memory.layouts,
         memory.unheard_s,
         settings.limits,
-        nodes=nodes,
+        nodes=memory.nodes,
         peaks=memory.peaks,
         capacity=settings.capacity,
         hops={topology: one.figures for topology, one in memory.learnt.items()},
         now_s=seen.now_s,
         time_s=seen.time_s,
     )
-    holds = hold_each(views, seen.controls, seen.drained, seen.begun, settings, time_s=seen.time_s)
-    starts = starts_each(memory.starts, views, seen.now_s)
-    up = up_each(memory.up, views, seen.now_s)
-    # An operator, and so a drain, may want a host that has just come back.
-    busy_nodes = {**lately(up, hosts_of(views), seen.now_s), **holds.busy_nodes}
-    cases = [TopologyCase.of(view, pictures[view.id], restarted(view, starts)) for view in views]
-    cases = gate_each(cases, under_way, holds.policies, holds.drains, max_moves=settings.max_moves)
-    cases = slots_each(
-        cases,
-        drains=bool(seen.drained),
-        free=seen.free,
-        capacity=settings.capacity,
+    made = {t: one for t, one in pictures.items() if isinstance(one, Picture)}
+    inputs = {t: made[t].peak.input_tps if t in made else None for t in pictures}
+    after = replace(
+        memory,
+        unheard_s=unheard_s,
+        peaks=peaks_each(memory.peaks, inputs, seen.time_s),
+        learnt=learn_each(memory.learnt, pictures, memory.rates, now_s=seen.now_s),
+        layouts={t: one.layout for t, one in made.items()},
     )
-    budget = Budget(settings.max_moves - len(under_way), may_exceed=not under_way)
-    cases, budget = drain_each(
-        cases, seen.drained, holds.excluded, settings.limits, budget, rests=memory.moved_s.keys()
+    cases = [
+        TopologyCase.of(view, pictures[view.id], restarted(view, memory.starts))
+        for view in seen.topologies
+    ]
+    return after, cases
+
+
+def _holds(memory: Memory, seen: CycleInput, settings: Config) -> Restrictions:
+    """Hold also the hosts that have just come back; an operator, and so a drain, may want one."""
+    found = hold_each(
+        seen.topologies, seen.controls, seen.drained, seen.begun, settings, time_s=seen.time_s
     )
-    cases = spare_each(
-        cases,
-        holds.excluded.drained | holds.excluded.hosts | busy_nodes.keys(),
-        free=seen.free,
-        rests=memory.moved_s.keys(),
-    )
-    cases = veto_each(
-        cases,
-        memory.moved_s,
-        holds.excluded,
-        settings,
-        unwanted={t: {**watch.stays, **holds.unwanted[t]} for t, watch in watches.items()},
-        busy_nodes=busy_nodes,
-        now_s=seen.now_s,
-        time_s=seen.time_s,
-    )
+    back = lately(memory.up, hosts_of(seen.topologies), seen.now_s)
+    return replace(found, busy_nodes={**back, **found.busy_nodes})
+
+
+def _gated(
+    cases: list[TopologyCase], seen: CycleInput, holds: Restrictions, settings: Config
+) -> tuple[list[TopologyCase], Budget]:
+    """Stop what may not be decided now, and count the moves that may still begin."""
+    under_way, most = moves_under_way(seen.topologies), settings.max_moves
+    gated = gate_each(cases, under_way, holds.policies, holds.drains, max_moves=most)
+    return gated, Budget(most - len(under_way), may_exceed=not under_way)
+
+
+def _taken_back(
+    memory: Memory,
+    seen: CycleInput,
+    settings: Config,
+    cases: list[TopologyCase],
+    budget: Budget,
+) -> tuple[Memory, list[TopologyCase], Budget]:
+    """Take runs back that were for the worse, and give up those that have to stay."""
+    watches = memory.watches
     cases, budget, stays = back_each(
         cases, watches, settings.limits, budget, free=seen.free, capacity=settings.capacity
     )
-    watches |= {topology: given_up(watches[topology], why) for topology, why in stays.items()}
-    cases = [
+    given = {topology: given_up(watches[topology], why) for topology, why in stays.items()}
+    return replace(memory, watches={**watches, **given}), cases, budget
+
+
+def _guarded(
+    cases: list[TopologyCase], watches: Mapping[str, Watch], felt: Mapping[str, Felt]
+) -> list[TopologyCase]:
+    """Note where a guard lets no policy decide."""
+    return [
         replace(case, guard=Veto(Outcome.PAUSED, why))
-        if (why := watches[case.id].pause or holding(guards[case.id]))
+        if (why := watches[case.id].pause or holding(felt[case.id].guards))
         else case
         for case in cases
     ]
-    cases = choose_each(
-        policy,
-        cases,
-        memory.of_policy,
-        settings.limits,
-        budget,
-        first=memory.tick,
-        begins={topology for topology, mode in holds.modes.items() if mode is Mode.AUTO},
-    )
-    cases = plan_each(cases, epoch, seen.free)
-    felt = {
-        t: Felt(
-            spouts[t],
-            watch.effects,
-            guards[t],
-            "" if watch.is_returning else watch.pause,
-        )
+
+
+def _ended(
+    memory: Memory,
+    seen: CycleInput,
+    cases: list[TopologyCase],
+    modes: Mapping[str, Mode],
+    felt: Mapping[str, Felt],
+) -> tuple[Memory, Report]:
+    """Report what was decided, and remember the moves that begin and what the policy keeps."""
+    tick, watches = memory.tick, memory.watches
+    in_all = {
+        t: replace(felt[t], effects=watch.effects, pause="" if watch.is_returning else watch.pause)
         for t, watch in watches.items()
     }
-    reports = report_each(cases, holds.modes, felt, tick=memory.tick, time_s=seen.time_s)
-    watches |= _begun(watches, reports)
-    decided = {
-        one.id: one.decided for one in in_turn(cases, memory.tick) if one.decided is not None
-    }
+    reports = report_each(cases, modes, in_all, tick=tick, time_s=seen.time_s)
+    decided = {one.id: one.decided for one in in_turn(cases, tick) if one.decided is not None}
     after = replace(
         memory,
-        rates=rates,
-        nodes=nodes,
-        timed=timed,
-        watches=watches,
-        peaks=peaks_each(
-            memory.peaks,
-            {
-                t: made.peak.input_tps if isinstance(made, Picture) else None
-                for t, made in pictures.items()
-            },
-            seen.time_s,
-        ),
-        learnt=learn_each(memory.learnt, pictures, rates, now_s=seen.now_s),
-        above=above,
-        layouts={t: made.layout for t, made in pictures.items() if isinstance(made, Picture)},
+        watches={**watches, **_begun(watches, reports)},
         moved_s={**memory.moved_s, **dict.fromkeys(begun_by(reports), seen.now_s)},
-        unheard_s=unheard_s,
-        starts=starts,
-        up=up,
         of_policy={t: one.memory for t, one in decided.items() if one.memory is not None},
     )
     questions = tuple(one.question for one in decided.values() if one.question is not None)

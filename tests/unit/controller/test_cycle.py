@@ -1,11 +1,14 @@
 """One cycle over values: every outcome, its reason, and the plan to write."""
 
+import ast
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from msgspec import UNSET
 
+from controller import cycle as cycle_module
 from controller.config import Config, Mode
 from controller.core.controls import Controls, Pause, Rejected
 from controller.core.decision import Outcome
@@ -785,3 +788,20 @@ def test_a_run_of_moves_is_judged_by_what_comes_after_it() -> None:
     assert effect is not None and effect.moves == ("m1",)
     assert effect.sentence.startswith("no acks of the spouts are known; CPU for each input tuple ")
     assert cycle_record(report).effect == effect
+
+
+def test_a_cycle_carries_at_most_five_things_from_step_to_step() -> None:
+    (steps,) = [
+        node
+        for node in ast.parse(Path(cycle_module.__file__).read_text()).body
+        if isinstance(node, ast.FunctionDef) and node.name == "_cycle"
+    ]
+    carried = {
+        name.id
+        for step in steps.body
+        if isinstance(step, ast.Assign)
+        for target in step.targets
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name)
+    }
+    assert carried == {"memory", "felt", "cases", "holds", "budget"}
