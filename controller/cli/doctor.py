@@ -1,26 +1,21 @@
 """``nstorm doctor``: what is wrong in the cluster, and what to do about it."""
 
 import json
-import math
 import os
-import re
 import socket
 import statistics
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from importlib.metadata import version
 from typing import Annotated, Any, TypeAlias
 
-import msgspec
-import psutil
 import typer
 from msgspec import UNSET
 
 from agent.config import from_storm_yaml as agent_config
 from agent.users import wrong_rights
-from controller.cli.asking import ask, connected
+from controller.cli.asking import connected
 from controller.cli.operate import look
 from controller.cli.running import Conf
 from controller.cli.status_document import (
@@ -34,12 +29,9 @@ from controller.core.hostnames import shown
 from controller.core.receivers import Receiver
 from controller.core.switch import left, would
 from controller.core.topology import TopologyView
-from controller.errors import CommandError
 from controller.output import Output, OutputOption
 from controller.policies.registry import NAMES
-from controller.storm.answer_records import PlanAnswer
 from controller.storm.collect import LiveCluster
-from controller.storm.command_record import Command
 from controller.storm.noticing import Notice
 from controller.storm.notifier import NoticeError, send
 from kvstore.ensemble import OPEN
@@ -54,8 +46,6 @@ from migration.wire import PLAN_KEY, ROOT, SPEAKS
 SLOW_ZOOKEEPER_S = 0.1
 _CLOCKS_APART_S = 1.0
 _LOOKS = 9
-_ON_HEAP = "topology.component.resources.onheap.memory.mb"
-_MB = {"": 2**-20, "k": 2**-10, "m": 1, "g": 2**10}
 Found: TypeAlias = Iterator[tuple[str, str]]  # what is wrong, and what to do
 
 _UNVERIFIED = (
@@ -89,17 +79,7 @@ def doctor(
             view = LiveCluster.of_session(session)
             status = look(session, view)
             notes = list(_of_switch(status, view.topologies()))
-            plans: tuple[PlanAnswer, ...] = ()
-            if status.controllers:
-                try:
-                    answer = ask(session, Command("", verb="plan"), Output.TABLE).answer or ()
-                    plans = msgspec.convert(answer, tuple[PlanAnswer, ...])
-                except CommandError as error:
-                    found.append((str(error), "See the log of the controller that leads."))
-                except msgspec.ValidationError as error:
-                    found.append((f"the leader's plan cannot be read: {error}", _REPORT))
         found += [*of_status(status), *of_machine(document, status.hosts, os.cpu_count() or 1)]
-        found += of_heaps(document, status, plans, _heap_mb)
         if notify:
             receivers = from_storm_yaml(document)[0].receivers
             untaken = list(of_receivers(receivers, hosts, time.time()))
@@ -287,47 +267,6 @@ def _host(document: Mapping[str, Any], hosts: Iterable[str]) -> str:
     given = document.get("storm.local.hostname")
     names = [given] if given else [socket.getfqdn(), socket.gethostname()]
     return next((str(name) for name in names if name in set(hosts)), "")
-
-
-def _heap_mb(pid: int) -> float:
-    """Read with how much heap a JVM of this machine was launched; infinite if it has no -Xmx."""
-    options = ""
-    with suppress(psutil.Error):
-        options = " ".join(psutil.Process(pid).cmdline())
-    sizes = re.findall(r" -xmx(\d+)([kmg]?)\b", options.lower())
-    return int(sizes[-1][0]) * _MB[sizes[-1][1]] if sizes else math.inf  # the last one counts
-
-
-def of_heaps(
-    document: Mapping[str, Any],
-    status: StatusDocument,
-    plans: Sequence[PlanAnswer],
-    heap_mb: Callable[[int], float],
-) -> Found:
-    """Find workers of this machine whose heap the moves of `nstorm plan` would overfill."""
-    each_mb = document.get(_ON_HEAP, 128)  # Storm's default
-    if not isinstance(each_mb, int | float):
-        yield f"{_ON_HEAP} is no number: {each_mb!r}", "Correct it in the storm.yaml."
-        return
-    here = _host(document, status.hosts.values())
-    moves = {one.topology: [m for step in one.steps for m in step.moves] for one in plans}
-    for topology in status.topologies:
-        place = {one.executor: one.slot for one in topology.executors}
-        to = {executor: target for executor, _, target in moves.get(topology.topology, [])}
-        now, then = Counter(place.values()), Counter((place | to).values())
-        for worker in topology.workers:
-            slot, pid = worker.slot, worker.pid
-            if worker.host != here or not pid or then[slot] <= now[slot]:
-                continue
-            needs_mb, has_mb = then[slot] * each_mb, heap_mb(pid)
-            if needs_mb > has_mb:
-                where = f"worker {shown(slot, status.hosts)} of {topology.name}"
-                yield (
-                    f"{where} was launched with {has_mb:,.0f} MB of heap, and by `nstorm plan` "
-                    f"{then[slot]} executors come to be there, which need {needs_mb:,.0f} MB",
-                    f"Set a larger -Xmx in worker.childopts, or a smaller {_ON_HEAP}. "
-                    f"What a bolt keeps travels there up to {min(100.0, has_mb / 16):.0f} MB.",
-                )
 
 
 def of_machine(document: Mapping[str, Any], hosts: Mapping[str, str], cores: int) -> Found:
