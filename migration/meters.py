@@ -1,4 +1,4 @@
-"""The numbers of a worker and of a node in their load reports, in one table.
+"""The numbers of workers, executors and nodes in load reports, in one table.
 
 A number needs a row here and the code that reads it. The report carries it, and the cycle keeps it
 as an array. The status, the metrics and docs/meters.md show it.
@@ -50,6 +50,12 @@ OF_WORKER = (
     TRANSPORT,
     ACKED,
     FAILED,
+)
+# Read by `nstorm.load.LoadSampler` for each executor. CPU and queue have keys of their own.
+OF_EXECUTOR = (
+    Meter(
+        "allocated_bytes", "Bytes of the objects that its thread makes.", "allocated_bytes_per_s"
+    ),
 )
 # Read by `agent.machine` on the node.
 OF_NODE = (

@@ -479,7 +479,8 @@ class WorkerLoad(Struct, frozen=True, gc=False):
     nstorm reads, and only the controller wants them as numbers. `folded` has what the worker sent
     to other pairs. A row that was not in the report before was 0 then. `sizes` are of some of the
     tuples that went to other workers. `latency` has the acked tuples whose time was measured; also
-    here a row that was not there before was 0.
+    here a row that was not there before was 0. `executor_meters` have numbers of the executors by
+    name, in their order; one below 0 is not known.
     """
 
     topology: Name
@@ -493,6 +494,7 @@ class WorkerLoad(Struct, frozen=True, gc=False):
     meters: Meters | UnsetType = UNSET
     sizes: tuple[SizeRow, ...] | UnsetType = UNSET
     latency: tuple[LatencyRow, ...] | UnsetType = UNSET
+    executor_meters: dict[str, tuple[Long, ...]] | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         told = bytes(self.traffic)
@@ -502,6 +504,10 @@ class WorkerLoad(Struct, frozen=True, gc=False):
         odd = text.translate(None, b"0123456789-,")
         if (not full and told != b"[]") or odd or text.count(b",") != commas:
             raise ModelError("traffic is no list of [source task, destination task, tuples]")
+        columns = {} if self.executor_meters is UNSET else self.executor_meters
+        for name, column in columns.items():
+            if len(column) != len(self.executors):
+                raise ModelError(f"executor_meters has another number of {name} than executors")
         buckets = [] if self.latency is UNSET else [bucket for bucket, _ in self.latency]
         if any(one >= other for one, other in pairwise(buckets)):
             raise ModelError("latency has buckets that do not rise")

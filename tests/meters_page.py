@@ -3,18 +3,18 @@
 ``python -m tests.meters_page > docs/meters.md``
 """
 
-from migration.meters import OF_NODE, OF_WORKER, Meter
+from migration.meters import OF_EXECUTOR, OF_NODE, OF_WORKER, Meter
 
 _HEAD = """# Meters
 
 <!-- Generated: python -m tests.meters_page > docs/meters.md -->
 
-Numbers that each worker and each node report with their load, apart from the CPU, queues and
+Numbers that workers, executors and nodes report with their load, apart from the CPU, queues and
 tuples of executors. A number that cannot be read is left out, and nowhere counted as 0.
 
-`nstorm status -o json` has them by the name in the second column, under `meters` of a worker and
-of an agent. The metrics of the controller have them as `nstorm_worker_…` and `nstorm_node_…`. The
-journal has each report as it came.
+`nstorm status -o json` has them by the name in the second column, under `meters` of a worker,
+of an executor and of an agent. The metrics of the controller have those of workers and nodes, as
+`nstorm_worker_…` and `nstorm_node_…`. The journal has each report as it came.
 """
 _COLUMNS = "| in the report | shown as | what it is |\n|---|---|---|"
 _WORKER = """What lives after a collection: a pool that was never collected counts with all that
@@ -24,6 +24,9 @@ What a collector does while the worker runs does not count for `gc_frac`.
 All tuples that Storm tracks are counted at the spouts, not a sample. Both numbers are left out in a
 topology without ackers, and until the first tuple of the worker is acked or has failed. So a spout
 that wants no acks never has 0 of them.
+"""
+_EXECUTOR = """The thread of the executor is measured, and counts from 0 where another thread takes
+its place. How many of the objects stay is not known from it. Some JVMs do not count them.
 """
 _NODE = """Where the agent's cgroup, or one around it, has a quota of CPU, both are those of the
 cgroup with the least quota.
@@ -40,6 +43,7 @@ def page() -> str:
         [
             _HEAD,
             f"## Of a worker\n\n{_COLUMNS}\n{_rows(OF_WORKER)}\n\n{_WORKER}",
+            f"## Of an executor\n\n{_COLUMNS}\n{_rows(OF_EXECUTOR)}\n\n{_EXECUTOR}",
             f"## Of a node\n\n{_COLUMNS}\n{_rows(OF_NODE)}\n\n{_NODE}",
         ]
     )

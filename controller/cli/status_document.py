@@ -131,6 +131,8 @@ class ExecutorStatus(Struct, frozen=True):
     pinned: str | None  # why it cannot move
     way: str | None  # None if it cannot move
     why: str | None  # why that way, or why it cannot move
+    # What its meters show, by column; none of what could not be read.
+    meters: dict[str, float] | UnsetType = UNSET
 
     @property
     def loads(self) -> tuple[float | None, ...]:
@@ -424,4 +426,5 @@ def _executors(view: TopologyView, cycle: CycleStatus) -> Iterator[ExecutorStatu
             pinned=stays,
             way=None if placed.executor in pinned else str(ways.get(placed.executor, Way.LIVE)),
             why=stays or why.get(placed.executor),
+            meters=load.meters if load else UNSET,
         )

@@ -144,11 +144,9 @@ class Layout:
         """Put together what a policy reads; `rates` are those of `fitted`."""
         publication, rows = self.made_of.publication, self.rows
         traffic = rows.traffic(rates.tps, rates.tps_var, rates.sizes)
-        at = rows.executor
-        queue = np.zeros(len(self.executors))
-        here = (at >= 0) & (rates.queue >= 0)
-        here[here] = self.place[at[here]] == rows.worker[worker_of(rates.executors[here])]
-        queue[at[here]] = rates.queue[here]
+        at, queue = rows.executor, np.zeros(len(self.executors))
+        here = self._in_place(rates)
+        queue[at[here]] = np.maximum(rates.queue[here], 0)  # below 0 it has left
         return LoadSnapshot(
             topology=publication.topology,
             time_s=time_s,
@@ -174,6 +172,20 @@ class Layout:
         crosses = (node[rows.source] != node[rows.target]) & (sums > 0)
         size_bytes = sizes.mean_bytes(rows.streams)[rows.stream[crosses]]
         return float((sums[crosses] * size_bytes).sum())
+
+    def _in_place(self, rates: Rates) -> Ints:
+        """List the rows of executors that are in the worker where they are placed."""
+        rows = self.rows
+        here = np.flatnonzero(rows.executor >= 0)
+        worker = rows.worker[worker_of(rates.executors[here])]
+        found: Ints = here[self.place[rows.executor[here]] == worker]
+        return found
+
+    def executor_meters(self, rates: Rates) -> Columns:
+        """Give what the meters of the executors show, (E,) each."""
+        here, at = self._in_place(rates), np.full(len(self.executors), -1, np.int64)
+        at[self.rows.executor[here]] = here
+        return rates.of_executors.shown_at(at)
 
     def meters(self, rates: Rates) -> Columns:
         """Give what the meters of the cluster's workers show, (W,) each."""

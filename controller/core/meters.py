@@ -34,7 +34,7 @@ class Metered:
     def observed(
         self,
         table: Sequence[Meter],
-        told: Sequence[Meters | UnsetType],  # (K,)
+        told: Columns,  # by `Meter.name`
         *,
         is_new: NDArray[np.bool_],  # (K,), another report than before
         goes_on: NDArray[np.bool_],  # (K,), of the same JVM or machine
@@ -46,10 +46,12 @@ class Metered:
             return self
         newest: dict[str, Floats] = {}
         shown: dict[str, Floats] = {}
-        unknown = np.full(len(told), np.nan)
+        unknown = np.full(len(is_new), np.nan)
         for meter in table:
+            if meter.name not in told and meter.name not in self.newest:
+                continue
             held = self.newest.get(meter.name, unknown)
-            now = np.where(is_new, [_read(one, meter.name) for one in told], held)
+            now = np.where(is_new, told.get(meter.name, unknown), held)
             if np.isnan(now).all():
                 continue
             newest[meter.name] = shown[meter.column] = now
@@ -97,13 +99,21 @@ def observe_nodes(
         np.where(is_new, now_s, held_s),
         before.meters.at(at).observed(
             OF_NODE,
-            [newest[node].meters for node in nodes],
+            columns_of(OF_NODE, [newest[node].meters for node in nodes]),
             is_new=is_new,
             goes_on=goes_on,
             span_s=np.where(goes_on, (time_ms - held_ms) / MS_PER_S, 1.0),
             ewma=ewma,
         ),
     )
+
+
+def columns_of(table: Sequence[Meter], told: Sequence[Meters | UnsetType]) -> Columns:
+    """Read the numbers of a table in K reports, (K,) each."""
+    return {
+        meter.name: np.array([_read(one, meter.name) for one in told], np.float64)
+        for meter in table
+    }
 
 
 def known_rows(columns: Columns, names: Sequence[str]) -> dict[str, dict[str, float]]:

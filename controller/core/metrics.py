@@ -10,15 +10,16 @@ from itertools import chain
 from typing import TypeVar
 
 import numpy as np
+from msgspec import UNSET
 from numpy.typing import NDArray
 
 from controller.core.cluster import Floats, Ints
-from controller.core.meters import MS_PER_S, Metered
+from controller.core.meters import MS_PER_S, Columns, Metered, columns_of
 from controller.core.rows import ALL, aligned, in_order, joined
 from controller.core.sizes import TupleSizes
 from controller.core.tasks import FIRST_COMPONENT, component_targets, ends_of, key_of, worker_of
 from controller.core.topology import TopologyView
-from migration.meters import OF_WORKER, TRANSPORT
+from migration.meters import OF_EXECUTOR, OF_WORKER, TRANSPORT
 from migration.model import NodeLoad, Slot, WorkerLoad
 
 NS_PER_S = 1e9
@@ -65,6 +66,7 @@ class Rates:
     queue: Ints = field(default_factory=_ints)  # (X,), tuples that waited then; -1 if it has left
     cpu_cores: Floats = field(default_factory=_floats)  # (X,), of the executors' own threads
     cpu_var: Floats = field(default_factory=_floats)  # (X,), variance of `cpu_cores`
+    of_executors: Metered = field(default_factory=Metered)  # (X,) each
     # (P,), keys: worker, source task, target task, which may be a component as of
     # `component_targets`
     pairs: Ints = field(default_factory=_ints)
@@ -170,6 +172,18 @@ def observe(
         aligned(was_at, old.cpu_cores, np.zeros(len(executors))),
         aligned(was_at, old.cpu_var, np.zeros(len(executors))),
     )
+    was_metered = aligned(was_at, np.arange(len(old.executors)), nothing - 1)
+    of_executors = old.of_executors.at(was_metered).observed(
+        OF_EXECUTOR,
+        {
+            name: aligned(is_at, column, np.full(len(executors), np.nan))
+            for name, column in rows.meters.items()
+        },
+        is_new=is_new[worker],
+        goes_on=goes_on[worker],
+        span_s=span_s[worker],
+        ewma=ewma,
+    )
     gone = np.where(is_new[worker], -1, aligned(was_at, old.queue, nothing.copy()))
     kept = is_told | ~is_new[worker] | goes_on[worker]
     process_cores = (process_ns - old.process_ns) / NS_PER_S * weights.added
@@ -185,7 +199,7 @@ def observe(
         process_cores=process_cores + old.process_cores * weights.rate,
         meters=old.meters.observed(
             OF_WORKER,
-            [report.meters for report in told],
+            columns_of(OF_WORKER, [report.meters for report in told]),
             is_new=is_new,
             goes_on=goes_on,
             span_s=span_s,
@@ -196,6 +210,7 @@ def observe(
         queue=aligned(is_at, rows.queue, gone)[kept],
         cpu_cores=cpu_cores[kept],
         cpu_var=cpu_var[kept],
+        of_executors=of_executors.at(np.flatnonzero(kept)),
         pairs=pairs,
         tuples=tuples,
         tps=tps,
@@ -320,6 +335,7 @@ def _renumbered(rates: Rates, slots: tuple[Slot, ...]) -> Rates:
         queue=rates.queue[x],
         cpu_cores=rates.cpu_cores[x],
         cpu_var=rates.cpu_var[x],
+        of_executors=rates.of_executors.at(np.flatnonzero(x)),
         pairs=pairs,
         tuples=rates.tuples[p],
         tps=rates.tps[p],
@@ -335,6 +351,7 @@ class _Rows:
     executors: Ints  # (X,), keys
     ns: Ints  # (X,)
     queue: Ints  # (X,)
+    meters: Columns  # (X,) each
     pairs: Ints  # (P,), keys
     tuples: Floats  # (P,)
 
@@ -350,10 +367,31 @@ class _Rows:
             for one in report.executors
         ]
         table = np.fromiter(chain.from_iterable(cpu), np.int64, 5 * len(cpu)).reshape(-1, 5)
+        table = np.column_stack([table, np.arange(len(cpu))])
         executors, columns = in_order(table, FIRST_COMPONENT)
+        meters = {name: column[columns[:, 2]] for name, column in _of_executors(told).items()}
         sent = np.concatenate([_named(told), _folded(told, targets)])
         pairs, tuples = in_order(sent, FIRST_COMPONENT + len(targets))
-        return cls(executors, columns[:, 0], columns[:, 1], pairs, tuples[:, 0].astype(np.float64))
+        totals = tuples[:, 0].astype(np.float64)
+        return cls(executors, columns[:, 0], columns[:, 1], meters, pairs, totals)
+
+
+def _of_executors(told: Sequence[tuple[int, WorkerLoad]]) -> Columns:
+    """Read the numbers of all executors in these reports; NaN where one is not known."""
+    found = {}
+    for name in (meter.name for meter in OF_EXECUTOR):
+        given = [
+            None if report.executor_meters is UNSET else report.executor_meters.get(name)
+            for _, report in told
+        ]
+        if any(given):
+            each = [
+                np.full(len(report.executors), np.nan) if column is None else column
+                for (_, report), column in zip(told, given, strict=True)
+            ]
+            column = np.concatenate(each, dtype=np.float64)
+            found[name] = np.where(column >= 0, column, np.nan)
+    return found
 
 
 def _named(told: Sequence[tuple[int, WorkerLoad]]) -> Ints:

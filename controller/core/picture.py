@@ -40,6 +40,7 @@ class Picture:
     fit: Fit
     of_workers: Columns = field(default_factory=dict)  # what their meters show, (W,) each
     of_nodes: Columns = field(default_factory=dict)  # (N,) each
+    of_executors: Columns = field(default_factory=dict)  # (E,) each
     peak: Peak = field(default_factory=Peak)
     hops: HopFigures = AS_IN_THE_LAB
 
@@ -98,7 +99,8 @@ def picture_each(
         named = layout.cluster.nodes
         if named not in by_nodes:
             by_nodes[named] = nodes.of(named, now_s - STALE_LOAD_S)
-        meters = layout.meters(rates[view.id]), by_nodes[named]
+        of_executors = layout.executor_meters(rates[view.id])
+        meters = layout.meters(rates[view.id]), by_nodes[named], of_executors
         on_hops = hops.get(view.id, AS_IN_THE_LAB)
         measured[view.id] = Picture(view, layout, snapshot, fit, *meters, peak, on_hops)
     if not capacity.is_shared:  # each worker has CPU of its own

@@ -16,6 +16,7 @@ from controller.core.headroom import headroom
 from controller.core.limits import Limits
 from controller.core.meters import known_rows
 from controller.core.peaks import Peak
+from controller.core.picture import Picture
 from controller.core.spouts import NOT_KNOWN, SpoutFigures
 from controller.journal.cycle_record import CycleRecord, cycle_record, rows_of
 from controller.report import TopologyReport
@@ -57,6 +58,7 @@ class ExecutorRow(Struct, frozen=True):
     executor: str
     cpu_cores: float = 0.0
     queue: int = 0
+    meters: dict[str, float] | UnsetType = UNSET  # what its meters show, by column
 
 
 class CycleStatus(CycleRecord, frozen=True):
@@ -153,7 +155,7 @@ def _cycle(
         headroom=HeadroomRow(room.factor, binds, room.where),
         peak=report.picture.peak,
         links=UNSET if "links" in left_out else _links(cluster, snapshot),
-        executors=UNSET if "executors" in left_out else _executors(snapshot),
+        executors=UNSET if "executors" in left_out else _executors(report.picture),
         meters=UNSET
         if "meters" in left_out
         else known_rows(report.picture.of_workers, cluster.workers),
@@ -183,10 +185,12 @@ def _links(cluster: Cluster, snapshot: LoadSnapshot) -> tuple[LinkRow, ...]:
     )
 
 
-def _executors(snapshot: LoadSnapshot) -> tuple[ExecutorRow, ...]:
+def _executors(picture: Picture) -> tuple[ExecutorRow, ...]:
+    snapshot = picture.snapshot
     cpu_cores, queue = snapshot.cpu_cores.tolist(), snapshot.queue.tolist()
+    meters = known_rows(picture.of_executors, snapshot.executors)
     return tuple(
-        ExecutorRow(executor, cores, int(waiting))
+        ExecutorRow(executor, cores, int(waiting), meters.get(executor, UNSET))
         for executor, cores, waiting in zip(snapshot.executors, cpu_cores, queue, strict=True)
     )
 

@@ -15,7 +15,7 @@ from controller.core.limits import Limits
 from controller.core.outcomes import ROW, what_to_do
 from controller.policies.registry import NAMES
 from controller.snapshot import parse
-from migration.meters import OF_NODE, OF_WORKER, Meter
+from migration.meters import OF_EXECUTOR, OF_NODE, OF_WORKER, Meter
 from tests.meters_page import page as meters_page
 from tests.scraping import alerts
 
@@ -208,11 +208,13 @@ def test_a_veto_is_three_files_and_with_a_new_input_at_most_five(
     ("table", "reader"),
     [
         (OF_WORKER, "migration/jvm/src/main/java/nstorm/load/WorkerMeters.java"),
+        (OF_EXECUTOR, "migration/jvm/src/main/java/nstorm/load/LoadSampler.java"),
         (OF_NODE, "agent/machine.py"),
     ],
 )
-def test_a_number_of_a_worker_or_a_node_is_two_files(table: tuple[Meter, ...], reader: str) -> None:
-    assert "| **a number of a worker or a node in its load report** | 2 files" in _contributing()
+def test_a_number_of_a_load_report_is_two_files(table: tuple[Meter, ...], reader: str) -> None:
+    where = "a number of a worker, an executor or a node in its load report"
+    assert f"| **{where}** | 2 files" in _contributing()
     product = [*ROOT.glob("migration/**/*.java"), *ROOT.glob("migration/*.py")]
     product += [*ROOT.glob("controller/**/*.py"), *ROOT.glob("agent/**/*.py")]
     texts = {path: path.read_text() for path in product if "/src/test/" not in path.as_posix()}
@@ -224,7 +226,7 @@ def test_a_number_of_a_worker_or_a_node_is_two_files(table: tuple[Meter, ...], r
             if any(f'"{name}"' in text for name in names)
         }
         # A decision may look at it.
-        looks = {"controller/core/picture.py"}
+        looks = {"controller/core/picture.py", "controller/core/resources.py"}
         assert holders - looks == {"migration/meters.py", reader}, row.name
 
 

@@ -171,6 +171,12 @@ SIZED = replace(
     meters=UNSET,
     sizes=(("split", "count", 4711, 123_456), ("split", "__acker", 4711, 2**63 - 1)),
 )
+MEASURED = replace(
+    METERED,
+    meters=UNSET,
+    executors=WORKER_LOAD.executors,
+    executor_meters={"allocated_bytes": (-1, 2**63 - 1)},
+)
 TIMED = replace(METERED, meters={"acked_tuples": 9_100}, latency=((0, 12), (22, 444), (73, 1)))
 PUBLICATION = Publication(
     topology=TOPOLOGY,
@@ -234,6 +240,7 @@ MESSAGES: dict[str, Any] = {
     "worker_load_meters": METERED,
     "worker_load_sizes": SIZED,
     "worker_load_latency": TIMED,
+    "worker_load_executors": MEASURED,
     "node_load_meters": NodeLoad(
         HERE,
         1700000012400,

@@ -7,8 +7,17 @@ from msgspec import UNSET
 
 from controller.core.meters import NodeRates, known_rows, observe_nodes
 from controller.core.metrics import Rates, by_topology, observe
+from controller.core.tasks import ends_of
 from controller.journal.record import decode, encode
-from migration.model import Meters, NodeLoad, Slot, WorkerLoad
+from migration import ModelError
+from migration.model import (
+    ExecutorId,
+    ExecutorLoad,
+    Meters,
+    NodeLoad,
+    Slot,
+    WorkerLoad,
+)
 
 S1, S2 = Slot("s1", 6700), Slot("s2", 6700)
 
@@ -92,6 +101,45 @@ def test_an_old_report_changes_nothing_and_workers_may_come_and_go() -> None:
     assert known(again) == {"s1": {"heap_max_bytes": 8, "gc_frac": pytest.approx(0.3)}}
     gone = observed(again, 2, {S2: {"gc_ms": 504}})
     assert known(gone) == {"s2": {"gc_frac": pytest.approx(0.5)}}
+
+
+def of_executors(
+    before: Rates, time_s: float, told: dict[int, int | None], incarnation: str = "a"
+) -> Rates:
+    """Let a worker report, for the executor of each task, the bytes allocated, if it has them."""
+    executors = tuple(ExecutorLoad(ExecutorId(t, t), "c", 0, 0, None) for t in told)
+    numbers = tuple(-1 if one is None else one for one in told.values())
+    load = WorkerLoad(
+        "t", S1, incarnation, round(time_s * 1000), 0, executors,
+        executor_meters={"allocated_bytes": numbers, "warp_factor": numbers},
+    )  # fmt: skip
+    return observe(before, [(load, False)], {}, now_s=time_s, ewma=1)
+
+
+def shown_of(rates: Rates) -> dict[str, dict[str, float]]:
+    return known_rows(rates.of_executors.shown, [str(task) for task in ends_of(rates.executors)[0]])
+
+
+def test_executors_have_numbers_by_name() -> None:
+    rates = of_executors(Rates(), 0, {7: 100, -1: 5, 3: None})
+    assert shown_of(rates) == {}, "of a total the growth is shown"
+    rates = of_executors(rates, 2, {3: 10, -1: 9, 7: 300, 5: 8})
+    assert shown_of(rates) == {"7": {"allocated_bytes_per_s": pytest.approx(100)}}
+    gone = of_executors(rates, 3, {3: 20, 5: 9})
+    assert shown_of(gone) == {
+        "3": {"allocated_bytes_per_s": pytest.approx(10)},
+        "5": {"allocated_bytes_per_s": pytest.approx(1)},
+    }
+    # Another thread runs 3, and 7 has come back.
+    again = of_executors(gone, 4, {3: 5, 5: 12, 7: 400})
+    assert shown_of(again) == {"5": {"allocated_bytes_per_s": pytest.approx(3)}}
+    assert shown_of(of_executors(again, 5, {5: 13}, "b")) == {}
+    assert shown_of(observed(again, 5, {S1: {}})) == {}, "an older worker has none"
+
+
+def test_numbers_of_executors_are_as_many_as_these() -> None:
+    with pytest.raises(ModelError, match="another number of allocated_bytes"):
+        WorkerLoad("t", S1, "a", 0, 0, executor_meters={"allocated_bytes": (1,)})
 
 
 def node(name: str, time_s: float, meters: Meters | None = None) -> NodeLoad:

@@ -6,12 +6,14 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongUnaryOperator;
 import java.util.function.Supplier;
+import java.util.function.ToLongFunction;
 import java.util.stream.IntStream;
 import nstorm.store.SampleStore;
 import nstorm.wire.ExecutorId;
@@ -50,6 +52,10 @@ public final class LoadSampler implements Runnable {
     private final TrafficFigures traffic;
     private final Supplier<List<Running>> running;
     private final WorkerMeters meters;
+    /** By their names in {@code migration/meters.py}; negative where a number cannot be read. */
+    private final Map<String, ToLongFunction<Running>> executorMeters =
+            Map.of("allocated_bytes", executor -> allocatedBytes(executor.threadId()));
+
     private final TupleSizes sizes;
     private final SpoutAcks acks;
     private final BooleanSupplier rests;
@@ -112,7 +118,9 @@ public final class LoadSampler implements Runnable {
 
     private WorkerLoad sample() {
         List<ExecutorLoad> executors = new ArrayList<>();
-        for (Running executor : running.get()) {
+        List<Running> now = new ArrayList<>(running.get());
+        now.sort(Comparator.comparingInt(executor -> executor.id().start()));
+        for (Running executor : now) {
             executors.add(new ExecutorLoad(
                     executor.id(),
                     executor.component(),
@@ -123,7 +131,9 @@ public final class LoadSampler implements Runnable {
         }
         Traffic.removeGone(System.nanoTime() - GONE_NANOS).forEach(traffic::forget);
         TrafficFigures.Figures sent = traffic.at(System.nanoTime());
-        executors.sort(Comparator.comparingInt(load -> load.executor().start()));
+        Map<String, long[]> numbers = new LinkedHashMap<>();
+        executorMeters.forEach(
+                (name, meter) -> numbers.put(name, now.stream().mapToLong(meter).toArray()));
         return new WorkerLoad(
                 state.getTopologyId(),
                 slot,
@@ -135,7 +145,15 @@ public final class LoadSampler implements Runnable {
                 sent.folded(),
                 meters.read(),
                 sizes.read(),
-                acks == null ? List.of() : acks.latency());
+                acks == null ? List.of() : acks.latency(),
+                numbers);
+    }
+
+    private static long allocatedBytes(long threadId) {
+        return ManagementFactory.getThreadMXBean() instanceof com.sun.management.ThreadMXBean jvm
+                        && jvm.isThreadAllocatedMemorySupported()
+                ? jvm.getThreadAllocatedBytes(threadId)
+                : -1;
     }
 
     private long cpuNs(Running executor) {

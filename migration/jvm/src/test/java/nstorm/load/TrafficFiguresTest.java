@@ -288,7 +288,8 @@ class TrafficFiguresTest {
                     told.folded(),
                     Map.of(),
                     List.of(),
-                    List.of());
+                    List.of(),
+                    Map.of());
         }
         assertFalse(load.folded().isEmpty());
         int bytes = load.toJson().length;

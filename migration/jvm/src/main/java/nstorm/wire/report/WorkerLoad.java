@@ -14,6 +14,7 @@ import nstorm.wire.json.JsonText;
  * @param meters  numbers of the whole JVM by their names; what cannot be read is not there
  * @param sizes   of tuples to other workers, by the components of both ends; of some of the tuples
  * @param latency rows of bucket, tuples: how long acked tuples took, where that was measured
+ * @param executorMeters numbers of the executors by their names, in the order of those; below 0 where not known
  */
 public record WorkerLoad(
         String topology,
@@ -26,7 +27,8 @@ public record WorkerLoad(
         List<FoldedTraffic> folded,
         Map<String, Long> meters,
         List<TupleSize> sizes,
-        List<long[]> latency) {
+        List<long[]> latency,
+        Map<String, long[]> executorMeters) {
 
     public byte[] toJson() {
         JsonText json = new JsonText()
@@ -68,6 +70,11 @@ public record WorkerLoad(
         }
         if (!latency.isEmpty()) {
             json.list("latency", latency, JsonText::values);
+        }
+        if (!executorMeters.isEmpty()) {
+            json.open("executor_meters");
+            executorMeters.forEach((name, values) -> json.put(name, values, JsonText::values));
+            json.close();
         }
         return json.close().bytes();
     }

@@ -153,7 +153,30 @@ class ReportTest {
                                 List.of(new FoldedTraffic(7, "count", 4711)),
                                 Map.of(),
                                 List.of(),
-                                List.of())
+                                List.of(),
+                                Map.of())
+                        .toJson());
+    }
+
+    @Test
+    void workerLoadWithMetersOfExecutors() throws Exception {
+        assertGolden(
+                "worker_load_executors.json",
+                new WorkerLoad(
+                                TOPOLOGY,
+                                SOURCE,
+                                "4711-1700000000000",
+                                1700000012345L,
+                                9_876_543_210L,
+                                List.of(
+                                        new ExecutorLoad(SPOUT, "spout", 1_234_567_890L, 0, "spout"),
+                                        new ExecutorLoad(SPLIT, "split", 2_345_678_901L, 17, null)),
+                                List.of(),
+                                List.of(),
+                                Map.of(),
+                                List.of(),
+                                List.of(),
+                                Map.of("allocated_bytes", new long[] {-1, Long.MAX_VALUE}))
                         .toJson());
     }
 
@@ -202,7 +225,8 @@ class ReportTest {
                         List.of(),
                         meters,
                         sizes,
-                        latency)
+                        latency,
+                        Map.of())
                 .toJson();
     }
 
