@@ -12,7 +12,8 @@ from deploy.ingest import MOST_FRAC
 
 def ingest(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE", help="CSV or Parquet tables, or metrics logs.")
+        list[Path],
+        typer.Argument(metavar="FILE", help="CSV, Parquet or JSON tables, or metrics logs."),
     ],
     out: Annotated[Path, typer.Option("--out", help="Folder of the journal to write.")],
     topology: Annotated[str, typer.Option(help="Id to give to the topology.")] = "ingested",
@@ -30,6 +31,7 @@ def ingest(
 
     A table is known by its columns. Edges: time_s, source, target, tuples. Placement: executor,
     worker, and node, component, capacity_cores, kind if known. CPU: time_s, executor, cpu_cores.
+    JSON is what Prometheus answers to a range query, with labels as columns.
 
     Any other file is read as a log of Storm's LoggingMetricsConsumer or as Graphite's plain text.
     What is missing is assumed, and listed. Rows with a sure sign that they are wrong are left out.

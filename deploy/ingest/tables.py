@@ -21,6 +21,7 @@ from controller.journal.writer import Bounds, Writer
 from controller.output import counted
 from deploy.ingest import MOST_FRAC
 from deploy.ingest.metrics_log import loads, samples
+from deploy.ingest.prometheus import prometheus_rows
 from deploy.ingest.quarantine import Quarantine
 from deploy.ingest.signs import (
     Found,
@@ -41,6 +42,7 @@ EDGES = ("time_s", "source", "target", "tuples")
 CPU = ("time_s", "executor", "cpu_cores")
 PLACES = ("executor", "worker")
 KINDS = ("spout", "bolt")
+TABLES = (".csv", ".parquet", ".json")
 FIELDS = ("worker", "node", "component", "kind", "capacity_cores")
 FIRST_PORT, ASSUMED_WORKERS, ASSUMED_SPAN_S = 6700, 4, 5.0
 # How many names a message lists of what is missing.
@@ -121,7 +123,7 @@ class Tables:
 def ingest(
     files: Iterable[Path], out: Path, topology: str, most_frac: float = MOST_FRAC
 ) -> list[str]:
-    """Write a journal of CSV and Parquet tables, known by their columns, and of logs of metrics.
+    """Write a journal of tables, known by their columns, and of logs of metrics.
 
     The folder `out` must hold no journal yet. What was left out stays there as a table of its own.
     Gives lines on what was read, left out, and missing and assumed. Raises `IngestError` where a
@@ -155,7 +157,7 @@ def gathered(files: Iterable[Path], most_frac: float = MOST_FRAC) -> Tables:
     """Read all files, without what shows a sure sign; raises `IngestError` as `ingest` does."""
     tables = Tables(Quarantine(most_frac))
     # A table's row on an executor wins, so logs come last.
-    for path in sorted(files, key=lambda path: path.suffix not in (".csv", ".parquet")):
+    for path in sorted(files, key=lambda path: path.suffix not in TABLES):
         _read(path, tables)
     if not tables.edges:
         raise IngestError("no file holds traffic: a table with " + ", ".join(EDGES) + " is needed")
@@ -175,6 +177,8 @@ def _read(path: Path, tables: Tables) -> None:
             if not path.exists():
                 raise IngestError(f"{path}: No such file or directory")
             _take(path, parquet_rows(path), tables)
+        elif path.suffix == ".json":
+            _take(path, prometheus_rows(path), tables)
         elif path.suffix == ".csv":
             with path.open(newline="", encoding="utf-8-sig") as file:
                 _take(path, list(csv.DictReader(file)), tables)
@@ -277,7 +281,9 @@ def _take_metrics(path: Path, lines: Iterable[str], tables: Tables) -> None:
             "and give the log of two ticks or more"
         )
     if not found.places:
-        raise IngestError(f"{path}: neither a table (.csv, .parquet) nor a log of Storm's metrics")
+        raise IngestError(
+            f"{path}: neither a table ({', '.join(TABLES)}) nor a log of Storm's metrics"
+        )
     tables.edges += found.edges
     tables.cpu += found.cpu
     for task, (component, worker) in found.places.items():

@@ -1,5 +1,6 @@
-"""Parquet tables become the journal that the same CSV becomes."""
+"""Tables of other forms become the journal that the same CSV becomes."""
 
+import json
 from importlib import import_module
 from pathlib import Path
 
@@ -33,3 +34,32 @@ def test_an_edge_list_is_read_and_what_is_none_is_said(tmp_path: Path) -> None:
     garbage.write_text("no table at all")
     with pytest.raises(IngestError, match=r"garbage\.parquet"):
         ingest([garbage], tmp_path / "none", "t")
+
+
+def test_what_prometheus_answers_is_a_table(tmp_path: Path) -> None:
+    pairs = sorted({row[1:3] for row in ROWS})
+    result = [
+        {
+            "metric": {"__name__": "sent", "source": str(source), "target": str(target)},
+            "values": [[row[0], str(row[3])] for row in ROWS if row[1:3] == (source, target)],
+        }
+        for source, target in pairs
+    ]
+    used = [[1000 + 5 * tick, value] for tick, value in enumerate(("0.25", "0.25", "0.25", "NaN"))]
+    cores = {"metric": {"executor": "2"}, "values": used}
+    for name, series in (("edges", result), ("cpu", [cores])):
+        answer = {"status": "success", "data": {"resultType": "matrix", "result": series}}
+        (tmp_path / f"{name}.json").write_text(json.dumps(answer))
+    files = [tmp_path / "edges.json", tmp_path / "cpu.json"]
+    said = ingest(files, tmp_path / "journal", "t", 0.5)
+    assert f"{files[0]}: 8 rows" in said
+    # What Prometheus could not work out is left out.
+    (left_out,) = parquet_rows(tmp_path / "journal" / "quarantine.parquet")
+    assert (left_out["row"], left_out["rule"], left_out["value"]) == (5, "no number", "NaN")
+    (span,) = spans(Log.open([tmp_path / "journal"]))
+    assert span.traffic_tps.tolist() == [[100, 10]] * 3
+    assert span.cpu_cores[-1].tolist() == pytest.approx([0, 0.25, 0])
+    for text in ('{"status": "error"}', "no json"):
+        files[0].write_text(text)
+        with pytest.raises(IngestError, match=r"edges\.json: no answer of Prometheus to a range"):
+            ingest(files, tmp_path / "none", "t")
