@@ -348,6 +348,9 @@ def bench_pipeline(
     executors: Annotated[int, typer.Option(min=4, help="Size of each.")] = 1000,
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[2]",
     rounds: Annotated[int, typer.Option(min=1, help="How often.")] = 3,
+    space: Annotated[
+        Path | None, typer.Option(help="YAML with other sets than the 201, as for tune.")
+    ] = None,
     keep: Annotated[
         Path | None, typer.Option(help="Where the log stays; one that is there is read.")
     ] = None,
@@ -355,7 +358,7 @@ def bench_pipeline(
 ) -> None:
     """Measure the stages on Spark, from a log to the answers of 201 sets; no cluster of Storm.
 
-    Time, memory of the driver, and the size of what they leave. Searches are not made.
+    Time, CPU, memory of the driver, and the size of what they leave. Searches are not made.
     """
     from tests.bench.replay.pipeline import as_tables, measured  # noqa: PLC0415
     from tests.bench.replay.reading import laid_out  # noqa: PLC0415
@@ -363,7 +366,7 @@ def bench_pipeline(
     with quiet(logging.WARNING), TemporaryDirectory(prefix="nstorm-pipeline-") as name:
         folder = Path(name)
         log = laid_out(executors, recorded, ticks, keep or folder)
-        found = measured(log, master, rounds, folder, _progress)
+        found = measured(log, master, rounds, folder, _progress, space=space)
     _answer({"executors": executors, "ticks": ticks, **found}, as_tables, output)
 
 

@@ -20,16 +20,23 @@ STAGES = {"read": "ticks", "try": "answers"}
 
 
 def measured(
-    log: Path, master: str, rounds: int, folder: Path, tell: Callable[[str], None]
+    log: Path,
+    master: str,
+    rounds: int,
+    folder: Path,
+    tell: Callable[[str], None],
+    *,
+    space: Path | None = None,
 ) -> dict[str, Any]:
     """Go from a log to answers, several times from the beginning.
 
     Returns
     -------
     dict
-        Seconds of the clock with the start of Spark, and the highest resident memory in MB. Of the
-        driver's Python, and of its JVM, in which executors are too with a `local` master. Of each
-        the least, the median and the most. Sizes are in MB, of the files.
+        Seconds of the clock with the start of Spark, and CPU seconds of all processes that this has
+        started. The highest resident memory in MB: of the driver's Python, and of its JVM, in which
+        executors are too with a `local` master. Of each the least, the median and the most. Sizes
+        are in MB, of the files.
     """
     found: dict[str, list[float]] = {}
     tables = folder / "tables"
@@ -38,8 +45,10 @@ def measured(
         rmtree(tables, ignore_errors=True)
         for name, stage in STAGES.items():
             tell(f"round {number + 1} of {rounds}: {stage}")
-            given = "pipeline", stage, str(log), "--tables", str(tables), "--master", master
-            for key, value in _run([*given, "--out", str(folder / "out"), "-o", "json"]).items():
+            given = ["pipeline", stage, str(log), "--tables", str(tables), "--master", master]
+            given += ["--out", str(folder / "out"), "-o", "json"]
+            given += [] if space is None else ["--space", str(space)]
+            for key, value in _run(given).items():
                 found.setdefault(f"{name}_{key}", []).append(value)
         load.append(load_average())
     found["whole_s"] = [sum(both) for both in zip(found["read_s"], found["try_s"], strict=True)]
@@ -58,14 +67,17 @@ def as_tables(found: Mapping[str, Any]) -> Iterator[Table]:
 
 
 def _run(arguments: Sequence[str]) -> dict[str, float]:
-    """Run a command, and look at its memory while it runs."""
+    """Run a command, and look at its memory and CPU while it runs."""
     begun_s, python, jvm = time.perf_counter(), 0, 0
+    spent_s: dict[int, float] = {}
     with subprocess.Popen([*NSTORM, *arguments], stdout=subprocess.DEVNULL) as process:
         driver = psutil.Process(process.pid)
         while process.poll() is None:
             try:
                 python = max(python, driver.memory_info().rss)
                 jvm = max([jvm, *(one.memory_info().rss for one in driver.children())])
+                for one in (driver, *driver.children(recursive=True)):
+                    spent_s[one.pid] = sum(one.cpu_times()[:2])
             except psutil.NoSuchProcess:
                 continue
             time.sleep(SAMPLED_S)
@@ -73,6 +85,7 @@ def _run(arguments: Sequence[str]) -> dict[str, float]:
         raise subprocess.CalledProcessError(process.returncode, arguments)
     return {
         "s": time.perf_counter() - begun_s,
+        "cpu_s": sum(spent_s.values()),
         "driver_python_mb": python / 1e6,
         "driver_jvm_mb": jvm / 1e6,
     }

@@ -15,7 +15,8 @@ from controller.replay.recording import spans
 from tests.bench.frame import load_average
 from tests.bench.replay.cases import TICK_S, record
 
-SEGMENT_TICKS = 200
+# A segment has some 64 MB in a journal: 200 ticks of a thousand executors.
+SEGMENT_EXECUTOR_TICKS = 200_000
 _BEGUN_S = 1_700_000_000
 
 
@@ -55,23 +56,24 @@ def laid_out(executors: int, recorded: int, ticks: int, folder: Path) -> Path:
         short, made = folder / "recorded", folder / "unfinished"
         for begun_before in (short, made):
             rmtree(begun_before, ignore_errors=True)
-        lay_out(record(executors, recorded, short), ticks, made)
+        each = max(SEGMENT_EXECUTOR_TICKS // executors, 1)
+        lay_out(record(executors, recorded, short), ticks, each, made)
         made.rename(long)
     return long
 
 
-def lay_out(segments: Sequence[Path], ticks: int, folder: Path) -> None:
-    """Make a long log of a short one, in packed segments."""
+def lay_out(segments: Sequence[Path], ticks: int, each: int, folder: Path) -> None:
+    """Make a long log of a short one, in packed segments of `each` ticks."""
     folder.mkdir(parents=True)
     head, *lines = [line for path in segments for line in _lines(path)]
     lines = [line for line in lines if b'"kind":"tick"' in line[:60]]
     last = msgspec.json.decode(lines[-1])
-    for number, first in enumerate(range(0, ticks, SEGMENT_TICKS)):
+    for number, first in enumerate(range(0, ticks, each)):
         begun = time.strftime("%Y%m%dT%H%M%S", time.gmtime(_BEGUN_S + first * TICK_S))
         path = folder / f"{begun}-long-{number:06d}.jsonl.gz"
         with gzip.open(path, "wb", compresslevel=6) as file:
             file.write(head)
-            for tick in range(first, min(first + SEGMENT_TICKS, ticks)):
+            for tick in range(first, min(first + each, ticks)):
                 turn, row = divmod(tick, len(lines))
                 later = _later(msgspec.json.decode(lines[row]), last, turn, len(lines))
                 file.write(to_line(compact(later)))
