@@ -10,6 +10,7 @@ import structlog
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from controller import interrupt
 from controller.core.times import moment
 from controller.errors import CommandError
 
@@ -79,6 +80,10 @@ def example(*lines: str) -> str:
 
 class SectionedCommand(TyperCommand):
     """Lists its options by the sections that they name as ``rich_help_panel``."""
+
+    def invoke(self, ctx: Any) -> Any:
+        interrupt.while_working()
+        return super().invoke(ctx)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         rows = [(p, p.get_help_record(ctx)) for p in self.get_params(ctx)]

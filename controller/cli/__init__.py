@@ -4,6 +4,8 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
+from controller import interrupt
+
 
 def run_agent(arguments: Sequence[str]) -> int:
     """Run the agent of this node; the same as nstorm-agent."""
@@ -36,6 +38,7 @@ def install(arguments: Sequence[str]) -> int:
     """Put the jar next to a Storm, and name it in its storm.yaml."""
     import agent.install  # noqa: PLC0415
 
+    interrupt.while_working()
     return agent.install.main(arguments)
 
 
@@ -51,6 +54,7 @@ VERBS: Mapping[str, Callable[[Sequence[str]], int]] = {
 def main() -> None:
     """Run the command line, and print what to install where a package is missing."""
     verb = "".join(sys.argv[1:2])
+    interrupt.while_loading()
     try:
         if verb in VERBS:
             sys.exit(VERBS[verb](sys.argv[2:]))
@@ -63,6 +67,8 @@ def main() -> None:
         from controller.cli.main import main as run  # noqa: PLC0415
 
         run()
+    except KeyboardInterrupt:
+        interrupt.end_at_once()
     except ModuleNotFoundError as error:
         print(
             f"nstorm: {error.name} is missing; a node needs only `nstorm-agent`, for all other "
@@ -70,3 +76,5 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(2)
+    finally:
+        interrupt.while_ending()

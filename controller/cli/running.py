@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from controller import interrupt
 from controller.errors import ControllerError
 from controller.output import SectionedGroup
 from kvstore.errors import StoreError
@@ -59,6 +60,10 @@ def run(app: typer.Typer, name: str) -> None:
     except (ConfigError, ControllerError, StoreError) as error:
         print(f"nstorm: {error}", file=sys.stderr)
         sys.exit(2)
+    except SystemExit as ended:
+        if ended.code == interrupt.ENDED:
+            sys.stderr.write(interrupt.SAID)
+        raise
     finally:
         signal.signal(signal.SIGTERM, usual)
         sys.stdout, sys.stderr = usual_streams

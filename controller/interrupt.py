@@ -1,0 +1,31 @@
+"""What Ctrl-C does to a command: one line and exit code 130, at any moment."""
+
+import os
+import signal
+from typing import Any, NoReturn
+
+ENDED = 128 + signal.SIGINT
+SAID = "nstorm: ended by Ctrl-C\n"
+
+
+def end_at_once(*_: Any) -> NoReturn:
+    """End where nothing has begun yet, or all of it is cleaned up."""
+    os.write(2, SAID.encode())
+    os._exit(ENDED)
+
+
+def while_loading() -> None:
+    """Let Ctrl-C end the process at once: an import that it broke off would raise other errors."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else somebody ignores it
+        signal.signal(signal.SIGINT, end_at_once)
+
+
+def while_working() -> None:
+    """Let Ctrl-C raise, so that what the command has begun is cleaned up."""
+    if signal.getsignal(signal.SIGINT) is end_at_once:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def while_ending() -> None:
+    """Ignore Ctrl-C: the answer is there, and is still to be written."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
