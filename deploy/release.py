@@ -22,7 +22,7 @@ from deploy.lab.home.versions import REPOSITORY
 
 DIST = REPOSITORY / "dist"
 # The extras of what runs on a supervisor node, and next to ZooKeeper.
-ROLES: Mapping[str, str] = {"agent": "[sasl]", "controller": "[controller,sasl]"}
+ROLES: Mapping[str, str] = {"agent": "[sasl]", "controller": "[controller,page,sasl]"}
 # In a folder of its own: it needs 25 packages that nothing else here needs.
 BILL_OF_MATERIALS = "cyclonedx-bom==7.5.0"
 _SYSTEMD = REPOSITORY / "deploy" / "systemd"

@@ -51,8 +51,8 @@ AWAY_LIMIT_S = 60.0
 
 
 @contextmanager
-def connected(conf: Path) -> Iterator[Session]:
-    """Connect to Storm's part of ZooKeeper; gives up after `NO_ANSWER_S`."""
+def connected(conf: Path, *, says: bool = True) -> Iterator[Session]:
+    """Connect to Storm's part of ZooKeeper, and say to which; gives up after `NO_ANSWER_S`."""
     zookeeper = storm_yaml.read_as(conf, _ensemble)
     until_s, given_up = time.monotonic() + NO_ANSWER_S, threading.Event()
 
@@ -83,7 +83,8 @@ def connected(conf: Path) -> Iterator[Session]:
         problem = without_storm(session)
         if problem is not None:
             raise CommandError(problem)
-        print(f"cluster {session.hosts}", file=sys.stderr)
+        if says:
+            print(f"cluster {session.hosts}", file=sys.stderr)
         yield session
 
 

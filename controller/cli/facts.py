@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import IO, Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -25,13 +25,19 @@ Journal = Annotated[
 
 
 def show_facts(
-    found: Sequence[Mapping[str, Any]], output: Output, hosts: Mapping[str, str] | None = None
+    found: Sequence[Mapping[str, Any]],
+    output: Output,
+    hosts: Mapping[str, str] | None = None,
+    file: IO[str] | None = None,
 ) -> None:
-    """Print one fact as a line, and many of a kind as a table, with hosts for supervisors' ids."""
+    """Print one fact as a line, and many of a kind as a table, with hosts for supervisors' ids.
+
+    A table goes to the file in place of standard output.
+    """
     if output is Output.JSON:
         print(json.dumps(found, indent=1))
         return
-    console = Console(highlight=False)
+    console = Console(highlight=False, file=file)
     if not console.is_terminal:
         console.width = _WIDE  # a row a line, for grep
     for one in found:

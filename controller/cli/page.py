@@ -1,5 +1,6 @@
 """``nstorm page``: the cluster in a browser."""
 
+import io
 import os
 import socket
 import subprocess
@@ -7,22 +8,28 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from controller.cli.asking import connected
+from controller.cli.asking import ask, connected
+from controller.cli.facts import show_facts
 from controller.cli.operate import look
 from controller.cli.running import Conf
 from controller.cli.status_document import StatusDocument
+from controller.cli.why import facts_of
 from controller.config import from_storm_yaml
-from controller.errors import CommandError
+from controller.errors import CommandError, ControllerError
+from controller.output import Output
 from controller.storm.collect import LiveCluster
+from controller.storm.command_record import Command
+from kvstore.errors import StoreError
 from kvstore.printable import printable
 from kvstore.service import ended_by_signals
-from migration import storm_yaml
+from migration import ConfigError, storm_yaml
 
 if TYPE_CHECKING:
     import uvicorn
@@ -83,7 +90,7 @@ def page(
         raise CommandError(f"--listen: cannot listen at {listen}: {error.strerror}") from error
     names = {"localhost", host, socket.gethostname(), socket.getfqdn()}
     with listening, Feed(source, every) as feed:
-        app = make_app(feed, lambda command: _act(conf, command), token, names)
+        app = make_app(feed, partial(_act, conf), partial(_explain, conf), token, names)
         server = uvicorn.Server(
             uvicorn.Config(
                 app,
@@ -143,6 +150,19 @@ def _token(file: Path) -> str:
     if not token:
         raise CommandError(f"--token-file: {file} is empty")
     return token
+
+
+def _explain(conf: Path, topology: str, what: str) -> tuple[int, str]:
+    """Ask the leading controller as `nstorm explain` does, sooner than a process would."""
+    try:
+        with connected(conf, says=False) as session:
+            wish = Command(topology, verb="explain", what=what)
+            found = facts_of(ask(session, wish, Output.JSON))
+    except (ConfigError, ControllerError, StoreError) as error:
+        return 2, printable(str(error))
+    text = io.StringIO()
+    show_facts(found, Output.TABLE, file=text)
+    return 0, text.getvalue()[:_MOST_PRINTED].strip()
 
 
 def _act(conf: Path, command: Sequence[str]) -> tuple[int, str]:

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -58,7 +58,7 @@ def explain(
         if not folders:
             raise CommandError("there is no journal: set nstorm.journal.dir or storm.local.dir")
         reports, config = in_journal(folders, named)
-        _answer(explained(reports, wish, config), output)
+        show_facts(facts_of(explained(reports, wish, config)), output)
 
 
 def cycle_named(text: str) -> int | datetime | None:
@@ -72,9 +72,11 @@ def cycle_named(text: str) -> int | datetime | None:
 
 def _look(conf: Conf, wish: Command, output: Output) -> None:
     with connected(conf) as session:
-        _answer(ask(session, wish, output), output)
+        show_facts(facts_of(ask(session, wish, output)), output)
 
 
-def _answer(last: Command, output: Output) -> None:
+def facts_of(last: Command) -> list[dict[str, Any]]:
+    """Give what was answered, ready for `show_facts`; a CommandError if it was refused."""
     end(last, Output.TABLE, last.verb)
-    show_facts(msgspec.to_builtins(last.answer), output)
+    found: list[dict[str, Any]] = msgspec.to_builtins(last.answer)
+    return found

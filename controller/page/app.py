@@ -4,6 +4,7 @@ import asyncio
 import hmac
 import json
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from functools import partial
 from importlib.metadata import version
 from ipaddress import ip_address
 from pathlib import Path
@@ -29,7 +30,7 @@ _LOOK_S = 0.5
 _ALIVE_S = 15.0
 MOST_VISITORS = 32
 MOST_BODY_BYTES = 10_000
-# Commands that run at once; each is a process.
+# Commands and questions that run at once.
 _AT_ONCE = 2
 # Nothing comes from elsewhere, no other page shows this one, and no text becomes a script.
 _HEADERS = {
@@ -43,7 +44,9 @@ _HEADERS = {
 
 # Runs a command of nstorm, and gives its exit code and what it has printed.
 Act = Callable[[Sequence[str]], tuple[int, str]]
-Done = Callable[..., "Printed"]
+# Asks the leader about a topology and what of it, and gives the same.
+Explain = Callable[[str, str], tuple[int, str]]
+Done = Callable[[Callable[[], tuple[int, str]]], "Printed"]
 
 
 def _text(most: int) -> Any:
@@ -85,6 +88,12 @@ class SwitchingOff(_Wish):
     reason: Reason = "switched off on the page"
 
 
+class Refusal(BaseModel):
+    """Why something was not done, in one sentence."""
+
+    detail: str
+
+
 class Printed(BaseModel):
     """What a command has printed."""
 
@@ -99,16 +108,18 @@ def _schema_of(kind: Any) -> dict[int | str, dict[str, Any]]:
 
 
 _REFUSED: dict[int | str, dict[str, Any]] = {
-    409: {"description": "Refused, with the reason."},
-    429: {"description": "Too many commands run at once."},
+    409: {"description": "Refused, with the reason.", "model": Refusal},
+    422: {"description": "What was sent does not fit.", "model": Refusal},
+    429: {"description": "Too many commands run at once.", "model": Refusal},
 }
-_NO_RIGHT: dict[int | str, dict[str, Any]] = {
-    401: {"description": "Without the token."},
-    403: {"description": "The page is read-only."},
+_OF_VERBS: dict[int | str, dict[str, Any]] = {
+    400: {"description": "The body is no text.", "model": Refusal},
+    401: {"description": "Without the token.", "model": Refusal},
+    403: {"description": "The page is read-only.", "model": Refusal},
 }
 
 
-def make_app(feed: Feed, act: Act, token: str, hosts: Collection[str]) -> Any:
+def make_app(feed: Feed, act: Act, explain: Explain, token: str, hosts: Collection[str]) -> Any:
     """Make the server.
 
     Parameters
@@ -135,11 +146,11 @@ def make_app(feed: Feed, act: Act, token: str, hosts: Collection[str]) -> Any:
 
     free = BoundedSemaphore(_AT_ONCE)
 
-    def done(*command: str) -> Printed:
+    def done(work: Callable[[], tuple[int, str]]) -> Printed:
         if not free.acquire(blocking=False):
             raise HTTPException(429, f"{_AT_ONCE} commands run already: try again soon")
         try:
-            code, text = act(command)
+            code, text = work()
         finally:
             free.release()
         if code == 2:
@@ -147,8 +158,8 @@ def make_app(feed: Feed, act: Act, token: str, hosts: Collection[str]) -> Any:
         return Printed(printed=text)
 
     _add_files(api)
-    _add_readings(api, feed, done)
-    _add_verbs(api, token, done)
+    _add_readings(api, feed, explain, done)
+    _add_verbs(api, token, lambda *command: done(partial(act, command)))
     return _Guard(GZipMiddleware(api, minimum_size=1000), hosts)
 
 
@@ -166,7 +177,7 @@ def _sender(file: Path) -> Callable[[], FileResponse]:
     return send
 
 
-def _add_readings(api: FastAPI, feed: Feed, done: Done) -> None:
+def _add_readings(api: FastAPI, feed: Feed, ask: Explain, done: Done) -> None:
     visitors = [0]
 
     @api.get("/api/status", responses=_schema_of(StatusDocument))
@@ -197,10 +208,10 @@ def _add_readings(api: FastAPI, feed: Feed, done: Done) -> None:
         what: Annotated[Name, Query()] = "", topology: Annotated[Name, Query()] = ""
     ) -> Printed:
         """Give what `nstorm explain` prints about an executor, a worker or a host."""
-        return done("explain", f"--topology={topology}", "--", what)
+        return done(partial(ask, topology, what))
 
 
-def _add_verbs(api: FastAPI, token: str, done: Done) -> None:
+def _add_verbs(api: FastAPI, token: str, done: Callable[..., Printed]) -> None:
     def permitted(authorization: Annotated[str, Header(max_length=1000)] = "") -> None:
         if not token:
             raise HTTPException(403, "this page is read-only: start it with --token-file")
@@ -209,7 +220,7 @@ def _add_verbs(api: FastAPI, token: str, done: Done) -> None:
             wanted = {"WWW-Authenticate": "Bearer"}
             raise HTTPException(401, "this needs Authorization: Bearer TOKEN", wanted)
 
-    acts: dict[str, Any] = {"dependencies": [Depends(permitted)], "responses": _REFUSED | _NO_RIGHT}
+    acts: dict[str, Any] = {"dependencies": [Depends(permitted)], "responses": _REFUSED | _OF_VERBS}
 
     @api.post("/api/approve", **acts)
     def approve(wish: OfProposal) -> Printed:
