@@ -136,7 +136,8 @@ class _Adopting:
                     host = view.publication.hosts.get(slot.supervisor, slot.supervisor)
                     raise CommandError(
                         f"no recent report from the agent of {host}, so nobody sees whether its "
-                        "workers have hooks: start it there (docs/install.md, step 5)"
+                        "workers have hooks: start it there. It reports once the supervisor there "
+                        "has the hooks (docs/install.md, steps 3 to 5)"
                     )
             for one in stock_workers(view):
                 refusal = cannot_adopt(view, one)

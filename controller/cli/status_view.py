@@ -54,7 +54,10 @@ def head(document: StatusDocument) -> Iterator[str]:
 def as_tables(document: StatusDocument) -> Iterator[RenderableType]:
     yield from head(document)
     if not document.agents:
-        yield "no agent has reported: start one on each node with `nstorm-agent`"
+        yield (
+            "no agent has reported: start one on each node with `nstorm-agent`. One that runs "
+            "reports once a JVM there has the hooks"
+        )
     for agent in document.agents:
         hooks = "with hooks" if agent.supervisor_hooks else "WITHOUT HOOKS"
         host = document.hosts.get(agent.node, agent.node)
