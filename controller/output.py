@@ -1,12 +1,12 @@
 """How the commands print their answers and their help."""
 
 import json
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
-import structlog
 import typer
 from typer.core import TyperCommand, TyperGroup
 
@@ -65,6 +65,8 @@ def print_list(console: "Console", head: str, lines: Iterable[str]) -> None:
 @contextmanager
 def quiet(level: int) -> Iterator[None]:
     """Keep the controller's code, run for its result, from logging below a level of `logging`."""
+    import structlog  # noqa: PLC0415
+
     usual = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(level))
     try:
@@ -92,6 +94,18 @@ class SectionedCommand(TyperCommand):
 
 class SectionedGroup(TyperGroup):
     """Lists its commands by the sections that they name as ``rich_help_panel``."""
+
+    def invoke(self, ctx: Any) -> Any:
+        # A help needs no log. structlog would load rich for tracebacks, which no command prints.
+        usual = sys.modules.get("rich")
+        sys.modules["rich"] = None  # type: ignore[assignment]
+        from kvstore.logs import log_to_stderr  # noqa: PLC0415
+
+        del sys.modules["rich"]
+        if usual:
+            sys.modules["rich"] = usual
+        log_to_stderr()
+        return super().invoke(ctx)
 
     def listed(self) -> Iterable[tuple[str, str, str]]:
         """Give the section, name and first line of each command."""

@@ -55,14 +55,11 @@ def main() -> None:
     """Run the command line, and print what to install where a package is missing."""
     verb = "".join(sys.argv[1:2])
     interrupt.while_loading()
+    # pydantic, which typer loads, would look through all that is installed for plugins.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
     try:
         if verb in VERBS:
             sys.exit(VERBS[verb](sys.argv[2:]))
-        # structlog would load rich for tracebacks, which no command prints.
-        sys.modules["rich"] = None  # type: ignore[assignment]
-        import structlog  # noqa: F401, PLC0415
-
-        del sys.modules["rich"]
         # Late: the packages may be missing.
         from controller.cli.main import main as run  # noqa: PLC0415
 

@@ -11,7 +11,6 @@ from controller import interrupt
 from controller.errors import ControllerError
 from controller.output import SectionedGroup
 from kvstore.errors import StoreError
-from kvstore.logs import log_to_stderr
 from kvstore.printable import PrintableStream
 from migration import ConfigError
 
@@ -50,7 +49,6 @@ class _CutStream(PrintableStream):
 
 def run(app: typer.Typer, name: str) -> None:
     """Run a command line; errors a user can mend end in one line and exit code 2."""
-    log_to_stderr()
     usual_streams = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = PrintableStream(sys.stdout), _CutStream(sys.stderr)
     # So that what was begun is cleaned up; daemons and the lab put handlers of their own instead.
