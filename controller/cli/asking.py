@@ -52,7 +52,7 @@ AWAY_LIMIT_S = 60.0
 
 @contextmanager
 def connected(conf: Path, *, says: bool = True) -> Iterator[Session]:
-    """Connect to Storm's part of ZooKeeper, and say to which; gives up after `NO_ANSWER_S`."""
+    """Connect to Storm's part of ZooKeeper, and print its name; gives up after `NO_ANSWER_S`."""
     zookeeper = storm_yaml.read_as(conf, _ensemble)
     until_s, given_up = time.monotonic() + NO_ANSWER_S, threading.Event()
 

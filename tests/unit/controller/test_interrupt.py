@@ -17,7 +17,7 @@ CODE = (
 @pytest.mark.parametrize("works", [False, True], ids=["loads", "works"])
 def test_ctrl_c_is_one_line_and_its_own_exit_code(works: bool, tmp_path: Path) -> None:
     conf = tmp_path / "storm.yaml"
-    # Nobody listens there, so it tries for 15 s, and says so.
+    # Nobody listens there, so it tries for 15 s.
     conf.write_text("storm.zookeeper.servers: [127.0.0.1]\nstorm.zookeeper.port: 1\n")
     process = subprocess.Popen(
         [sys.executable, "-c", CODE, "pause", "--conf", str(conf)],
