@@ -1,7 +1,6 @@
 """How the commands print their answers and their help."""
 
 import json
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import StrEnum
@@ -94,18 +93,6 @@ class SectionedCommand(TyperCommand):
 
 class SectionedGroup(TyperGroup):
     """Lists its commands by the sections that they name as ``rich_help_panel``."""
-
-    def invoke(self, ctx: Any) -> Any:
-        # A help needs no log. structlog would load rich for tracebacks, which no command prints.
-        usual = sys.modules.get("rich")
-        sys.modules["rich"] = None  # type: ignore[assignment]
-        from kvstore.logs import log_to_stderr  # noqa: PLC0415
-
-        del sys.modules["rich"]
-        if usual:
-            sys.modules["rich"] = usual
-        log_to_stderr()
-        return super().invoke(ctx)
 
     def listed(self) -> Iterable[tuple[str, str, str]]:
         """Give the section, name and first line of each command."""

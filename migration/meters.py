@@ -42,7 +42,7 @@ TRANSPORT = Meter(
     1e-9,
 )
 # Read by `nstorm.load.WorkerMeters` in the worker.
-OF_WORKER = (
+OF_WORKER: tuple[Meter, ...] = (
     Meter("heap_live_bytes", "Heap in use after the last collection."),
     Meter("heap_max_bytes", "Up to where the heap may grow."),
     Meter("gc_ms", "Share of the time in which collectors stop the worker.", "gc_frac", 1e-3),

@@ -3,7 +3,7 @@
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,9 +23,23 @@ Conf = Annotated[
 ]
 
 
-def new_app(
-    group: type[SectionedGroup] = SectionedGroup, *, completes: bool = False
-) -> typer.Typer:
+class LoggingGroup(SectionedGroup):
+    """Loads the log where a command runs: a help needs none."""
+
+    def invoke(self, ctx: Any) -> Any:
+        # structlog would load rich for tracebacks, which no command prints.
+        usual = sys.modules.get("rich")
+        sys.modules["rich"] = None  # type: ignore[assignment]
+        from kvstore.logs import log_to_stderr  # noqa: PLC0415
+
+        del sys.modules["rich"]
+        if usual:
+            sys.modules["rich"] = usual
+        log_to_stderr()
+        return super().invoke(ctx)
+
+
+def new_app(group: type[SectionedGroup] = LoggingGroup, *, completes: bool = False) -> typer.Typer:
     return typer.Typer(
         cls=group,
         no_args_is_help=True,

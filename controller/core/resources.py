@@ -35,7 +35,7 @@ class WorkerSpace:
 
 CPU = Resource(name="cpu", shown="CPU", unit="cores", limit="load.high", low="load.low")
 RESOURCES = (CPU,)
-SPACES = (
+SPACES: tuple[WorkerSpace, ...] = (
     WorkerSpace(
         name="heap",
         shown="a heap",

@@ -76,8 +76,8 @@ CPU_KEY = re.compile(
 
 
 def test_the_table_names_what_there_is() -> None:
-    rows = (*RESOURCES, *SPACES)
-    assert len({row.name for row in rows}) == len(rows)
+    names = [row.name for row in RESOURCES] + [space.name for space in SPACES]
+    assert len(set(names)) == len(names)
     for row in RESOURCES:
         assert setting(row.limit) is not None
         assert setting(row.low) is not None
