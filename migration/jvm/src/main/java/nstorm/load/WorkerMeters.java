@@ -21,8 +21,9 @@ import org.slf4j.LoggerFactory;
 final class WorkerMeters {
     private static final Logger LOG = LoggerFactory.getLogger(WorkerMeters.class);
     private static final long UNKNOWN = -1;
-    private static final Predicate<String> TRANSPORT =
-            Pattern.compile("Worker-Transfer|client-worker-\\d+|Netty-server-.*-worker-\\d+").asMatchPredicate();
+    private static final Predicate<String> TRANSPORT = Pattern.compile(
+                    "Worker-Transfer|client-worker-\\d+|Netty-server-.*-worker-\\d+")
+            .asMatchPredicate();
 
     private final Map<String, LongSupplier> meters = new LinkedHashMap<>();
 
