@@ -3,7 +3,8 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import pytest
@@ -12,10 +13,11 @@ from controller.storm.collect import LiveCluster
 from controller.storm.status import STATUS
 from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab
 from deploy.lab.operator import Operator, beside
+from kvstore.ensemble import Grant
 from kvstore.errors import AccessError
-from kvstore.zookeeper import Session
+from kvstore.zookeeper import Session, _kazoo_acl
 from migration import wire
-from migration.model import ExecutorId, Slot, Way
+from migration.model import MOVING, ExecutorId, Slot, Way
 from tests.clusters import CALM
 
 pytestmark = pytest.mark.cluster
@@ -81,3 +83,33 @@ def test_every_node_is_closed_to_the_world(lab: Lab) -> None:
                 left += [f"{path}/{child}" for child in session.children(path) or ()]
         assert {wire.PLANS, wire.ACKS, wire.NIMBUS, STATUS} <= {*seen}
         assert {grant.scheme for path in seen for grant in session.grants(path)} == {"sasl"}
+
+
+@pytest.mark.parametrize("folder", [wire.PLANS, wire.ACKS])
+def test_rights_that_are_tightened_under_a_move_lose_nothing(lab: Lab, folder: str) -> None:
+    """Neither the next step of the plan can be written then, nor what its workers answer."""
+    ledger = lab.ledger(NAME)
+    before = ledger.totals().failed
+    with beside(lab, NAME) as operator, Session(lab.ensemble, deadline_s=60) as nimbus:
+        nimbus.connect()
+        nodes = [f"{folder}/{child}" for child in nimbus.children(folder) or ()]
+        rights = {node: nimbus.grants(node) for node in nodes}
+        assert {one.may for grants in rights.values() for one in grants} == {"crwda"}
+        executor = operator.placement().free[0]
+        path = operator.ask(executor, other(operator.placement().slot_of[executor], operator))
+        operator.follow(path, lambda command: command.state in MOVING)
+        tighten(nimbus, rights, "crda")
+        time.sleep(10)
+        at = operator.look(path).state
+        tighten(nimbus, rights, "crwda")
+        command = operator.follow(path, lambda command: False)
+        print(f"{folder}: stood in {at}, then {command.state}: {command.reason}")
+        assert at in MOVING
+        assert command.ended
+        assert operator.entries() == 0
+    assert ledger.totals().failed == before
+
+
+def tighten(nimbus: Session, rights: Mapping[str, Sequence[Grant]], may: str) -> None:
+    for node, grants in rights.items():
+        nimbus._client.set_acls(node, [_kazoo_acl(one._replace(may=may)) for one in grants])
