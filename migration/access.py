@@ -126,10 +126,15 @@ def _storms_login(document: Mapping[str, Any]) -> Any:
     return document.get(_LOGIN) or next(iter(there or named), None)
 
 
+def _needs(path: Path, extra: str) -> ConfigError:
+    typed = f"pip install -c constraints.txt '.[{extra}]'"
+    return ConfigError(f"{path}: needs a package: type in nstorm's folder: {typed}")
+
+
 def _logged_in(found: Ensemble, path: Path) -> Ensemble:
     login = jaas.client_login(path)
     if find_spec("puresasl") is None:
-        raise ConfigError(f"{path}: needs a package: type  pip install 'nstorm[sasl]'")
+        raise _needs(path, "sasl")
     if login.module == "DigestLoginModule":
         user, password = (login.options.get(key) for key in ("username", "password"))
         if not user or password is None:
@@ -146,7 +151,7 @@ def _logged_in(found: Ensemble, path: Path) -> Ensemble:
         raise ConfigError(f"{path}: section {jaas.CLIENT} has no principal or no keyTab")
     _refuse_unreadable(f"{path}: keyTab", Path(keytab))
     if find_spec("kerberos") is None:
-        raise ConfigError(f"{path}: needs a package: type  pip install 'nstorm[kerberos]'")
+        raise _needs(path, "kerberos")
     sasl = {"mechanism": "GSSAPI", "principal": principal}
     return replace(found, who=f"sasl:{principal}", sasl=sasl, keytab=Path(keytab))
 

@@ -69,7 +69,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         print(
             f"nstorm: {error.name} is missing; a node needs only `nstorm-agent`, for all other "
-            "commands type: pip install 'nstorm[controller]'",
+            "commands type in nstorm's folder: pip install -c constraints.txt '.[controller]'",
             file=sys.stderr,
         )
         sys.exit(2)

@@ -70,7 +70,8 @@ def page(
         from controller.page.app import make_app  # noqa: PLC0415
         from controller.page.feed import Feed  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise CommandError(f"{error.name} is missing: type  pip install 'nstorm[page]'") from error
+        typed = "pip install -c constraints.txt '.[page]'"
+        raise CommandError(f"{error.name} is missing: type in nstorm's folder: {typed}") from error
     storm_yaml.read_as(conf, from_storm_yaml)
     host, port = _address(listen)
     token = "" if token_file is None else _token(token_file)

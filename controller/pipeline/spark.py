@@ -241,7 +241,7 @@ def _pyspark() -> Any:
         pyspark = import_module("pyspark")
         import_module("pyspark.java_gateway")
     except ModuleNotFoundError as error:
-        raise TuneError(f"{error.name} is missing; type: {INSTALL}") from None
+        raise TuneError(f"{error.name} is missing; type in nstorm's folder: {INSTALL}") from None
     if tuple(map(int, pyspark.__version__.split(".")[:2])) < OLDEST:
         raise TuneError(f"pyspark {pyspark.__version__} is too old, 3.5 is needed: {INSTALL}")
     home = os.environ.get("JAVA_HOME")

@@ -11,7 +11,7 @@ import typer
 from controller.errors import TuneError
 from controller.journal.record import JournalError
 
-INSTALL = "pip install 'nstorm[replay]'"
+INSTALL = "pip install -c constraints.txt '.[replay]'"
 
 PathsArgument = Annotated[
     list[str],
@@ -87,7 +87,7 @@ def needed(module: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        raise TuneError(f"{error.name} is missing; type: {INSTALL}") from None
+        raise TuneError(f"{error.name} is missing; type in nstorm's folder: {INSTALL}") from None
 
 
 def _pairs(options: Sequence[str]) -> dict[str, str]:

@@ -73,7 +73,8 @@ def policy(name: str, options: Options) -> Policy[Any]:
         found: Any = getattr(import_module(f"controller.policies.{module}"), function)
     except ModuleNotFoundError as error:
         raise PolicyError(
-            f"policy {name} needs {error.name}; type: pip install 'nstorm[papers]'"
+            f"policy {name} needs {error.name}; type in nstorm's folder: "
+            "pip install -c constraints.txt '.[papers]'"
         ) from None
     if isinstance(found, Policy):
         return found

@@ -122,4 +122,4 @@ main()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("nstorm: numpy is missing")
-    assert done.stderr.endswith("pip install 'nstorm[controller]'\n")
+    assert done.stderr.endswith("pip install -c constraints.txt '.[controller]'\n")

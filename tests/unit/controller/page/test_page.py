@@ -347,4 +347,4 @@ def test_without_its_packages_it_names_them() -> None:
         "from pathlib import Path; from controller.cli.page import page; page(Path('x'))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "uvicorn is missing: type  pip install 'nstorm[page]'" in done.stderr
+    assert "uvicorn is missing: type in nstorm's folder: pip install" in done.stderr

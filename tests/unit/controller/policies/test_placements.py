@@ -77,7 +77,7 @@ def test_without_its_extra_a_scheduler_of_a_paper_says_what_to_type(
         if module not in ("controller.policies.registry", "controller.policies.profiles"):
             monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(PolicyError, match=rf"{name} needs networkx.*'nstorm\[papers\]'"):
+    with pytest.raises(PolicyError, match=rf"{name} needs networkx.*'\.\[papers\]'"):
         policy(name, Options())
     assert policy("otd", Options())
 

@@ -227,7 +227,7 @@ def test_a_log_of_another_version_or_of_nothing(journal: Path) -> None:
 def test_a_missing_extra_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with (
-        pytest.raises(TuneError, match=r"pyspark is missing; type: pip install 'nstorm\[replay\]'"),
+        pytest.raises(TuneError, match="pyspark is missing; type in nstorm's folder: pip"),
         spark("local[1]", tmp_path / "spark.log", "tables"),
     ):
         pytest.fail("there is no pyspark")
