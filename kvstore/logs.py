@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from typing import TextIO
 
 import structlog
 from structlog.processors import format_exc_info
@@ -10,9 +11,13 @@ from structlog.typing import EventDict
 from kvstore.printable import printable
 
 
-def log_to_stderr() -> None:
-    """Log from INFO on, and to standard error: standard output belongs to the answer alone."""
-    colors = sys.stderr.isatty()
+def log_to_stderr(stderr: TextIO | None = None) -> None:
+    """Log from INFO on, and to standard error: standard output belongs to the answer alone.
+
+    `stderr` is the stream below, where another one stands for it that escapes what is written.
+    """
+    stderr = stderr or sys.stderr
+    colors = stderr.isatty()
     plainly = structlog.dev.plain_traceback
     structlog.configure(
         processors=[
@@ -23,7 +28,7 @@ def log_to_stderr() -> None:
             structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plainly),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),  # one write a line
+        logger_factory=structlog.WriteLoggerFactory(file=stderr),  # one write a line
     )
     # kazoo reports every failed attempt at length; ours are reported with the countdown.
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)

@@ -23,15 +23,11 @@ Conf = Annotated[
 ]
 
 
-# What `run` gives to commands. Who calls an app in its own process has a log already.
-_LOGS = object()
-
-
 class LoggingGroup(SectionedGroup):
     """Loads the log where a command runs: a help needs none."""
 
     def invoke(self, ctx: Any) -> Any:
-        if ctx.obj is not _LOGS:
+        if ctx.obj is None:  # who calls an app in its own process has a log already
             return super().invoke(ctx)
         # structlog would load rich for tracebacks, which no command prints.
         usual = sys.modules.get("rich")
@@ -41,7 +37,7 @@ class LoggingGroup(SectionedGroup):
         del sys.modules["rich"]
         if usual:
             sys.modules["rich"] = usual
-        log_to_stderr()
+        log_to_stderr(ctx.obj)
         return super().invoke(ctx)
 
 
@@ -74,7 +70,7 @@ def run(app: typer.Typer, name: str) -> None:
     # So that what was begun is cleaned up; daemons and the lab put handlers of their own instead.
     usual = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
-        app(prog_name=name, obj=_LOGS)
+        app(prog_name=name, obj=usual_streams[1])
     except (ConfigError, ControllerError, StoreError) as error:
         print(f"nstorm: {error}", file=sys.stderr)
         sys.exit(2)

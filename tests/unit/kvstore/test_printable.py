@@ -78,6 +78,30 @@ def test_a_log_line_has_no_control_characters_also_in_a_traceback(
     assert said.count(r"\x1b]0;owned") == 2
 
 
+def test_a_log_on_a_terminal_keeps_its_own_colors(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    app = new_app()
+
+    @app.command()
+    def warn() -> None:
+        structlog.get_logger().warning("odd", reason=HOSTILE)
+
+    app.command("other")(lambda: None)  # with one command alone typer makes no group
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "argv", ["nstorm", "warn"])
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with pytest.raises(SystemExit):
+        run(app, "warn")
+    own = re.compile(r"\x1b\[[0-9;]*m")
+    assert own.search(terminal.getvalue())
+    said = own.sub("", terminal.getvalue())
+    assert not set(said) & {"\x1b", "\x07", "\x9b"}
+    assert r"\x1b]0;owned" in said
+
+
 def test_no_command_has_another_console() -> None:
     product = Path(__file__).parents[3] / "controller"
     texts = {path.name: path.read_text("utf-8") for path in product.rglob("*.py")}

@@ -122,7 +122,7 @@ def test_a_misuse_is_refused_in_one_sentence(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Session, "connect", never)
     monkeypatch.setattr(asking, "NO_ANSWER_S", 0.05)
-    monkeypatch.setattr("kvstore.logs.log_to_stderr", lambda: None)
+    monkeypatch.setattr("kvstore.logs.log_to_stderr", lambda _: None)
     monkeypatch.setattr("kvstore.service.log.warning", lambda *_, **__: None)
     monkeypatch.setattr(sys, "argv", ["nstorm", *words])
     with pytest.raises(SystemExit) as ended:
