@@ -3,10 +3,7 @@
 The costs are those of the lab, times what the running cluster has shown (`learnt.py`).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, TypeVar, cast
 
 import numpy as np
 from msgspec import Struct
@@ -14,6 +11,7 @@ from msgspec import Struct
 from controller.core.cluster import Floats, Ints, Traffic
 from controller.core.compiled import compiled
 from controller.core.distance import TrafficWeights, hops
+from controller.core.kept import keeping
 
 # By how far it goes, what a tuple costs each of its two ends more: inside a worker, inside a node,
 # between nodes. These are the costs of the simulator's scenario of the demo, scaled to a run on a
@@ -66,23 +64,6 @@ class HopFigures(Struct, frozen=True):
 
 
 AS_IN_THE_LAB = HopFigures()
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _keeping(function: F) -> F:
-    """Keep the last answer for the very same arguments: a decision asks several times for them."""
-    last: tuple[tuple[Any, ...], Any] = (), None
-
-    @wraps(function)
-    def kept(*arguments: Any) -> Any:
-        nonlocal last
-        of, answer = last
-        if len(of) != len(arguments) or any(a is not b for a, b in zip(of, arguments, strict=True)):
-            answer = function(*arguments)
-            last = arguments, answer
-        return answer
-
-    return cast(F, kept)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +78,7 @@ class HopRates:
     scale: Floats  # (E,)
 
     @classmethod
-    @_keeping
+    @keeping
     def of(
         cls, traffic: Traffic, times: float, place: Ints, node_of: Ints, demand: Floats
     ) -> "HopRates":
@@ -141,7 +122,7 @@ def _bounds(  # noqa: PLR0917
     return bound
 
 
-@_keeping
+@keeping
 @compiled
 def hop_cores(  # noqa: PLR0917
     source: Ints, target: Ints, tps: Floats, scale: Floats, place: Ints, node_of: Ints
@@ -156,6 +137,7 @@ def hop_cores(  # noqa: PLR0917
     return cores * scale
 
 
+@keeping
 def lab_hop_cores(traffic: Traffic, place: Ints, node_of: Ints) -> Floats:
     """Compute the CPU that each executor would use for hops if they cost what they do in the lab.
 

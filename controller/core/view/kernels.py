@@ -258,9 +258,12 @@ def doubts(source: Ints, target: Ints, var: Floats, times: float, movable: Marks
 
 
 @compiled
-def loudest(source: Ints, target: Ints, tps: Floats, executors: int) -> Floats:
-    """Find the most that each executor sends to one other or gets from it, (E,)."""
-    found = np.zeros(executors)
+def loudest(source: Ints, target: Ints, tps: Floats, begin: Ints) -> Floats:
+    """Find the most that each executor sends to one other or gets from it, (E,).
+
+    `begin` is as in `Pairs`.
+    """
+    found = np.zeros(len(begin) - 1)
     for k in range(len(source)):
         if source[k] != target[k]:
             found[source[k]] = max(found[source[k]], tps[k])

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.distance import TrafficWeights, weighed
 from controller.core.fit import SURE, Fit
+from controller.core.kept import keeping
 from controller.core.limits import Limits
 from controller.core.links import Sent
 from controller.core.pairs import Pairs
@@ -112,11 +113,11 @@ class View:
         found = kernels.bounds(self.world)
         return np.concatenate([found.max(axis=0, keepdims=True), found])
 
-    @cached_property
+    @property
     def loudest(self) -> Floats:
         """The most that each executor sends to one other or gets from it, (E,)."""
         traffic = self.snapshot.traffic
-        return kernels.loudest(traffic.source, traffic.target, traffic.tps, len(self.movable))
+        return _loudest(traffic.source, traffic.target, traffic.tps, self.pairs.begin)
 
     def moved(self, executor: int, worker: int) -> "View":
         """View the placement after a move."""
@@ -197,6 +198,10 @@ class View:
         limit, ends = _if_open(self.fit, self.fit.may_fill), (moves.executors, moves.workers)
         takes = self.reserve.takes(*ends, self.snapshot.place)
         return moves.only(self.fit.fits(*ends, limit) & takes)
+
+
+# Of all placements of a decision it is the same.
+_loudest = keeping(kernels.loudest)
 
 
 def _doubt(snapshot: LoadSnapshot, limits: Limits) -> Floats:

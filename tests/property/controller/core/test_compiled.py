@@ -91,7 +91,7 @@ def test_every_loop_of_a_decision_is_the_same(
                 kernels.score(view.world, everybody, anywhere),
                 kernels.gather(view.world, everybody),
                 kernels.doubts(*ends, snapshot.traffic.tps, 2.0, view.movable.copy()),
-                kernels.loudest(*ends, snapshot.traffic.tps, len(everybody)),
+                kernels.loudest(*ends, snapshot.traffic.tps, view.pairs.begin),
                 (*best, looked, pairs),
                 (kernels.score_of(view.world, e, w), kernels.may_move(view.world, e, w)),
                 (carried.bounds, carried.roomiest, carried.room, carried.fit.frac),
