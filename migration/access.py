@@ -10,6 +10,7 @@ from typing import Any
 
 from kvstore.ensemble import CREATOR, WORLD, Ensemble, Grant, Tls
 from migration import ConfigError, jaas
+from migration.extras import pip_install
 from migration.settings import PREFIX, Reader, prefixed_values
 from migration.storm_yaml import storm_zookeeper
 from migration.table import PAGE, rows
@@ -127,7 +128,7 @@ def _storms_login(document: Mapping[str, Any]) -> Any:
 
 
 def _needs(path: Path, extra: str) -> ConfigError:
-    typed = f"pip install -c constraints.txt '.[{extra}]'"
+    typed = pip_install(extra)
     return ConfigError(f"{path}: needs a package: type in nstorm's folder: {typed}")
 
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from controller import interrupt
+from migration.extras import pip_install
 
 
 def run_agent(arguments: Sequence[str]) -> int:
@@ -69,7 +70,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         print(
             f"nstorm: {error.name} is missing; a node needs only `nstorm-agent`, for all other "
-            "commands type in nstorm's folder: pip install -c constraints.txt '.[controller]'",
+            f"commands type in nstorm's folder: {pip_install('controller')}",
             file=sys.stderr,
         )
         sys.exit(2)

@@ -30,6 +30,7 @@ from kvstore.errors import StoreError
 from kvstore.printable import printable
 from kvstore.service import ended_by_signals
 from migration import ConfigError, storm_yaml
+from migration.extras import pip_install
 
 if TYPE_CHECKING:
     import uvicorn
@@ -70,8 +71,9 @@ def page(
         from controller.page.app import make_app  # noqa: PLC0415
         from controller.page.feed import Feed  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        typed = "pip install -c constraints.txt '.[page]'"
-        raise CommandError(f"{error.name} is missing: type in nstorm's folder: {typed}") from error
+        raise CommandError(
+            f"{error.name} is missing: type in nstorm's folder: {pip_install('page')}"
+        ) from error
     storm_yaml.read_as(conf, from_storm_yaml)
     host, port = _address(listen)
     token = "" if token_file is None else _token(token_file)

@@ -10,8 +10,9 @@ import typer
 
 from controller.errors import TuneError
 from controller.journal.record import JournalError
+from migration.extras import pip_install
 
-INSTALL = "pip install -c constraints.txt '.[replay]'"
+INSTALL = pip_install("replay")
 
 PathsArgument = Annotated[
     list[str],

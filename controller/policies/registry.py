@@ -14,6 +14,7 @@ from controller.policies.gather.policy import Gather
 from controller.policies.gather.problem import TargetOptions
 from controller.policies.otd import otd
 from controller.policies.profiles import Profiles
+from migration.extras import pip_install
 from migration.settings import setting
 
 
@@ -73,8 +74,7 @@ def policy(name: str, options: Options) -> Policy[Any]:
         found: Any = getattr(import_module(f"controller.policies.{module}"), function)
     except ModuleNotFoundError as error:
         raise PolicyError(
-            f"policy {name} needs {error.name}; type in nstorm's folder: "
-            "pip install -c constraints.txt '.[papers]'"
+            f"policy {name} needs {error.name}; type in nstorm's folder: {pip_install('papers')}"
         ) from None
     if isinstance(found, Policy):
         return found

@@ -54,7 +54,13 @@ ALLOWED: dict[str, frozenset[str]] = {
     ),
     "controller.compiling": frozenset({"controller.core", "controller.policies"}),
     "controller.policies": frozenset(
-        {"controller.core", "controller.errors", "migration.model", "migration.settings"}
+        {
+            "controller.core",
+            "controller.errors",
+            "migration.extras",
+            "migration.model",
+            "migration.settings",
+        }
     ),
     "controller.hold": frozenset({"controller.config", "controller.core", "controller.windows"}),
     "controller.report": frozenset(
@@ -106,6 +112,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "controller.errors",
             "controller.journal",
             "controller.replay",
+            "migration.extras",
             "migration.model",
         }
     ),

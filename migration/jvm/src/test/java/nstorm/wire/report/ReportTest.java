@@ -25,6 +25,7 @@ import org.junit.jupiter.api.Test;
 
 class ReportTest {
 
+    private static final List<ExecutorId> ONE = List.of(new ExecutorId(8, 8));
     private static final String CLUSTER = "6f1c2c1e-5a0e-4d6c-9a57-0b9a2f6f3c11";
     private static final String TOPOLOGY = "wc-1-1700000000";
     private static final String HERE = "0e9d9bd5-93a5-4f08-8c3e-7d1c8a6c9a10-127.0.0.2";
@@ -72,7 +73,8 @@ class ReportTest {
     void workerAckOfAWorkerThatIsOff() throws Exception {
         assertGolden(
                 "worker_ack_off.json",
-                ackWithoutPlan("a fault (operator ada)", null).toJson());
+                ackWithoutPlan(ONE, null, "2.8.3", "a fault (operator ada)", null)
+                        .toJson());
     }
 
     @Test
@@ -82,10 +84,12 @@ class ReportTest {
                 Map.of("storm.messaging.netty.authentication", true, "storm.messaging.netty.tls.enable", true);
         assertGolden(
                 "worker_ack_guarded.json",
-                ackWithoutPlan(null, Messaging.of(topology, node)).toJson());
+                ackWithoutPlan(ONE, null, "2.8.3", null, Messaging.of(topology, node))
+                        .toJson());
     }
 
-    private static WorkerAck ackWithoutPlan(String off, Messaging messaging) {
+    private static WorkerAck ackWithoutPlan(
+            List<ExecutorId> executors, String error, String storm, String off, Messaging messaging) {
         return new WorkerAck(
                 TOPOLOGY,
                 TARGET,
@@ -97,13 +101,13 @@ class ReportTest {
                 0,
                 -1,
                 List.of(),
-                List.of(new ExecutorId(8, 8)),
+                executors,
                 List.of(),
                 List.of(),
                 new Counters(0, 0, 0, 0, 0),
                 null,
-                null,
-                "2.8.3",
+                error,
+                storm,
                 off,
                 messaging);
     }
@@ -113,27 +117,7 @@ class ReportTest {
         String odd = "a \"b\" \\ c/d \b\f\n\r\t\u0001\u001f\u007f ü 漢 \ud83c\udf29 \u2028";
         assertGolden(
                 "worker_ack_fresh.json",
-                new WorkerAck(
-                                TOPOLOGY,
-                                TARGET,
-                                4800,
-                                "4800-1700000000001",
-                                "0.2.0",
-                                1700000012346L,
-                                "",
-                                0,
-                                -1,
-                                List.of(),
-                                List.of(),
-                                List.of(),
-                                List.of(),
-                                new Counters(0, 0, 0, 0, 0),
-                                null,
-                                odd,
-                                null,
-                                null,
-                                null)
-                        .toJson());
+                ackWithoutPlan(List.of(), odd, null, null, null).toJson());
     }
 
     @Test
