@@ -16,6 +16,9 @@ from controller.core.policy import Case, Decided, M, Policy
 from controller.core.spare import with_emptied
 from controller.core.veto import under
 
+# In the reason of a decision without a move, before what a search may still change.
+MAY_CHANGE = "; but "
+
 
 def choose_each(
     policy: Policy[Any],
@@ -95,7 +98,7 @@ def decide(policy: Policy[M], case: Case, vetoes: Vetoes, memory: M | None = Non
     allowed = under(case, vetoes)
     decided = policy.decide(allowed, memory)
     decision = _explained(policy, case, allowed, vetoes, decided.decision)
-    more = f"; but {decided.awaits}" if decided.awaits else ""
+    more = MAY_CHANGE + decided.awaits if decided.awaits else ""
     if decision.moves:
         more = _resting(policy, case, vetoes)
     decision = replace(decision, reason=decision.reason + more) if more else decision

@@ -79,6 +79,7 @@ class Cluster:
     link_bytes_s: Floats | None = None
     spaces: Mapping[str, Level] = field(default_factory=dict)  # by name, where one is known
     hop_times: float = 1.0  # what a tuple between workers costs, as times what it does in the lab
+    hop_doubt: float = 0.0  # by what share of that it may cost more
     is_open: NDArray[np.bool_] = field(init=False, repr=False)  # (W,), something may move there
 
     def __post_init__(self) -> None:
@@ -197,6 +198,8 @@ class LoadSnapshot:
     pinned: tuple[str | None, ...]  # (E,), why the executor may not move now; None where it may
     traffic: Traffic
     cpu_var: Floats | None = None  # (E,), variance of `cpu_cores`; None: they are known exactly
+    # (E,), by what factor more is sent to each than it works off, by its queue; None: as much.
+    wanted_times: Floats | None = None
     # By what factor the input was higher in the last day, or will be in the next one.
     peak_times: float = 1.0
     is_movable: NDArray[np.bool_] = field(init=False, repr=False)  # (E,), executors that may move
@@ -205,9 +208,10 @@ class LoadSnapshot:
         object.__setattr__(self, "is_movable", _is_none(self.pinned))
 
     def placed(self, place: Ints, cpu_cores: Floats | None = None) -> "LoadSnapshot":
-        """Place the executors elsewhere, where they may use another amount of CPU."""
-        cores = self.cpu_cores if cpu_cores is None else cpu_cores
-        return self._changed(place=place, cpu_cores=cores)
+        """Place the executors elsewhere, where they may want another amount of CPU."""
+        if cpu_cores is None:
+            return self._changed(place=place)
+        return self._changed(place=place, cpu_cores=cpu_cores, wanted_times=None)
 
     def moved(self, executor: int, worker: int) -> "LoadSnapshot":
         """Place one executor elsewhere, all else as it is."""
@@ -225,7 +229,12 @@ class LoadSnapshot:
     ) -> "LoadSnapshot":
         """Take the same executors at another moment."""
         return self._changed(
-            time_s=time_s, place=place, cpu_cores=cpu_cores, traffic=traffic, cpu_var=cpu_var
+            time_s=time_s,
+            place=place,
+            cpu_cores=cpu_cores,
+            traffic=traffic,
+            cpu_var=cpu_var,
+            wanted_times=None,
         )
 
     def holding(self, reasons: Mapping[int, str]) -> "LoadSnapshot":

@@ -37,6 +37,8 @@ from migration.settings import setting
 TOLERANCE_CORES = 1e-9
 # A gain, and a worker that is high, counts from this number of standard deviations on.
 SURE, SURELY_HIGH = 2.0, 3.0
+# What an executor can use: it is one thread.
+THREAD_CORES = 1.0
 # Of a worker's load: what is measured is no more exact than this, even where no variance is known.
 NOISE_FRAC = 0.01
 
@@ -62,9 +64,16 @@ class Fit:
 
     @classmethod
     def of(cls, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits | None = None) -> "Fit":
-        """Add up what the executors use."""
+        """Add up what the executors use.
+
+        Where a CPU is not low, one that lags counts with what it would use to keep up.
+        """
         place, demand = snapshot.place, snapshot.cpu_cores
         found = cls.at(cluster, place, demand, limits or Limits(), snapshot.cpu_var)
+        if snapshot.wanted_times is not None:
+            times = np.where(found.is_low[place], 1.0, snapshot.wanted_times)
+            demand = np.maximum(np.minimum(demand * times, THREAD_CORES), demand)
+            found = cls.at(cluster, place, demand, found.limits, snapshot.cpu_var)
         if cluster.node_cores is None:
             return found
         return replace(found, traffic=snapshot.traffic, peak_times=snapshot.peak_times)
@@ -199,6 +208,15 @@ class Fit:
         """
         most = float(self.share.max(initial=0.0))
         return 1 / most if most > 0 else math.inf
+
+    @property
+    def growth_at_best(self) -> float:
+        """The factor by which load may grow if no hop costs anything and all is spread evenly.
+
+        No placement leaves more room. Infinite without load.
+        """
+        own, left = float((self.demand - self.hops).sum()), self.left_at_peaks[self.each_unit]
+        return float(left.sum()) / own if own > 0 else math.inf
 
     @property
     def keeps(self) -> float:
@@ -394,10 +412,17 @@ class Fit:
 
         Within one node both are the same.
         """
-        saved = self._saved(executors, workers)
-        need, homes, unit_of = self.demand[executors], self.place[executors], self.cluster.unit_of
-        stays = (unit_of[homes] == unit_of[workers]) & (homes != workers)
-        return change_each(stays, need, saved)
+        return self._more(executors, workers, self._saved(executors, workers))
+
+    def _more(self, executors: Ints, workers: Ints, saved: Floats) -> tuple[Floats, Floats]:
+        need, homes = self.demand[executors], self.place[executors]
+        return change_each(self._stays(homes, workers), need, saved)
+
+    def _stays(self, homes: Ints, workers: Ints) -> Marks:
+        """Mark the moves within a node whose CPU workers share, (K,)."""
+        unit_of = self.cluster.unit_of
+        stays: Marks = (unit_of[homes] == unit_of[workers]) & (homes != workers)
+        return stays
 
     @cached_property
     def fits_if_empty(self) -> Marks:
@@ -423,8 +448,15 @@ class Fit:
         return self.more(executors, workers)[0] - self.room[workers]
 
     def relief(self, executors: Ints, workers: Ints, worker: int) -> Floats:
-        """Compute how much less is too much on a worker after each move away from it."""
-        relief = np.minimum(-self.more(executors, workers)[1], -self.room[worker])
+        """Compute how much less is too much on a worker after each move away from it, surely.
+
+        What stays there has to send over the network to what leaves. That may cost more than it is
+        believed to.
+        """
+        saved = self._saved(executors, workers)
+        to_peers = np.where(self._stays(self.place[executors], workers), 0.0, saved[1] - saved[0])
+        went = self._more(executors, workers, saved)[1] + self.cluster.hop_doubt * to_peers
+        relief = np.minimum(-went, -self.room[worker])
         # A move within a node saves at most some hops, which alone are no relief.
         least = NOISE_FRAC * np.minimum(self.demand[executors], -self.room[worker])
         return np.where(relief > np.maximum(least, TOLERANCE_CORES), relief, 0.0)

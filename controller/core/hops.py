@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec import Struct
 
-from controller.core.cluster import Floats, Ints, Traffic
+from controller.core.cluster import LEAST, Floats, Ints, Traffic
 from controller.core.compiled import compiled
 from controller.core.distance import TrafficWeights, hops
 from controller.core.kept import keeping
@@ -43,6 +43,11 @@ class HopFigures(Struct, frozen=True):
     # measured; None without one.
     predicted_change: float | None = None
     measured_change: float | None = None
+
+    @property
+    def doubt(self) -> float:
+        """One standard deviation of what hops cost, as a share of it."""
+        return self.deviation / max(self.times, self.deviation, LEAST)
 
     def __str__(self) -> str:
         if not self.runs:

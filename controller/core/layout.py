@@ -20,6 +20,11 @@ from controller.core.tasks import FIRST_COMPONENT, TaskMap, component_targets, e
 from controller.core.topology import TopologyView
 from migration.model import ExecutorId, Phase, Plan, Publication, Slot
 
+# A queue grows beyond its noise from this number of standard deviations on.
+SURELY_WAITING = 3.0
+# What an executor wants is taken as at most this many times what it works off.
+MOST_WANTED = 2.0
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowMap:
@@ -147,6 +152,7 @@ class Layout:
         at, queue = rows.executor, np.zeros(len(self.executors))
         here = self._in_place(rates)
         queue[at[here]] = np.maximum(rates.queue[here], 0)  # below 0 it has left
+        more_tps = rates.queue_tps[here] - SURELY_WAITING * np.sqrt(rates.queue_var[here])
         return LoadSnapshot(
             topology=publication.topology,
             time_s=time_s,
@@ -160,7 +166,22 @@ class Layout:
             pinned=self.pinned,
             traffic=traffic,
             cpu_var=np.bincount(at[at >= 0], rates.cpu_var[at >= 0], len(queue)).astype(np.float64),
+            wanted_times=self._wanted_times(traffic, at[here], more_tps),
         )
+
+    def _wanted_times(self, traffic: Traffic, executors: Ints, more_tps: Floats) -> Floats | None:
+        """Divide what is sent to executors by what they work off, (E,); None where none lags.
+
+        `more_tps` is by how much more waits for each of these executors every second, surely.
+        """
+        lags = more_tps > 0
+        if not lags.any():
+            return None
+        times, late = np.ones(len(self.executors)), executors[lags]
+        sent_tps = np.bincount(traffic.target, traffic.tps, len(times))[late]
+        worked_tps = np.maximum(sent_tps - more_tps[lags], sent_tps / MOST_WANTED)
+        times[late] = np.divide(sent_tps, worked_tps, out=times[late], where=worked_tps > 0)
+        return times
 
     def crossing_bytes(self, tuples: Floats, sizes: TupleSizes) -> float:
         """Add up the bytes of tuples that cross between nodes, of the pairs of `rows`, shape (P,).

@@ -147,6 +147,19 @@ class Learnt:
     before: Stay | None = None  # the last one that was looked at
     known: Known = field(default_factory=Known)  # of the runs before that
     prior: float = 1.0  # what hops cost by the threads between workers, as times the lab's
+    looks_at_rest: int = 0  # that it is the mean of; of many the last ones count
+    placed_s: float = -math.inf  # monotonic, when executors were last placed otherwise
+
+    def with_rest(self, seen: float | None) -> "Learnt":
+        """Take in what hops cost by the threads between workers; None if that cannot be seen.
+
+        From the first report on: before code is compiled, all else costs more as well.
+        """
+        if seen is None:
+            return self
+        looks = self.looks_at_rest + 1
+        prior = self.prior + (seen - self.prior) / min(looks, MOST_LOOKS)
+        return replace(self, prior=prior, looks_at_rest=looks)
 
     @property
     def is_run(self) -> bool:
@@ -214,21 +227,22 @@ def learn(was: Learnt, made: Picture, rates: Rates, *, now_s: float) -> Learnt:
     same = was.workers == cluster.workers and np.array_equal(was.place, snapshot.place)
     if not same or was.stay is None:
         begun_s = now_s if was.workers else now_s - SETTLE_S + _cold_s(made)
+        placed_s = now_s if was.workers else -math.inf
         was = replace(_left(was), stay=Stay(begun_s), workers=cluster.workers, place=snapshot.place)
+        was = replace(was, placed_s=placed_s)
     if any(was.incarnations.get(slot, jvm) != jvm for slot, jvm in jvms.items()):
         # A new JVM has not compiled its code.
         was = replace(was, before=None, stay=Stay(now_s - SETTLE_S + WARM_S))
     was = replace(was, incarnations=jvms)
     stay, tps = was.stay, snapshot.traffic.total_tps
+    hops = float(lab_hop_cores(snapshot.traffic, snapshot.place, cluster.node_of).sum())
+    if now_s - was.placed_s >= SETTLE_S:
+        was = was.with_rest(times_at_rest(rates, hops))
     assert stay is not None
     if now_s - stay.begun_s < SETTLE_S or now_s - stay.looked_s < LOOK_S or tps <= LEAST:
         return was
-    hops = float(lab_hop_cores(snapshot.traffic, snapshot.place, cluster.node_of).sum())
     used, workers = float(snapshot.cpu_cores.sum()), len(np.unique(snapshot.place))
-    stay = stay.looked_at(now_s, tps, used, hops, workers)
-    seen = times_at_rest(rates, hops) or was.prior
-    prior = was.prior + (seen - was.prior) / min(stay.looks, MOST_LOOKS)
-    return replace(was, stay=stay, prior=prior)
+    return replace(was, stay=stay.looked_at(now_s, tps, used, hops, workers))
 
 
 def times_at_rest(rates: Rates, hops: float) -> float | None:

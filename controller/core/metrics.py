@@ -64,6 +64,8 @@ class Rates:
     executors: Ints = field(default_factory=_ints)  # (X,), keys: worker, first and last task
     total_ns: Ints = field(default_factory=_ints)  # (X,), CPU until the newest report
     queue: Ints = field(default_factory=_ints)  # (X,), tuples that waited then; -1 if it has left
+    queue_tps: Floats = field(default_factory=_floats)  # (X,), by how much more wait each second
+    queue_var: Floats = field(default_factory=_floats)  # (X,), variance of `queue_tps`
     cpu_cores: Floats = field(default_factory=_floats)  # (X,), of the executors' own threads
     cpu_var: Floats = field(default_factory=_floats)  # (X,), variance of `cpu_cores`
     of_executors: Metered = field(default_factory=Metered)  # (X,) each
@@ -156,21 +158,22 @@ def observe(
     goes_on = is_new & same_jvm & ~fell
 
     span_s = np.where(goes_on, (time_ms - old.time_ms) / MS_PER_S, 1.0)
-    smooths = goes_on & old.known
-    weights = Weights(
-        is_new,
-        np.where(goes_on, np.where(old.known, ewma, 1.0) / span_s, 0.0),
-        np.where(is_new, np.where(smooths, 1.0 - ewma, 0.0), 1.0),
-        # Of a moving average with weight `ewma`, half as much is the noise of one report's error.
-        np.where(smooths, _VARIANCE_WEIGHT * ewma / 2, 0.0),
-        np.where(is_new, np.where(smooths, 1.0 - _VARIANCE_WEIGHT, 0.0), 1.0),
-        ewma,
-    )
+    weights = Weights.of(is_new, goes_on, old.known, span_s, ewma)
     cpu_cores, cpu_var = weights.smoothed(
         worker,
         (total_ns - before_ns) / NS_PER_S,
         aligned(was_at, old.cpu_cores, np.zeros(len(executors))),
         aligned(was_at, old.cpu_var, np.zeros(len(executors))),
+    )
+    was_waiting = aligned(was_at, old.queue, nothing - 1)
+    waiting = aligned(is_at, rows.queue, was_waiting.copy())
+    stays = (was_waiting >= 0) & (waiting >= 0)
+    # From 0 on: the first step of a queue says nothing about the next.
+    queue_tps, queue_var = Weights.of(is_new, goes_on, goes_on, span_s, ewma).smoothed(
+        worker,
+        np.where(stays, waiting - was_waiting, 0).astype(np.float64),
+        aligned(was_at, old.queue_tps, np.zeros(len(executors))),
+        aligned(was_at, old.queue_var, np.zeros(len(executors))),
     )
     was_metered = aligned(was_at, np.arange(len(old.executors)), nothing - 1)
     of_executors = old.of_executors.at(was_metered).observed(
@@ -208,6 +211,8 @@ def observe(
         executors=executors if kept.all() else executors[kept],
         total_ns=total_ns[kept],
         queue=aligned(is_at, rows.queue, gone)[kept],
+        queue_tps=queue_tps[kept],
+        queue_var=queue_var[kept],
         cpu_cores=cpu_cores[kept],
         cpu_var=cpu_var[kept],
         of_executors=of_executors.at(np.flatnonzero(kept)),
@@ -249,6 +254,28 @@ class Weights:
     squared: Floats  # of the square of the difference of the two
     variance: Floats  # of the variance of before
     ewma: float
+
+    @classmethod
+    def of(
+        cls,
+        is_new: NDArray[np.bool_],
+        goes_on: NDArray[np.bool_],
+        known: NDArray[np.bool_],
+        span_s: Floats,
+        ewma: float,
+    ) -> "Weights":
+        """Weigh what came to workers in `span_s`; `known` is where there is a rate of before."""
+        smooths = goes_on & known
+        return cls(
+            is_new,
+            np.where(goes_on, np.where(known, ewma, 1.0) / span_s, 0.0),
+            np.where(is_new, np.where(smooths, 1.0 - ewma, 0.0), 1.0),
+            # Of a moving average with weight `ewma`, half as much is the noise of one report's
+            # error.
+            np.where(smooths, _VARIANCE_WEIGHT * ewma / 2, 0.0),
+            np.where(is_new, np.where(smooths, 1.0 - _VARIANCE_WEIGHT, 0.0), 1.0),
+            ewma,
+        )
 
     @classmethod
     def of_rates(cls, ewma: float) -> "Weights":
@@ -333,6 +360,8 @@ def _renumbered(rates: Rates, slots: tuple[Slot, ...]) -> Rates:
         executors=executors,
         total_ns=rates.total_ns[x],
         queue=rates.queue[x],
+        queue_tps=rates.queue_tps[x],
+        queue_var=rates.queue_var[x],
         cpu_cores=rates.cpu_cores[x],
         cpu_var=rates.cpu_var[x],
         of_executors=rates.of_executors.at(np.flatnonzero(x)),

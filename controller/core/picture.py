@@ -8,7 +8,7 @@ import numpy as np
 
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Outcome, Veto
-from controller.core.fit import Capacity, Fit, beside_each_other, outside_cores
+from controller.core.fit import SURE, Capacity, Fit, beside_each_other, outside_cores
 from controller.core.hops import AS_IN_THE_LAB, HopFigures
 from controller.core.layout import Layout, layout_of, opened_by
 from controller.core.limits import Limits
@@ -140,7 +140,8 @@ def _beside_each_other(
     clusters = _links_beside_each_other(measured, fits, capacity)
     for name, made in measured.items():
         spaces = levels_of(made.of_workers, len(made.cluster.workers))
-        cluster = replace(clusters[name], spaces=spaces, hop_times=made.hops.times)
+        cluster = replace(clusters[name], spaces=spaces)
+        cluster = replace(cluster, hop_times=made.hops.times, hop_doubt=SURE * made.hops.doubt)
         layout = replace(made.layout, cluster=cluster)
         fit = replace(fits[name], cluster=cluster)
         found[name] = replace(made, layout=layout, fit=fit)

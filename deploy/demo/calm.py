@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from controller.core.decision import Outcome
 
-# While loads jitter, what a search finds is only adopted when it is as good six cycles later, and a
-# search also takes some.
 QUIET_CYCLES = 10
 # Whatever rests or settles, there is nothing to gain.
 _QUIET = frozenset({Outcome.NOTHING_TO_GAIN, Outcome.BELOW_THRESHOLD})
@@ -39,13 +37,15 @@ class Calm:
         """Whether the controller has come to rest."""
         return self.quiet_cycles >= QUIET_CYCLES
 
-    def after(self, tick: int, outcome: str, *, resting: bool) -> "Calm":
+    def after(self, tick: int, outcome: str, *, resting: bool, searching: bool = False) -> "Calm":
         """Take a look at the newest cycle, the same one twice if need be.
 
         Parameters
         ----------
         resting : bool
             Whether an executor settles or cools down from a move.
+        searching : bool
+            Whether a search runs, or what it found is still to be judged.
 
         Returns
         -------
@@ -55,6 +55,6 @@ class Calm:
         """
         if tick == self.tick:
             return self
-        quiet = outcome in _QUIET or (outcome in _BARRED and not resting)
+        quiet = not searching and (outcome in _QUIET or (outcome in _BARRED and not resting))
         before = self.quiet_cycles if tick == self.tick + 1 else 0
         return Calm(tick, before + 1 if quiet else 0)

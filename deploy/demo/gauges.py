@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
+from controller.core.choose import MAY_CHANGE
 from controller.core.layout import settled_placement
 from controller.core.metrics import Rates
 from controller.core.topology import TopologyView
@@ -53,6 +54,11 @@ class Look:
     reason: str
     entries: int
     ended: tuple[MoveRecord, ...]
+
+    @property
+    def is_search(self) -> bool:
+        """Whether a search may still change the last decision."""
+        return MAY_CHANGE in self.reason
 
 
 class Gauges:

@@ -136,8 +136,8 @@ class _Play:
         def at_rest(look: Look) -> bool:
             nonlocal calm
             newest_s = max((move.ended_s for move in look.ended), default=0.0)
-            resting = look.entries > 0 or time.time() - newest_s < COOLDOWN_S
-            calm = calm.after(look.tick, look.outcome, resting=resting)
+            rests = look.entries > 0 or time.time() - newest_s < COOLDOWN_S
+            calm = calm.after(look.tick, look.outcome, resting=rests, searching=look.is_search)
             return calm.reached
 
         limit_s = self._end_s - AFTERWARDS_S - time.monotonic()

@@ -12,8 +12,8 @@ import psutil
 
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.distance import inter_node_tps
-from controller.core.fit import Capacity
-from controller.core.hops import lab_hop_cores
+from controller.core.fit import SURE, Capacity
+from controller.core.hops import PRIOR_DEVIATION, lab_hop_cores
 from controller.core.layout import layout_of, opened_by
 from controller.core.learnt import times_at_rest
 from controller.core.metrics import Rates, observe_each
@@ -144,7 +144,8 @@ class Tuples:
             carries = np.full((2, len(cluster.nodes)), self._link_bps / 8)
             cluster = replace(cluster, link_bytes_s=carries)
         hops = float(lab_hop_cores(snapshot.traffic, snapshot.place, cluster.node_of).sum())
-        return replace(cluster, hop_times=times_at_rest(rates, hops) or 1.0), snapshot
+        times = times_at_rest(rates, hops) or 1.0
+        return replace(cluster, hop_times=times, hop_doubt=SURE * PRIOR_DEVIATION), snapshot
 
     def inter_node_frac(self, rates: Rates) -> float | None:
         """Give the share of the tuples of `rates` that crossed between nodes."""

@@ -49,11 +49,13 @@ class Answer:
     """That a search has ended, and what it found.
 
     `beyond` names a better placement that is out of reach, and what would reach it; it is empty
-    where none is known.
+    where none is known. `at_best` is `Fit.growth_at_best` of what was searched; 0 where none has
+    searched.
     """
 
     target: Target | None
     beyond: str = ""
+    at_best: float = 0.0
 
 
 def digest(*parts: Ints | Floats | NDArray[np.bool_] | tuple[str, ...]) -> int:

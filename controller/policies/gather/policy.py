@@ -1,11 +1,13 @@
 """`gather` as a policy: its memory of a topology, and its questions."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 import numpy as np
 
 from controller.core.decision import Decision
+from controller.core.fit import Fit
 from controller.core.policy import Case, Decided, Policy
 from controller.policies.gather.goal import Answer, Target, digest
 from controller.policies.gather.problem import TargetOptions
@@ -18,6 +20,8 @@ from controller.policies.greedy import greedy_opening, or_open
 # were. That holds also where others may move than then. Executors rest one by one, and the end of
 # each rest would search the same placement again.
 RETRY_S = 300.0
+# Unless there may be more room by this factor: load has fallen, or hops turned out to cost more.
+MORE_ROOM = 1.1
 # Where loads jitter, what is found looks better than it is: of many placements the one is chosen
 # that noise is kindest to. So it is judged by other load, this many decisions later: with
 # `load.ewma` 0.3 an eighth of that noise is left then.
@@ -38,33 +42,45 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class InVain:
+    """A search that has found nothing, or nothing that was worth it, and of what it was.
+
+    `ended_s` is in Unix seconds. `at_best` is as in `Answer`.
+    """
+
+    where: int = 0
+    ended_s: float = 0.0
+    at_best: float = 0.0
+
+    def holds(self, where: int, time_s: float, at_best: Callable[[], float]) -> bool:
+        """Return whether a search of this placement would find nothing either."""
+        if self.where != where or not 0 <= time_s - self.ended_s < RETRY_S:
+            return False
+        return not 0 < MORE_ROOM * self.at_best < at_best()
+
+
+@dataclass(frozen=True, slots=True)
 class Remembered:
     """The memory that `gather` has of a topology.
 
-    `last` is what the last decision left. `in_vain` is the placement for which the last search has
-    found nothing, or nothing that was worth it; and its Unix seconds. `found` waits to be judged.
-    `beyond` is what the last search knew to be out of reach, and where. `answer` has not been
-    looked at. `unpacked` is what had to leave where it was gathered.
+    `last` is what the last decision left. `in_vain` is the last search without a result. `found`
+    waits to be judged. `beyond` is what the last search knew to be out of reach, and where.
+    `answer` has not been looked at. `unpacked` is what had to leave where it was gathered.
     """
 
     last: TargetMemory | None = None
-    in_vain: tuple[int, float] = (0, 0.0)
+    in_vain: InVain = field(default_factory=InVain)
     found: Found | None = None
     beyond: tuple[int, str] = (0, "")
     answer: Answer | None = None
     unpacked: Unpacked = field(default_factory=Unpacked)
-
-    def searched_in_vain(self, where: int, time_s: float) -> bool:
-        """Return whether a search of this placement has recently found nothing."""
-        in_vain, since_s = self.in_vain
-        return in_vain == where and 0 <= time_s - since_s < RETRY_S
 
     def looked_at(self, where: int, asked: int, time_s: float, wait: int) -> "Remembered":
         """Take over the answer, which waits for `wait` decisions to be judged."""
         assert self.answer is not None
         heard = replace(self, answer=None, beyond=(where, self.answer.beyond))
         if self.answer.target is None:
-            return replace(heard, in_vain=(where, time_s))
+            return replace(heard, in_vain=InVain(where, time_s, self.answer.at_best))
         return replace(heard, found=Found(self.answer.target, asked, wait))
 
     def ripened(self) -> tuple["Remembered", Found | None]:
@@ -100,9 +116,13 @@ class Gather(Policy[Remembered]):
         def asked() -> int:
             return digest(np.array([where()]), snapshot.is_movable)
 
+        def at_best() -> float:
+            return Fit.of(cluster, snapshot, limits).growth_at_best
+
         def propose() -> Target | None:
             nonlocal kept, ripe, question
-            if kept.found is None and not kept.searched_in_vain(where(), snapshot.time_s):
+            in_vain = kept.in_vain.holds(where(), snapshot.time_s, at_best)
+            if kept.found is None and not in_vain:
                 if kept.answer is None:
                     question = TargetQuestion(cluster, snapshot, limits, options, last.seen)
                 else:
@@ -114,7 +134,7 @@ class Gather(Policy[Remembered]):
         kept = replace(kept, last=after)
         refused = ripe if after.target is None else None
         if refused is not None and refused.asked == asked():
-            kept = replace(kept, in_vain=(where(), snapshot.time_s))
+            kept = replace(kept, in_vain=InVain(where(), snapshot.time_s, at_best()))
         if cluster.spare and (question or kept.found):  # what runs may do
             cluster = replace(cluster, spare="a search has not ended")
         decision = or_open(decision, cluster, snapshot, limits)

@@ -1,8 +1,9 @@
 """The question of `gather`: which placement is worth going to."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.fit import Fit
 from controller.core.limits import Limits
 from controller.policies.gather.evaluate import find
 from controller.policies.gather.goal import Answer
@@ -26,4 +27,6 @@ class TargetQuestion:
         return Answer(None)
 
     def answer(self) -> Answer:
-        return find(self.cluster, self.snapshot, self.limits, self.options, self.seen)
+        found = find(self.cluster, self.snapshot, self.limits, self.options, self.seen)
+        at_best = Fit.of(self.cluster, self.snapshot, self.limits).growth_at_best
+        return replace(found, at_best=at_best)

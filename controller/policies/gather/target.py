@@ -45,6 +45,9 @@ class TargetMemory:
 
 
 Propose = Callable[[], Target | None]
+# The next step towards a target, and whether less is too full at its end than today.
+Followed = tuple[Decision | None, bool]
+STAYS: Followed = None, False
 
 
 def target(
@@ -65,27 +68,28 @@ def target(
 
     On frozen traffic no placement comes back. Placements without a target under way fall strictly
     by (excess of hot workers, weighted cost). A move of `greedy` lowers it. So does a target from
-    where it is adopted to where it ends. A relief drops the target. Where a full worker gets
-    fuller by the noise of its load, the excess counts as the same, and the cost falls. A way ends
-    at the best placement on it, and one that would come through a placement already seen is not
-    adopted. The first of two moves of `greedy` that gain together might lead into the middle of an
-    earlier way: it is not made then. Every step of a way is one that was foreseen.
+    where it is adopted to where it ends. A relief drops a target whose end does not relieve. Where
+    a full worker gets fuller by the noise of its load, the excess counts as the same, and the cost
+    falls. A way ends at the best placement on it, and one that would come through a placement
+    already seen is not adopted. The first of two moves of `greedy` that gain together might lead
+    into the middle of an earlier way: it is not made then. Every step of a way is one that was
+    foreseen.
 
     Where rates have a variance, a worker is hot, and a gain counts, only beyond its noise.
     """
     view = View.of(cluster, snapshot, limits)
     hot = [int(worker) for worker in view.fit.surely_high]
-    if any(relieving(view, worker).executors.size for worker in hot):
+    goal = memory.target
+    decision, relieves = _follow(view, options, goal, adopts=False) if goal else STAYS
+    if decision is None:
+        goal = propose()
+        # A search runs outside of the cycle and answers late: its target must be worth it now.
+        decision, relieves = _follow(view, options, goal, adopts=True) if goal else STAYS
+    if not relieves and any(relieving(view, worker).executors.size for worker in hot):
         relief = disjoint(choose_greedy, view)
         # Else each would fill a link too much, and the move is one for traffic.
         if relief.moves and relief.moves[0].source in {cluster.workers[worker] for worker in hot}:
             return relief, replace(memory, target=None)
-    goal = memory.target
-    decision = _follow(view, options, goal, adopts=False) if goal else None
-    if decision is None:
-        goal = propose()
-        # A search runs outside of the cycle and answers late: its target must be worth it now.
-        decision = _follow(view, options, goal, adopts=True) if goal else None
     if decision is None:
         decision = _unless_seen(disjoint(choose_greedy, view), cluster, snapshot, memory)
         return decision, replace(memory, target=None)
@@ -103,11 +107,11 @@ def _unless_seen(
     return Decision(Outcome.NOTHING_TO_GAIN, reason, (), decision.warnings)
 
 
-def _follow(view: View, options: TargetOptions, goal: Target, *, adopts: bool) -> Decision | None:
-    """Make the next step; None if the target is reached, gone, out of reach or gains too little."""
+def _follow(view: View, options: TargetOptions, goal: Target, *, adopts: bool) -> Followed:
+    """Make the next step, if the target is neither reached, gone nor out of reach, and gains."""
     way = goal.on(view.cluster, view.snapshot)
     if way is None:
-        return None
+        return STAYS
     problem = Problem.of(view.cluster, view.snapshot, view.limits, options, goal.input_tps)
     end = problem.start.copy()
     end[way.executors] = way.goals
@@ -120,11 +124,11 @@ def _follow(view: View, options: TargetOptions, goal: Target, *, adopts: bool) -
     if adopts:
         fuller = problem.excess_at(end) > problem.excess_at(problem.start)
         if fuller or problem.reserve.refuses(end):
-            return None
+            return STAYS
         least = options.gain_frac * problem.today_tps + problem.price_tps * away
         least += _doubt_tps(view, problem, end)
     if not steps or (left <= least and not relieved):
-        return None
+        return STAYS
     moves = proposals(view.cluster, view.snapshot, steps)
     named = ", ".join(f"{move.executor} from {move.source} to {move.target}" for move in moves)
     # Where nothing crosses, a way may still go on to relieve a hot worker.
@@ -133,7 +137,7 @@ def _follow(view: View, options: TargetOptions, goal: Target, *, adopts: bool) -
     if left <= 0:
         gain = "leaves more room than this placement on the way to it"
     reason = f"towards a target that {gain}, by {away} executor{'s' * (away != 1)}: {named}"
-    return Decision(Outcome.WOULD_MOVE, reason, moves, is_exchange=is_exchange)
+    return Decision(Outcome.WOULD_MOVE, reason, moves, is_exchange=is_exchange), relieved
 
 
 def _doubt_tps(view: View, problem: Problem, end: Ints) -> float:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-# The signal comes once Python runs this: before, it ends as any program does.
+# The signal comes once Python runs this: before, it ends as any program does. In the background of
+# a shell Python would leave the signal ignored.
 CODE = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
     "from controller import interrupt; interrupt.while_loading(); print('started', flush=True);"
     "from controller.cli import main; main()"
 )

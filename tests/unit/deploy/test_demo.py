@@ -77,6 +77,7 @@ def test_a_cycle_counts_once_and_a_missed_one_breaks_the_row() -> None:
     quiet = Outcome.BELOW_THRESHOLD
     calm = calm_after(quiet, quiet)
     assert calm.after(1, quiet, resting=False) == calm
+    assert calm.after(2, quiet, resting=False, searching=True) == Calm(2)
     assert calm.after(3, quiet, resting=False) == Calm(3, 1)
 
 

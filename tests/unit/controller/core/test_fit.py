@@ -236,7 +236,11 @@ def shared(place: list[int], demand: list[float], *, tps: float = 0.0, others: f
         node_cores=np.array([2.0, 2.0]),
         other_cores=np.array([others, 0.0]),
     )
-    snapshot = LoadSnapshot(
+    return Fit.of(cluster, load(place, demand, tps), Limits(high_frac=0.8, low_frac=0.4))
+
+
+def load(place: list[int], demand: list[float], tps: float) -> LoadSnapshot:
+    return LoadSnapshot(
         topology="t",
         time_s=0.0,
         components=(),
@@ -249,7 +253,6 @@ def shared(place: list[int], demand: list[float], *, tps: float = 0.0, others: f
         pinned=(None,) * len(place),
         traffic=Traffic.build(np.array([0]), np.array([1]), np.array([tps])),
     )
-    return Fit.of(cluster, snapshot, Limits(high_frac=0.8, low_frac=0.4))
 
 
 def test_workers_of_a_node_share_its_cores() -> None:
@@ -289,6 +292,36 @@ def test_tuples_between_workers_cost_at_both_ends() -> None:
     # All of it would be more than there is: then it counts less.
     most = shared([0, 2], [0.05, 0.04], tps=1_000_000).moved(0, 2)
     assert most.used[2] == pytest.approx(0.4 * 0.09)
+
+
+def test_one_that_lags_counts_with_what_it_would_use_to_keep_up() -> None:
+    def used(others: float, times: float, cores: float = 0.4) -> list[float]:
+        found = shared([0, 1, 2], [cores, 0.4, 0.3], others=others)
+        snapshot = load([0, 1, 2], [cores, 0.4, 0.3], tps=0.0)
+        snapshot = replace(snapshot, wanted_times=np.array([times, 1.0, 1.0]))
+        found = Fit.of(found.cluster, snapshot, found.limits)
+        return [round(float(found.used[worker]), 6) for worker in (0, 2)]
+
+    assert used(0.3, 1.5) == [1.3, 0.3]
+    # A CPU that has much left is not what it waits for.
+    assert used(0.0, 1.5) == [0.8, 0.3]
+    # It is one thread.
+    assert used(0.0, 2.0, cores=0.8) == [1.4, 0.3]
+    assert used(0.0, 2.0, cores=1.2) == [1.6, 0.3]
+
+
+def test_a_relief_counts_by_what_is_sure_of_hops() -> None:
+    """The peer that stays has to send over the network: 0.109 cores, or as much more."""
+
+    def relief(second: float, doubt: float) -> float:
+        found = shared([0, 0, 2], [1.7 - second, second, 0.1], tps=100_000)
+        found = replace(found, cluster=replace(found.cluster, hop_doubt=doubt))
+        return float(found.relief(np.array([1]), np.array([2]), 0)[0])
+
+    assert relief(0.7, 0.0) == pytest.approx(0.1)
+    assert relief(0.2, 0.0) == pytest.approx(0.2 - 0.109)
+    assert relief(0.2, 0.5) == pytest.approx(0.2 - 1.5 * 0.109)
+    assert relief(0.2, 1.0) == 0.0
 
 
 def test_a_placement_leaves_as_much_room_for_input_as_now() -> None:

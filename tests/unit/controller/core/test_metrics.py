@@ -215,6 +215,37 @@ def test_other_cpu_of_a_jvm_is_shared_by_tuples() -> None:
     assert snapshot.time_s == 7.0
 
 
+def test_an_executor_whose_queue_grows_wants_more_than_it_uses() -> None:
+    """It works off 300 of 400 tuples/s; the queue of another goes up and down."""
+
+    def waiting(second: int, tuples: int, noise: int) -> NodeLoad:
+        made = report(S1, second, {1: 0.1 * second, 2: 0.3 * second, 3: 0.3 * second})
+        (worker,) = made.workers
+        queues = (0, tuples, 100 + noise * (-1) ** second)
+        executors = tuple(
+            structs.replace(one, queue=queue)
+            for one, queue in zip(worker.executors, queues, strict=True)
+        )
+        sent = traffic_of([(1, 2, 400 * second), (1, 3, 400 * second)])
+        worker = structs.replace(worker, executors=executors, traffic=sent)
+        return structs.replace(made, workers=(worker,))
+
+    def wanted(tps: int, seconds: int, noise: int = 90) -> list[float] | None:
+        rounds = [[waiting(second, tps * second, noise)] for second in range(seconds)]
+        found = snapshot_of(follow(*rounds, ewma=0.3), {1: S1, 2: S1, 3: S1})
+        return None if found.wanted_times is None else found.wanted_times.tolist()
+
+    assert wanted(100, 60) == [1.0, pytest.approx(4 / 3, rel=0.1), 1.0]
+    early = wanted(100, 4)
+    assert early is not None
+    assert early[0] == early[2] == 1.0
+    assert 1.02 < early[1] < 4 / 3
+    assert wanted(0, 40) is None
+    assert wanted(-1, 10) is None
+    # Nothing is known of what would be worked off at last.
+    assert wanted(400, 40) == [1.0, 2.0, 1.0]
+
+
 def test_an_idle_jvm_shares_its_cpu_evenly() -> None:
     rates = follow(
         [report(S1, 0, {1: 0.0, 2: 0.0})], [report(S1, 1, {1: 0.0, 2: 0.0}, process_s=0.2)]

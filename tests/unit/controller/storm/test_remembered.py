@@ -6,13 +6,13 @@ from typing import Any
 
 from controller.config import build
 from controller.core.peaks import Hour, Peaks
-from controller.policies.gather.policy import Remembered
+from controller.policies.gather.policy import InVain, Remembered
 from controller.policies.gather.unpacked import Unpacked
 from controller.storm.remembered import remembered
 from tests.recorded_world import Recorded, edit, record
 
 PEAKS = {"wc-1": Peaks((Hour(7, 900.0, 800.0),))}
-KEPT = {"wc-1": Remembered(in_vain=(7, 1.0), unpacked=Unpacked({}, {"1-1": 60.0}))}
+KEPT = {"wc-1": Remembered(in_vain=InVain(7, 1.0), unpacked=Unpacked({}, {"1-1": 60.0}))}
 
 
 def with_peaks(tick: int, run: Recorded) -> None:

@@ -73,6 +73,11 @@ def test_without_moves_the_threads_between_workers_show_what_a_hop_costs() -> No
     found = learnt(result)
     assert 2.0 < found.times == found.prior_times < 3.3
     assert found.runs == 0
+    # From the first picture on.
+    pictures = (report.picture for report in result.reports)
+    times = [one.hops.prior_times for one in pictures if one is not None]
+    assert times[0] == 1.0
+    assert min(times[1:]) > 2.0
     # Never less than in the lab.
     assert learnt(simulated(0.3, 50_000, 0.05, stays)) == AS_IN_THE_LAB
     assert "no run of moves" in str(AS_IN_THE_LAB)

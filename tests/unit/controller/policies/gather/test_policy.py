@@ -12,11 +12,18 @@ import pytest
 
 from controller.config import build
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
+from controller.core.fit import Fit
 from controller.core.limits import Limits
 from controller.core.policy import Case, Question
 from controller.journal.record import decode, encode
 from controller.policies.gather.goal import Answer, Target
-from controller.policies.gather.policy import JUDGED_AFTER, RETRY_S, Gather, Remembered
+from controller.policies.gather.policy import (
+    JUDGED_AFTER,
+    MORE_ROOM,
+    RETRY_S,
+    Gather,
+    Remembered,
+)
 from controller.policies.gather.problem import TargetOptions
 from controller.policies.gather.question import TargetQuestion
 from controller.policies.greedy import greedy
@@ -86,6 +93,34 @@ def test_a_search_in_vain_is_not_repeated_soon_unless_something_moved() -> None:
     assert len(asked) == 2
     chosen(cluster, snapshot.moved(0, 1), Limits())
     assert len(asked) == 3
+
+
+def test_it_searches_again_as_soon_as_there_may_be_more_room() -> None:
+    """Load has fallen, or hops turn out to cost more than they were believed to."""
+    cluster, snapshot = saddle()
+    cluster = replace(cluster, node_cores=cluster.capacity_cores)
+    asked: list[float] = []
+
+    def vain(question: Question) -> Answer:
+        assert isinstance(question, TargetQuestion)
+        at_best = Fit.of(question.cluster, question.snapshot, question.limits).growth_at_best
+        asked.append(at_best)
+        return Answer(None, at_best=at_best)
+
+    chosen = gather(TargetOptions(), vain)
+    for _ in range(3):
+        chosen(cluster, snapshot, Limits())
+    assert len(asked) == 1
+    cores = snapshot.cpu_cores
+    for times in (1.05, 0.95, 0.92):
+        chosen(cluster, replace(snapshot, cpu_cores=cores * times), Limits())
+    assert len(asked) == 1
+    chosen(cluster, replace(snapshot, cpu_cores=cores * 0.9), Limits())
+    assert len(asked) == 2
+    dear = replace(cluster, hop_times=1e5)
+    chosen(dear, replace(snapshot, cpu_cores=cores * 0.9), Limits())
+    assert len(asked) == 3
+    assert asked[2] > MORE_ROOM * asked[1] > MORE_ROOM**2 * asked[0]
 
 
 def test_the_end_of_a_rest_does_not_search_the_same_placement_again() -> None:

@@ -9,7 +9,7 @@ from controller.core.decision import Decision, Move, Outcome
 from controller.core.limits import Limits
 from controller.core.policy import Case, Stateless
 from controller.journal.record import decode, encode
-from controller.policies.gather.policy import Gather, Remembered
+from controller.policies.gather.policy import Gather, InVain, Remembered
 from controller.policies.gather.problem import TargetOptions
 from controller.policies.gather.unpacked import STAYS_S, Unpacked
 from controller.policies.otd import otd
@@ -89,7 +89,7 @@ def test_the_decision_says_what_stays_and_until_then_nothing_is_gathered() -> No
 
 def test_a_restart_keeps_nothing_else() -> None:
     gather = Gather(TargetOptions())
-    memory = Remembered(in_vain=(7, 1.0), unpacked=Unpacked({"2-2": "a:1"}, {"1-1": 60.0}))
+    memory = Remembered(in_vain=InVain(7, 1.0), unpacked=Unpacked({"2-2": "a:1"}, {"1-1": 60.0}))
     kept = gather.lasting(memory)
     assert kept == Remembered(unpacked=memory.unpacked)
     assert decode(Remembered, encode(kept)) == kept
