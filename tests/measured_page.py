@@ -24,17 +24,17 @@ _HEAD = """# Measured
 <!-- Generated: python -m tests.measured_page > docs/measured.md -->
 
 All figures come from one machine with 2 shared cores. It carries the whole cluster: ZooKeeper,
-Nimbus, two supervisors with two workers each, two agents and the controller, with Storm 2.8.3.
-Both nodes are this machine, so a tuple between nodes costs little more than one between two
-workers. No figure is from a large real cluster.
+Nimbus, two supervisors with two workers each, two agents and the controller, with Storm 2.8.3. Both
+nodes are this machine, so a tuple between nodes costs little more than one between two workers. No
+figure is from a large real cluster.
 
-The *load* is the load average. The lab's own threads make 8 to 20 of it, and above that other
-work ran at the same time. The *date* is the day on which the figure entered the repository. A
-dash means that something was not noted.
+The *load* is the load average. The lab's own threads make 8 to 20 of it, and above that other work
+ran at the same time. The *date* is the day on which the figure entered the repository. A dash means
+that something was not noted.
 
 The *command* repeats the figure in a checkout: `bench moves` stands for `.venv/bin/python -m
-tests.bench moves`. `docs/measurements/` has each figure as data, older figures, and the logs of
-the runs.
+tests.bench moves`. `docs/measurements/` has each figure as data, with older and finer ones, and the
+logs of the runs.
 """
 _COLUMNS = "| | figure | load | date, commit | command |\n|---|---|---|---|---|"
 
@@ -49,7 +49,7 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     commit: str = ""
     command: str = ""
     cite: str = ""  # the wording of README
-    current: bool = True  # else a later figure is on the page
+    current: bool = True  # else it is here alone: a later or a broader figure is on the page
 
 
 class Subject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -74,7 +74,8 @@ def page() -> str:
 def _section(one: Subject) -> str:
     rows = [_row(figure) for figure in one.figure if figure.current]
     log = f"[The runs]({FOLDER.name}/{one.log}), with earlier ones." if one.log else ""
-    texts = (f"## {one.title}", one.intro.strip(), log, "\n".join([_COLUMNS, *rows]))
+    intro = "\n".join(filter(None, (one.intro.strip(), log)))
+    texts = (f"## {one.title}", intro, "\n".join([_COLUMNS, *rows]))
     return "\n\n".join(filter(None, texts)) + "\n"
 
 

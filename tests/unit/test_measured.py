@@ -19,6 +19,10 @@ def test_the_page_is_the_data() -> None:
     )
 
 
+def test_the_page_is_short() -> None:
+    assert len(page().splitlines()) <= 165, "`current = false` leaves a finer figure to the data"
+
+
 def test_every_file_of_figures_is_on_the_page_and_every_log_is_of_a_subject() -> None:
     assert {path.stem for path in FOLDER.glob("*.toml")} == set(SUBJECTS)
     logs = {subject(name).log for name in SUBJECTS} - {""}
