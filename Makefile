@@ -31,11 +31,11 @@ build/tools.stamp: deploy/setup.sh
 	deploy/setup.sh $(PYTHON)
 	touch $@
 
-# constraints.txt has no hashes: with one, pip refuses to install from a folder, as here and in docs/install.md.
-build/venv.stamp: pyproject.toml deploy/pyproject.toml constraints.txt | build/tools.stamp
+# An earlier pip takes no folder next to hashes, so pip.txt comes first.
+build/venv.stamp: pyproject.toml deploy/pyproject.toml pip.txt constraints.txt | build/tools.stamp
 	.venv/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
-	.venv/bin/python -m pip install -q -c constraints.txt "pip>=25.1"
-	.venv/bin/python -m pip install -q -c constraints.txt -e .[page,replay,sasl] -e deploy --group dev
+	.venv/bin/python -m pip install -q -r pip.txt
+	.venv/bin/python -m pip install -q -c constraints.txt --build-constraint constraints.txt -e .[page,replay,sasl] -e deploy --group dev
 	touch $@
 
 # One Maven after the other: two would write into its repository at once.

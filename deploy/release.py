@@ -52,7 +52,8 @@ def _write_role(role: str, version: str, work: Path, tool: Path) -> None:
     """Write the archive and the bill of materials of what one role installs."""
     name = f"nstorm-{role}-{version}"
     content = work / name
-    pinned = ("-c", REPOSITORY / "constraints.txt")
+    pins = REPOSITORY / "constraints.txt"
+    pinned = ("-c", pins, "--build-constraint", pins)
     _run(
         *(sys.executable, "-m", "pip", "wheel", "-q", *pinned, "--wheel-dir", content),
         f"{REPOSITORY}{ROLES[role]}",

@@ -1,6 +1,7 @@
 """What is built and checked elsewhere is built and checked as here."""
 
 import hashlib
+import importlib.metadata
 import re
 import subprocess
 import tomllib
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 MAKE = re.compile(r"^ *(?:- run: )?(make .*)$", re.MULTILINE)
@@ -47,6 +49,21 @@ def test_a_hosted_runner_may_only_read_and_its_actions_are_pinned() -> None:
     used = [step["uses"] for step in read["jobs"]["test"]["steps"] if "uses" in step]
     assert used
     assert all(re.fullmatch(r"actions/[\w-]+@(v\d+|[0-9a-f]{40})", one) for one in used)
+
+
+def test_all_that_is_installed_is_pinned_by_hashes() -> None:
+    """A package of a package too; pip checks no file of what it finds no hash for."""
+    row = re.compile(
+        r"^([\w.-]+)==([\w.]+)(?: ; .+)? \\\n +--hash=sha256:[0-9a-f]{64}", re.MULTILINE
+    )
+    locks = [(ROOT / name).read_text() for name in ("constraints.txt", "pip.txt")]
+    pins = {
+        canonicalize_name(name): version for lock in locks for name, version in row.findall(lock)
+    }
+    installed = {
+        canonicalize_name(one.name): one.version for one in importlib.metadata.distributions()
+    }
+    assert {name for name, _ in installed.items() - pins.items()} == {"nstorm", "nstorm-lab"}
 
 
 POM = """
