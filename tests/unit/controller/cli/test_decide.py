@@ -1,15 +1,18 @@
 """``nstorm decide``: reviewable answers, JSON alone on standard output, refusals in one line."""
 
+import io
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
 import pytest
 
+from controller.cli.main import main
+
 GOLDEN = Path(__file__).parents[3] / "golden" / "decide"
-NSTORM = Path(sys.executable).with_name("nstorm")
 
 # A file changes by running the command and reviewing the difference.
 WALKS = {
@@ -22,18 +25,40 @@ WALKS = {
 }
 
 
-def nstorm(*arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [NSTORM, *arguments], input=text, capture_output=True, text=True, check=False, timeout=300
-    )
+class Done(NamedTuple):
+    """How a command has ended."""
+
+    code: object
+    out: str
+    err: str
+
+
+class Nstorm(Protocol):
+    """Runs a command line."""
+
+    def __call__(self, *arguments: str, text: str = "") -> Done: ...
+
+
+@pytest.fixture
+def nstorm(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Nstorm:
+    """Run it in this process: each new one takes seconds to load the compiled loops."""
+
+    def run(*arguments: str, text: str = "") -> Done:
+        monkeypatch.setattr(sys, "argv", ["nstorm", *arguments])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return Done(ended.value.code, *capsys.readouterr())
+
+    return run
 
 
 @pytest.mark.parametrize("name", WALKS)
-def test_the_answer_is_as_reviewed(name: str) -> None:
+def test_the_answer_is_as_reviewed(nstorm: Nstorm, name: str) -> None:
     snapshot = GOLDEN / f"{name.partition('.')[0]}.json"
     done = nstorm("decide", str(snapshot), *WALKS[name].split(), "-o", "json")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == (GOLDEN / f"{name}.out.json").read_text()
+    assert (done.code, done.err) == (0, "")
+    assert done.out == (GOLDEN / f"{name}.out.json").read_text()
 
 
 @pytest.mark.parametrize(("policy", "compiles"), [("otd", False), ("gather", True)])
@@ -81,22 +106,22 @@ def test_output_has_the_documented_keys() -> None:
     assert set(answer["steps"][0]["moves"][0]) == {"executor", "from", "to", "asc"}
 
 
-def test_table_names_outcome_reason_and_placement() -> None:
+def test_table_names_outcome_reason_and_placement(nstorm: Nstorm) -> None:
     done = nstorm("decide", str(GOLDEN / "hand_graph.json"), "--steps", "3")
-    assert done.returncode == 0
-    assert "WOULD_MOVE" in done.stdout
-    assert "inter-node 0.344" in done.stdout
-    assert "n1:6701" in done.stdout
-    assert done.stdout.count("; head-room 1.67 (cpu of n0:6700)") == 3
+    assert done.code == 0
+    assert "WOULD_MOVE" in done.out
+    assert "inter-node 0.344" in done.out
+    assert "n1:6701" in done.out
+    assert done.out.count("; head-room 1.67 (cpu of n0:6700)") == 3
 
 
-def test_standard_input_and_vetoes() -> None:
+def test_standard_input_and_vetoes(nstorm: Nstorm) -> None:
     text = (GOLDEN / "ping_pong.json").read_text()
     args = ("decide", "-", "--set", "vetoes=on", "-o", "json", "--policy")
-    (step,) = json.loads(nstorm(*args, "otd", text=text).stdout)["steps"]
+    (step,) = json.loads(nstorm(*args, "otd", text=text).out)["steps"]
     assert step["outcome"] == "NO_WORKER_IN_SLOT"
     assert "n1:6700" in step["reason"]
-    (step,) = json.loads(nstorm(*args, "gather", text=text).stdout)["steps"]
+    (step,) = json.loads(nstorm(*args, "gather", text=text).out)["steps"]
     assert [move["to"] for move in step["moves"]] == ["n1:6700"]
     assert "no worker has room, so a slot is opened: n0:6700" in step["reason"]
 
@@ -109,17 +134,19 @@ def test_standard_input_and_vetoes() -> None:
         ("excluded.hosts=[n0]", "node n0 is excluded"),
     ],
 )
-def test_what_is_excluded_stays_without_vetoes_too(setting: str, reason: str) -> None:
+def test_what_is_excluded_stays_without_vetoes_too(
+    nstorm: Nstorm, setting: str, reason: str
+) -> None:
     done = nstorm("decide", str(GOLDEN / "saddle.json"), "--set", setting, "-o", "json")
-    (step,) = json.loads(done.stdout)["steps"]
+    (step,) = json.loads(done.out)["steps"]
     assert (step["outcome"], step["moves"]) == ("EXCLUDED", [])
     assert reason in step["reason"]
 
 
-def test_a_topology_is_excluded_by_the_name_in_its_id() -> None:
+def test_a_topology_is_excluded_by_the_name_in_its_id(nstorm: Nstorm) -> None:
     text = (GOLDEN / "saddle.json").read_text().replace('"saddle"', '"wc-1-3-1700000000"')
     done = nstorm("decide", "-", "--set", "excluded.topologies=[wc-1]", text=text)
-    assert "EXCLUDED, inter-node 0.500: topology wc-1 is excluded" in done.stdout
+    assert "EXCLUDED, inter-node 0.500: topology wc-1 is excluded" in done.out
 
 
 @pytest.mark.parametrize(
@@ -133,9 +160,11 @@ def test_a_topology_is_excluded_by_the_name_in_its_id() -> None:
         ([str(GOLDEN / "saddle.json"), "--set", "load.high=much"], "load.high: must be a number"),
     ],
 )
-def test_bad_input_ends_in_one_line_and_code_2(arguments: list[str], message: str) -> None:
+def test_bad_input_ends_in_one_line_and_code_2(
+    nstorm: Nstorm, arguments: list[str], message: str
+) -> None:
     done = nstorm("decide", *arguments, text="{")
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.count("\n") == 1
-    assert message in done.stderr
+    assert done.code == 2
+    assert done.out == ""
+    assert done.err.count("\n") == 1
+    assert message in done.err
