@@ -12,8 +12,8 @@ from deploy.sim.report import simulate_all, text
 from deploy.sim.scenario import parse, split
 
 FILES = sorted((Path(__file__).parent / "scenarios").glob("*.txt"))
-# Two minutes each, of the same kind as `random_moves_of_2_to_8`.
-LONG = ("random_moves", "random_moves_of_16")
+# Two minutes each: two of the same kind as `random_moves_of_2_to_8`, and one up to 16 nodes.
+LONG = ("random_moves", "random_moves_of_16", "scaling")
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def settle(world: World, load: float) -> tuple[int, int]:
     raise AssertionError("it does not come to rest")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(worlds(), st.lists(st.floats(0.05, 3.0), min_size=1, max_size=3))
 def test_slots_open_and_close_as_the_load_changes_and_then_all_rests(
     world: World, loads: list[float]
