@@ -41,11 +41,19 @@ class Episode:
 
 
 @dataclass(frozen=True, slots=True)
+class Rows:
+    """All rows of a small table, in no order."""
+
+    folders: tuple[str, ...]
+    schema: pa.Schema
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """A part of a table that is made at a time, and kept once it is whole."""
 
     folder: str  # below the folder of tables
-    of: RawFile | Episode
+    of: RawFile | Episode | Rows
     work: Work
     schema: pa.Schema
     after: RawFile | None = None  # that the work needs too

@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -11,7 +11,7 @@ from pyarrow import dataset
 
 from controller.errors import TuneError
 from controller.journal.reader import segments_in
-from controller.pipeline.engine import Episode, Job, RawFile
+from controller.pipeline.engine import Episode, Job, RawFile, Rows
 from controller.pipeline.schemas import (
     BY,
     DECODED,
@@ -62,7 +62,13 @@ class Fold:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         of = job.of
-        before = self.ticks(of, of.folders) if isinstance(of, Episode) else _raw(of, job.after)
+        before: Iterable[pa.RecordBatch]
+        if isinstance(of, Episode):
+            before = self.ticks(of, of.folders)
+        elif isinstance(of, Rows):
+            before = self.rows(of.folders, of.schema).to_batches()
+        else:
+            before = _raw(of, job.after)
         by = dataset.partitioning(
             pa.schema([job.schema.field(name) for name in job.by]), flavor="hive"
         )

@@ -129,3 +129,6 @@ HOURS = pa.schema(
         ("latency_p99_ms", pa.float64()),
     ]
 )
+
+# What all hours together come to, in one row: MessagePack, as who asked reads it.
+CONCLUDED = pa.schema([("found", pa.binary())])

@@ -24,7 +24,7 @@ import pyarrow as pa
 from controller.errors import TuneError
 from controller.journal.reader import Segment
 from controller.journal.record import JournalError
-from controller.pipeline.engine import Episode, Job, RawFile
+from controller.pipeline.engine import Episode, Job, RawFile, Rows
 from controller.pipeline.schemas import DECODED, ORDER, QUARANTINE, QUARANTINE_FILE, TICK
 from controller.pipeline.where import INSTALL
 
@@ -181,6 +181,8 @@ class SparkEngine:
         of = job.of
         if isinstance(of, Episode):
             rows = self._ticks(of, of.folders)
+        elif isinstance(of, Rows):
+            rows = self._read(of.folders, of.schema, {}).coalesce(1)
         else:
             rows = self._binary(of.uri, "path", "content AS data")
             if job.after is not None:

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 from controller.config import Config
 from controller.errors import TuneError
 from controller.journal.reader import Log, by_writer, no_segment
-from controller.pipeline.engine import Engine, Episode, Job, RawFile, digest
+from controller.pipeline.engine import Engine, Episode, Job, RawFile, Rows, Work, digest
 from controller.pipeline.figures import Figures
 from controller.pipeline.hours import added_up
 from controller.pipeline.schemas import (
     BY,
+    CONCLUDED,
     DECODED,
     HOURS,
     LED,
@@ -284,6 +285,18 @@ def hours(engine: Engine, of: Sequence[Episode], progress: Progress) -> list[str
         jobs.append(Job(name, one, work, HOURS, weight=float(one.ticks)))
     _do(engine, jobs, progress)
     return [job.folder for job in jobs]
+
+
+def concluded(engine: Engine, folders: Sequence[str], work: Work, *given: object) -> bytes:
+    """Let one task work on the hours of all episodes; gives what it came to.
+
+    The work leaves one row of `CONCLUDED`, and `given` names all that it depends on.
+    """
+    name = f"concluded/part={digest(*folders, *given)}"
+    job = Job(name, Rows(tuple(folders), HOURS), work, CONCLUDED)
+    engine.do([job], lambda job: None)
+    (found,) = engine.rows([job.folder], CONCLUDED)["found"].to_pylist()
+    return bytes(found)
 
 
 def runs(engine: Engine, of: Ticks) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ hours cannot be kept apart from it.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -120,7 +120,7 @@ def _users(hours: Hours, node: int, hour: int) -> tuple[tuple[str, float], ...]:
     return tuple((hours.topologies[t].name, float(cores[t])) for t in order)
 
 
-def lines(found: list[Disturbed], nodes: list[Full], high_frac: float) -> list[str]:
+def lines(found: Sequence[Disturbed], nodes: Sequence[Full], high_frac: float) -> list[str]:
     """Write what was found for people."""
     told = [
         f"{one.topology} is disturbed by {one.by}: its {one.what} is {one.times:.3g} times as much "

@@ -1,5 +1,7 @@
 """What a host less would mean: how full the others would be at the highest hour of the log."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from msgspec import Struct
 
@@ -94,7 +96,7 @@ def slow_line(one: SlowHost) -> str:
     )
 
 
-def line(found: list[HostLess], high_frac: float) -> str:
+def line(found: Sequence[HostLess], high_frac: float) -> str:
     """Answer in a sentence; `high_frac` is `load.high`."""
     if len(found) < 2:
         return "There is one host: without it nothing runs."

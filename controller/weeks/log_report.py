@@ -9,6 +9,18 @@ from controller.weeks.need import TopologyNeed
 from controller.weeks.paid import JudgedRun
 
 
+class OfHours(Struct, frozen=True):
+    """The answers that need no more than the hours of all topologies."""
+
+    begun_s: float  # Unix seconds, as the next
+    ended_s: float
+    needs: tuple[TopologyNeed, ...]
+    disturbed: tuple[Disturbed, ...]
+    full: tuple[Full, ...]
+    hosts: tuple[HostLess, ...]
+    slow_hosts: tuple[SlowHost, ...]
+
+
 class LogReport(Struct, frozen=True):
     """The answers to all questions; each has one or more sentences."""
 

@@ -1,6 +1,11 @@
 """Asks all questions of a log, through the stages of the pipeline."""
 
+from collections.abc import Collection, Iterable
+from functools import partial
 from typing import Any
+
+import msgspec
+import pyarrow as pa
 
 from controller.config import build
 from controller.console import Console
@@ -8,14 +13,15 @@ from controller.core.times import utc
 from controller.output import counted
 from controller.pipeline import stages
 from controller.pipeline.opened import HERE, opened, progress
-from controller.pipeline.schemas import HOURS
+from controller.pipeline.schemas import CONCLUDED, HOURS
 from controller.pipeline.spark import cores_of
+from controller.pipeline.ticks import Batches
 from controller.pipeline.where import Where
 from controller.tune.searches import rehearse
 from controller.tune.space import ParameterSet, without_moves
 from controller.weeks import auto, disturbed, hosts, paid
 from controller.weeks.hours import Hours
-from controller.weeks.log_report import LogReport
+from controller.weeks.log_report import LogReport, OfHours
 from controller.weeks.need import needs
 from migration.model import topology_name
 
@@ -34,9 +40,13 @@ def run(where: Where, *, topology: str | None, console: Console) -> LogReport:
         every = stages.episodes(ticks)
         with progress(console, "adding up by hour") as report:
             folders = stages.hours(engine, every, report)
-        hours = Hours.of(engine.rows(folders, HOURS))
         names = {one.topology for one in of}
         sets = [ParameterSet((), build(today)), without_moves(today, names)]
+        shown = sorted({topology_name(name) for name in names})
+        high_frac = sets[0].config.limits.high_frac
+        work = partial(answered, shown=shown, high_frac=high_frac)
+        packed = stages.concluded(engine, folders, work, shown, high_frac)
+        hours = msgspec.msgpack.decode(packed, type=OfHours)
         with console.status("timing the searches"):
             samples = stages.samples(engine, of)
             searches = rehearse(samples, sets, cores_of(where.master or HERE))
@@ -45,27 +55,46 @@ def run(where: Where, *, topology: str | None, console: Console) -> LogReport:
             tried = stages.trials(engine, of, configs, report, searches.topologies)
         by_set = stages.answers_by_day(engine, tried, len(sets))
         runs = [row for row in stages.runs(engine, ticks) if row["topology"] in names]
-    shown = {topology_name(name) for name in names}
-    high_frac = sets[0].config.limits.high_frac
-    neighbours = [one for one in disturbed.disturbed(hours) if {one.topology, one.by} & shown]
-    nodes, less = disturbed.full(hours, high_frac), hosts.without_each(hours)
-    slower = hosts.slow(hours)
     judged = paid.runs(runs)
     days = len({one.day for one in of})
     return LogReport(
-        about=f"{', '.join(sorted(shown))}: {counted(days, 'day')}, {utc(hours.time_s(0))} to "
-        f"{utc(hours.time_s(hours.count))}",
+        about=f"{', '.join(shown)}: {counted(days, 'day')}, {utc(hours.begun_s)} to "
+        f"{utc(hours.ended_s)}",
         left_out=tuple(ticks.left_out),
-        needs=tuple(one for one in needs(hours) if one.topology in shown),
-        disturbed=tuple(neighbours),
-        full=tuple(nodes),
-        disturbed_lines=tuple(disturbed.lines(neighbours, nodes, high_frac)),
-        hosts=tuple(less),
-        host_line=hosts.line(less, high_frac),
-        slow_hosts=tuple(slower),
-        slow_lines=tuple(map(hosts.slow_line, slower)),
+        needs=hours.needs,
+        disturbed=hours.disturbed,
+        full=hours.full,
+        disturbed_lines=tuple(disturbed.lines(hours.disturbed, hours.full, high_frac)),
+        hosts=hours.hosts,
+        host_line=hosts.line(hours.hosts, high_frac),
+        slow_hosts=hours.slow_hosts,
+        slow_lines=tuple(map(hosts.slow_line, hours.slow_hosts)),
         gained=tuple(auto.gained(by_set)),
         searches=tuple(searches.left_out),
         runs=tuple(judged),
         run_line=paid.line(judged),
     )
+
+
+def answered(
+    batches: Iterable[pa.RecordBatch], shown: Collection[str], high_frac: float
+) -> Batches:
+    """Answer what the hours of all topologies answer, for those that are shown, by name.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+        A row of `CONCLUDED`: `OfHours`.
+    """
+    hours = Hours.of(pa.Table.from_batches(batches, HOURS))
+    every = disturbed.disturbed(hours)
+    found = OfHours(
+        begun_s=hours.time_s(0),
+        ended_s=hours.time_s(hours.count),
+        needs=tuple(one for one in needs(hours) if one.topology in shown),
+        disturbed=tuple(one for one in every if {one.topology, one.by} & set(shown)),
+        full=tuple(disturbed.full(hours, high_frac)),
+        hosts=tuple(hosts.without_each(hours)),
+        slow_hosts=tuple(hosts.slow(hours)),
+    )
+    yield pa.RecordBatch.from_pylist([{"found": msgspec.msgpack.encode(found)}], CONCLUDED)

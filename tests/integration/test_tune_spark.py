@@ -8,9 +8,11 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import psutil
 import pyspark
 import pytest
@@ -24,10 +26,12 @@ from controller.pipeline.engine import Engine
 from controller.pipeline.fold import Fold
 from controller.pipeline.schemas import HOURS
 from controller.pipeline.spark import spark
-from controller.pipeline.stages import answers, episodes, hours, raw, trials
+from controller.pipeline.stages import answers, concluded, episodes, hours, raw, trials
 from controller.pipeline.stages import ticks as decode
 from controller.tune.choice import SetOutcome
 from controller.tune.space import Space, parameter_sets
+from controller.weeks.log_report import OfHours
+from controller.weeks.run import answered
 from tests.recorded_world import record
 
 CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
@@ -51,10 +55,11 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass(frozen=True)
 class Made:
-    """What the stages come to: how each set did, and the load by hour."""
+    """What the stages come to: how each set did, the load by hour, and what follows from it."""
 
     outcomes: list[SetOutcome]
     by_hour: list[dict[str, Any]]
+    answers: bytes
 
 
 def stages(engine: Engine, journal: Path, told: Callable[[float], None]) -> Made:
@@ -64,9 +69,11 @@ def stages(engine: Engine, journal: Path, told: Callable[[float], None]) -> Made
     folders = trials(engine, episodes(ticks), configs, told, {"wc-1"})
     figures = answers(engine, folders, len(SETS))
     outcomes = [SetOutcome(one, *both) for one, both in zip(SETS, figures, strict=True)]
-    by_hour = engine.rows(hours(engine, episodes(ticks), lambda share: None), HOURS)
+    added_up = hours(engine, episodes(ticks), lambda share: None)
+    by_hour = engine.rows(added_up, HOURS)
     order = [("hour", "ascending"), ("unit", "ascending")]
-    return Made(outcomes, by_hour.sort_by(order).to_pylist())
+    work = partial(answered, shown=["wc-1"], high_frac=0.01)
+    return Made(outcomes, by_hour.sort_by(order).to_pylist(), concluded(engine, added_up, work))
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +83,9 @@ def expected(journal: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
     assert len({outcome.chosen_by.moves for outcome in found.outcomes}) > 2
     assert [row["unit"] for row in found.by_hour].count(None) == 1
     assert len(found.by_hour) > 2
+    answers = msgspec.msgpack.decode(found.answers, type=OfHours)
+    assert [one.topology for one in answers.needs] == ["wc-1"]
+    assert {one.node for one in answers.hosts} == {one.node for one in answers.full} == {"a", "b"}
     return found
 
 
