@@ -5,7 +5,10 @@ import json
 import os
 import socket
 import subprocess
+import sysconfig
+import tarfile
 import time
+import venv
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +25,7 @@ from controller.cli.main import app
 from controller.config import build
 from controller.errors import TuneError
 from controller.journal.writer import Bounds
-from controller.pipeline.engine import Engine
+from controller.pipeline.engine import ROOT, Engine
 from controller.pipeline.fold import Fold
 from controller.pipeline.schemas import HOURS
 from controller.pipeline.spark import spark
@@ -107,7 +110,23 @@ class Cluster:
 
 
 @pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+def without_nstorm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let workers have a Python with the libraries that nstorm needs, but not nstorm."""
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    venv.create(tmp_path / "bare")
+    python = tmp_path / "bare" / "bin" / "python"
+    (own,) = (tmp_path / "bare").glob("lib/*/site-packages")
+    (own / "libraries.pth").write_text(sysconfig.get_path("purelib"))
+    tried = [str(python), "-c", "import numba, msgspec, pyarrow, controller"]
+    result = subprocess.run(tried, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "No module named 'controller'" in result.stderr
+    monkeypatch.setenv("PYSPARK_PYTHON", str(python))
+
+
+@pytest.fixture
+def cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_nstorm: None
+) -> Iterator[Cluster]:
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -178,7 +197,22 @@ def test_spark_finds_what_one_process_finds_and_goes_on_where_it_broke_off(
     assert any((tmp_path / "spark-events").iterdir())
 
 
-def test_a_standalone_cluster_survives_the_death_of_an_executor(
+def archive(folder: Path) -> dict[str, str]:
+    """Pack nstorm for workers, with its compiled loops, as docs/tuning.md does."""
+    with tarfile.open(folder / "site.tar.gz", "w:gz", compresslevel=1) as file:
+        for name in ("controller", "kvstore", "migration"):
+            file.add(ROOT.parent / name, name, filter=_no_java)
+    return {
+        "spark.archives": f"{folder}/site.tar.gz#site",
+        "spark.executorEnv.PYTHONPATH": "site",
+    }
+
+
+def _no_java(file: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    return None if file.name == "migration/jvm" else file
+
+
+def test_a_cluster_without_nstorm_survives_the_death_of_an_executor(
     cluster: Cluster, journal: Path, expected: Made, tmp_path: Path
 ) -> None:
     killed: list[psutil.Process] = []
@@ -189,10 +223,11 @@ def test_a_standalone_cluster_survives_the_death_of_an_executor(
             victim.kill()
             killed.append(victim)
 
-    with spark(cluster.master, tmp_path / "spark.log", str(tmp_path / "tables")) as engine:
+    log, tables, conf = tmp_path / "spark.log", str(tmp_path / "tables"), archive(tmp_path)
+    with spark(cluster.master, log, tables, conf) as engine:
         assert stages(engine, journal, kill_one) == expected
     assert len(killed) == 1
-    assert "Lost executor" in (tmp_path / "spark.log").read_text()
+    assert "Lost executor" in log.read_text()
 
 
 def test_the_command_needs_no_argument_but_the_log(
