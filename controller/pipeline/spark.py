@@ -182,7 +182,8 @@ class SparkEngine:
         if isinstance(of, Episode):
             rows = self._ticks(of, of.folders)
         elif isinstance(of, Rows):
-            rows = self._read(of.folders, of.schema, {}).coalesce(1)
+            # Not the part, which Spark takes from the names of folders.
+            rows = self._read(of.folders, of.schema, {}).select(*of.schema.names).coalesce(1)
         else:
             rows = self._binary(of.uri, "path", "content AS data")
             if job.after is not None:
