@@ -175,12 +175,13 @@ def without_option(text: str) -> str:
 def _with(key: str, value: Any, option: str) -> Any:
     if value is None:
         value = ""
-    if isinstance(value, list):
-        words = [one for one in value if not _OURS.fullmatch(str(one))]
-        return [*words, option]
-    if not isinstance(value, str):
+    if not isinstance(value, str | list):
         raise ConfigError(f"{key}: must be options in one text or a list, is {value!r}")
-    return " ".join([*_OURS.sub("", value).split(), option])
+    words = value.split() if isinstance(value, str) else value
+    others = _without(key, words)
+    if [one for one in words if one not in others] == [option]:
+        return value  # where other agents stand after it, it stays
+    return " ".join([*others, option]) if isinstance(value, str) else [*others, option]
 
 
 def _without(key: str, value: Any) -> Any:

@@ -48,6 +48,14 @@ def test_each_jvm_gets_the_option_and_keeps_its_own(text: str) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "value", [f"-Xmx1g {OPTION} -javaagent:/opt/otel.jar", ["-Dx=1", OPTION, "-Dy"]]
+)
+def test_an_option_before_those_of_other_agents_stays_there(value: object) -> None:
+    text = yaml.safe_dump(dict.fromkeys(KEYS, value))
+    assert with_option(text, DEFAULTS, OPTION) == text
+
+
 def test_what_was_only_added_is_taken_out_to_the_last_character() -> None:
     text = "storm.zookeeper.servers: [zk1]\n"
     assert without_option(with_option(text, DEFAULTS, OPTION)) == text
