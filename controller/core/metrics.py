@@ -168,7 +168,7 @@ def observe(
     was_waiting = aligned(was_at, old.queue, nothing - 1)
     waiting = aligned(is_at, rows.queue, was_waiting.copy())
     stays = (was_waiting >= 0) & (waiting >= 0)
-    # From 0 on: the first step of a queue says nothing about the next.
+    # From 0 on: one step of a queue is no trend.
     queue_tps, queue_var = Weights.of(is_new, goes_on, goes_on, span_s, ewma).smoothed(
         worker,
         np.where(stays, waiting - was_waiting, 0).astype(np.float64),

@@ -65,9 +65,9 @@ def windows(executors: int) -> Callable[[int], Window]:
 
 
 def record(executors: int, ticks: int, folder: Path, segment_bytes: int = 2**26) -> list[Path]:
-    """Let a controller write a journal of some ticks."""
+    """Let a controller write a journal of some ticks; it only measures, and so searches nothing."""
     world, window = WindowWorld(publication(executors)), windows(executors)
     writer = Writer(folder, "bench", Bounds(size_bytes=2**40, segment_bytes=segment_bytes))
-    for _ in record_windows(world, map(window, range(ticks)), build({"mode": "advise"}), writer):
+    for _ in record_windows(world, map(window, range(ticks)), build({"mode": "observe"}), writer):
         pass
     return sorted(folder.iterdir(), key=lambda path: path.name.split("-")[2])
