@@ -211,7 +211,7 @@ class LoadSnapshot:
         """Place the executors elsewhere, where they may want another amount of CPU."""
         if cpu_cores is None:
             return self._changed(place=place)
-        return self._changed(place=place, cpu_cores=cpu_cores, wanted_times=None)
+        return self._changed(place=place, cpu_cores=cpu_cores)
 
     def moved(self, executor: int, worker: int) -> "LoadSnapshot":
         """Place one executor elsewhere, all else as it is."""
@@ -229,12 +229,7 @@ class LoadSnapshot:
     ) -> "LoadSnapshot":
         """Take the same executors at another moment."""
         return self._changed(
-            time_s=time_s,
-            place=place,
-            cpu_cores=cpu_cores,
-            traffic=traffic,
-            cpu_var=cpu_var,
-            wanted_times=None,
+            time_s=time_s, place=place, cpu_cores=cpu_cores, traffic=traffic, cpu_var=cpu_var
         )
 
     def holding(self, reasons: Mapping[int, str]) -> "LoadSnapshot":
@@ -257,6 +252,8 @@ class LoadSnapshot:
         return self._changed(peak_times=times)
 
     def _changed(self, **changes: Any) -> "LoadSnapshot":
+        if "cpu_cores" in changes:
+            changes["wanted_times"] = None  # of another load
         after = object.__new__(LoadSnapshot)  # `replace` would look through all executors again
         for name in self.__slots__:
             object.__setattr__(after, name, changes.get(name, getattr(self, name)))

@@ -412,15 +412,12 @@ class Fit:
 
         Within one node both are the same.
         """
-        return self._more(executors, workers, self._saved(executors, workers))
+        saved = self._saved(executors, workers)
+        return change_each(self._stays(executors, workers), self.demand[executors], saved)
 
-    def _more(self, executors: Ints, workers: Ints, saved: Floats) -> tuple[Floats, Floats]:
-        need, homes = self.demand[executors], self.place[executors]
-        return change_each(self._stays(homes, workers), need, saved)
-
-    def _stays(self, homes: Ints, workers: Ints) -> Marks:
+    def _stays(self, executors: Ints, workers: Ints) -> Marks:
         """Mark the moves within a node whose CPU workers share, (K,)."""
-        unit_of = self.cluster.unit_of
+        homes, unit_of = self.place[executors], self.cluster.unit_of
         stays: Marks = (unit_of[homes] == unit_of[workers]) & (homes != workers)
         return stays
 
@@ -453,9 +450,9 @@ class Fit:
         What stays there has to send over the network to what leaves. That may cost more than it is
         believed to.
         """
-        saved = self._saved(executors, workers)
-        to_peers = np.where(self._stays(self.place[executors], workers), 0.0, saved[1] - saved[0])
-        went = self._more(executors, workers, saved)[1] + self.cluster.hop_doubt * to_peers
+        saved, stays = self._saved(executors, workers), self._stays(executors, workers)
+        went = change_each(stays, self.demand[executors], saved)[1]
+        went += self.cluster.hop_doubt * np.where(stays, 0.0, saved[1] - saved[0])
         relief = np.minimum(-went, -self.room[worker])
         # A move within a node saves at most some hops, which alone are no relief.
         least = NOISE_FRAC * np.minimum(self.demand[executors], -self.room[worker])

@@ -227,9 +227,13 @@ def learn(was: Learnt, made: Picture, rates: Rates, *, now_s: float) -> Learnt:
     same = was.workers == cluster.workers and np.array_equal(was.place, snapshot.place)
     if not same or was.stay is None:
         begun_s = now_s if was.workers else now_s - SETTLE_S + _cold_s(made)
-        placed_s = now_s if was.workers else -math.inf
-        was = replace(_left(was), stay=Stay(begun_s), workers=cluster.workers, place=snapshot.place)
-        was = replace(was, placed_s=placed_s)
+        was = replace(
+            _left(was),
+            stay=Stay(begun_s),
+            workers=cluster.workers,
+            place=snapshot.place,
+            placed_s=now_s if was.workers else -math.inf,
+        )
     if any(was.incarnations.get(slot, jvm) != jvm for slot, jvm in jvms.items()):
         # A new JVM has not compiled its code.
         was = replace(was, before=None, stay=Stay(now_s - SETTLE_S + WARM_S))

@@ -165,13 +165,13 @@ def observe(
         aligned(was_at, old.cpu_cores, np.zeros(len(executors))),
         aligned(was_at, old.cpu_var, np.zeros(len(executors))),
     )
-    was_waiting = aligned(was_at, old.queue, nothing - 1)
-    waiting = aligned(is_at, rows.queue, was_waiting.copy())
-    stays = (was_waiting >= 0) & (waiting >= 0)
+    was_queue = aligned(was_at, old.queue, nothing - 1)
+    queue = aligned(is_at, rows.queue, np.where(is_new[worker], -1, was_queue))
+    stays = (was_queue >= 0) & (queue >= 0)
     # From 0 on: one step of a queue is no trend.
     queue_tps, queue_var = Weights.of(is_new, goes_on, goes_on, span_s, ewma).smoothed(
         worker,
-        np.where(stays, waiting - was_waiting, 0).astype(np.float64),
+        np.where(stays, queue - was_queue, 0).astype(np.float64),
         aligned(was_at, old.queue_tps, np.zeros(len(executors))),
         aligned(was_at, old.queue_var, np.zeros(len(executors))),
     )
@@ -187,7 +187,6 @@ def observe(
         span_s=span_s[worker],
         ewma=ewma,
     )
-    gone = np.where(is_new[worker], -1, aligned(was_at, old.queue, nothing.copy()))
     kept = is_told | ~is_new[worker] | goes_on[worker]
     process_cores = (process_ns - old.process_ns) / NS_PER_S * weights.added
     pairs, tuples, tps, tps_var = _sent(old, rows, cut, weights)
@@ -210,7 +209,7 @@ def observe(
         ),
         executors=executors if kept.all() else executors[kept],
         total_ns=total_ns[kept],
-        queue=aligned(is_at, rows.queue, gone)[kept],
+        queue=queue[kept],
         queue_tps=queue_tps[kept],
         queue_var=queue_var[kept],
         cpu_cores=cpu_cores[kept],

@@ -140,8 +140,10 @@ def _beside_each_other(
     clusters = _links_beside_each_other(measured, fits, capacity)
     for name, made in measured.items():
         spaces = levels_of(made.of_workers, len(made.cluster.workers))
-        cluster = replace(clusters[name], spaces=spaces)
-        cluster = replace(cluster, hop_times=made.hops.times, hop_doubt=SURE * made.hops.doubt)
+        hops = made.hops
+        cluster = replace(
+            clusters[name], spaces=spaces, hop_times=hops.times, hop_doubt=SURE * hops.doubt
+        )
         layout = replace(made.layout, cluster=cluster)
         fit = replace(fits[name], cluster=cluster)
         found[name] = replace(made, layout=layout, fit=fit)

@@ -114,8 +114,9 @@ class Watch:
         for one in () if self.is_returning else self.refused:
             low, high = one.like_tps
             if now is None or low <= now <= high:
-                like = f" while the input is between {low:,.0f} and {high:,.0f} tuples/s"
-                like = like if high < MOST else ", whatever the input"
+                like = ", whatever the input"
+                if high < MOST:
+                    like = f" while the input is between {low:,.0f} and {high:,.0f} tuples/s"
                 found |= {
                     e: f"{e} was taken back and stays{like}: {one.why}" for e in one.executors
                 }

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from controller.config import Config
 from controller.errors import TuneError
 from controller.journal.reader import Log, by_writer, no_segment
-from controller.pipeline.engine import Engine, Episode, Job, RawFile, Rows, Work, digest
+from controller.pipeline.engine import Engine, Episode, Job, RawFile, Rows, digest
 from controller.pipeline.figures import Figures
 from controller.pipeline.hours import added_up
 from controller.pipeline.schemas import (
@@ -29,7 +29,7 @@ from controller.pipeline.schemas import (
     RUN,
     TRIALS,
 )
-from controller.pipeline.ticks import decoded, led, spans_of
+from controller.pipeline.ticks import Batches, decoded, led, spans_of
 from controller.pipeline.trials import Tried, tried
 from controller.replay.recording import Span
 from migration.model import topology_name
@@ -287,12 +287,12 @@ def hours(engine: Engine, of: Sequence[Episode], progress: Progress) -> list[str
     return [job.folder for job in jobs]
 
 
-def concluded(engine: Engine, folders: Sequence[str], work: Work, *given: object) -> bytes:
+def concluded(engine: Engine, folders: Sequence[str], work: partial[Batches]) -> bytes:
     """Let one task work on the hours of all episodes; gives what it came to.
 
-    The work leaves one row of `CONCLUDED`, and `given` names all that it depends on.
+    The work leaves one row of `CONCLUDED`. Its keywords are all that it depends on.
     """
-    name = f"concluded/part={digest(*folders, *given)}"
+    name = f"concluded/part={digest(*folders, work.keywords)}"
     job = Job(name, Rows(tuple(folders), HOURS), work, CONCLUDED)
     engine.do([job], lambda job: None)
     (found,) = engine.rows([job.folder], CONCLUDED)["found"].to_pylist()

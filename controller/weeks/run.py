@@ -45,7 +45,7 @@ def run(where: Where, *, topology: str | None, console: Console) -> LogReport:
         shown = sorted({topology_name(name) for name in names})
         high_frac = sets[0].config.limits.high_frac
         work = partial(answered, shown=shown, high_frac=high_frac)
-        packed = stages.concluded(engine, folders, work, shown, high_frac)
+        packed = stages.concluded(engine, folders, work)
         hours = msgspec.msgpack.decode(packed, type=OfHours)
         with console.status("timing the searches"):
             samples = stages.samples(engine, of)

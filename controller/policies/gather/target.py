@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache, partial
 
 import numpy as np
 
@@ -78,6 +79,7 @@ def target(
     Where rates have a variance, a worker is hot, and a gain counts, only beyond its noise.
     """
     view = View.of(cluster, snapshot, limits)
+    best = cache(partial(disjoint, choose_greedy, view))
     hot = [int(worker) for worker in view.fit.surely_high]
     goal = memory.target
     decision, relieves = _follow(view, options, goal, adopts=False) if goal else STAYS
@@ -86,14 +88,14 @@ def target(
         # A search runs outside of the cycle and answers late: its target must be worth it now.
         decision, relieves = _follow(view, options, goal, adopts=True) if goal else STAYS
     if not relieves and any(relieving(view, worker).executors.size for worker in hot):
-        relief = disjoint(choose_greedy, view)
+        relief = best()
         # Else each would fill a link too much, and the move is one for traffic.
         if relief.moves and relief.moves[0].source in {cluster.workers[worker] for worker in hot}:
             return relief, replace(memory, target=None)
     if decision is None:
-        decision = _unless_seen(disjoint(choose_greedy, view), cluster, snapshot, memory)
+        decision = _unless_seen(best(), cluster, snapshot, memory)
         return decision, replace(memory, target=None)
-    warnings = disjoint(choose_greedy, view).warnings if hot else ()
+    warnings = best().warnings if hot else ()
     return replace(decision, warnings=warnings), replace(memory, target=goal)
 
 

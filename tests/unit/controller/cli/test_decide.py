@@ -1,16 +1,14 @@
 """``nstorm decide``: reviewable answers, JSON alone on standard output, refusals in one line."""
 
-import io
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple, Protocol
 
 import pytest
 
-from controller.cli.main import main
+from tests.unit.controller.conftest import Nstorm
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "decide"
 
@@ -23,34 +21,6 @@ WALKS = {
     "ping_pong.otd": "--policy otd --steps 4 --set load.low=0.7",
     "ping_pong.gather": "--steps 9",
 }
-
-
-class Done(NamedTuple):
-    """How a command has ended."""
-
-    code: object
-    out: str
-    err: str
-
-
-class Nstorm(Protocol):
-    """Runs a command line."""
-
-    def __call__(self, *arguments: str, text: str = "") -> Done: ...
-
-
-@pytest.fixture
-def nstorm(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Nstorm:
-    """Run it in this process: each new one takes seconds to load the compiled loops."""
-
-    def run(*arguments: str, text: str = "") -> Done:
-        monkeypatch.setattr(sys, "argv", ["nstorm", *arguments])
-        monkeypatch.setattr(sys, "stdin", io.StringIO(text))
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Done(ended.value.code, *capsys.readouterr())
-
-    return run
 
 
 @pytest.mark.parametrize("name", WALKS)

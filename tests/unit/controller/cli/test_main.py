@@ -14,10 +14,10 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from controller.cli.main import app
-from controller.cli.running import run
 from deploy.command import app as deploy_app
 from tests.bench.command import app as bench_app
 from tests.papers.command import app as papers_app
+from tests.unit.controller.conftest import Nstorm
 
 ROOT = Path(__file__).parents[4]
 
@@ -141,18 +141,16 @@ def test_every_verb_refuses_in_one_sentence_and_by_exit_code_2(
     path: tuple[str, ...],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    nstorm: Nstorm,
 ) -> None:
     monkeypatch.setattr("kvstore.logs.log_to_stderr", lambda _: None)
     monkeypatch.setattr("agent.command.log_to_stderr", lambda: None)
     monkeypatch.setattr("controller.cli.daemons.log_to_stderr", lambda: None)
     monkeypatch.chdir(tmp_path)  # none of the files is there that its example names
     example = help_of(*path).partition("  Example:\n")[2].splitlines()[0]
-    monkeypatch.setattr(sys, "argv", shlex.split(example, comments=True))
-    with pytest.raises(SystemExit) as ended:
-        run(app, "nstorm")
-    said = capsys.readouterr()
-    assert (ended.value.code, said.out) == (2, "")
+    _, *words = shlex.split(example, comments=True)
+    said = nstorm(*words)
+    assert (said.code, said.out) == (2, "")
     assert said.err.startswith("nstorm: ")
     assert said.err.count("\n") == 1
 
@@ -184,14 +182,9 @@ def test_a_window_that_never_opens_is_refused_before_zookeeper_is_asked(
     assert (done.returncode, done.stderr) == (2, said)
 
 
-def test_what_is_echoed_does_not_fill_the_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_echoed_does_not_fill_the_terminal(nstorm: Nstorm) -> None:
     for words in (["move", "wc", "7" * 60_000, "s1:6701", "--conf", "x"], ["z" * 60_000]):
-        monkeypatch.setattr(sys, "argv", ["nstorm", *words])
-        with pytest.raises(SystemExit):
-            run(app, "nstorm")
-        refused = capsys.readouterr().err
+        refused = nstorm(*words).err
         assert "…" in refused
         assert len(refused) < 400
 

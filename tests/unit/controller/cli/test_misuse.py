@@ -1,15 +1,13 @@
 """What people type by mistake: one sentence that helps, exit code 2, and nothing is done."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from controller.cli import asking
-from controller.cli.main import app
-from controller.cli.running import run
 from kvstore.zookeeper import Session
 from tests.unit.controller.cli.test_operate import never
+from tests.unit.controller.conftest import Nstorm
 
 FILES = {
     "ok.yaml": b"storm.zookeeper.servers: [zk1]\nstorm.local.dir: /nowhere\n",
@@ -112,7 +110,7 @@ def test_a_misuse_is_refused_in_one_sentence(
     said: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    nstorm: Nstorm,
 ) -> None:
     words = typed.split(" ")
     if "--conf" not in words and words[0] not in FOR_FILES | {"--nosuch"}:
@@ -124,11 +122,8 @@ def test_a_misuse_is_refused_in_one_sentence(
     monkeypatch.setattr(asking, "NO_ANSWER_S", 0.05)
     monkeypatch.setattr("kvstore.logs.log_to_stderr", lambda _: None)
     monkeypatch.setattr("kvstore.service.log.warning", lambda *_, **__: None)
-    monkeypatch.setattr(sys, "argv", ["nstorm", *words])
-    with pytest.raises(SystemExit) as ended:
-        run(app, "nstorm")
-    shown = capsys.readouterr()
-    assert (ended.value.code, shown.out) == (2, "")
+    shown = nstorm(*words)
+    assert (shown.code, shown.out) == (2, "")
     assert said in shown.err.splitlines()[-1]
     assert len(shown.err) < 600
     assert "\x1b" not in shown.err

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from controller.cli.main import app, main
+from controller.cli.main import app
 from controller.errors import PolicyError, TuneError
 from controller.journal.reader import Log
 from controller.journal.record import JournalError
@@ -21,6 +21,7 @@ from controller.tune import searches
 from controller.tune.searches import Searches, TopologyCost
 from migration import ConfigError
 from tests.recorded_world import edit, record
+from tests.unit.controller.conftest import Nstorm
 
 NO_TARGET = "nstorm.target.gain: 1.0\n"  # more than any target gains
 SPACE = "asc.threshold: [0, 0.002, 0.1]\ncooldown.executor.secs: [10, 105]\n"
@@ -202,15 +203,11 @@ def test_what_cannot_be_is_one_message(journal: Path, tmp_path: Path) -> None:
         run(journal)
 
 
-def test_out_of_range_is_one_line_and_code_2(
-    journal: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_out_of_range_is_one_line_and_code_2(journal: Path, nstorm: Nstorm) -> None:
     Path("space.yaml").write_text("load.high: [2]\n")
-    monkeypatch.setattr(sys, "argv", ["nstorm", "tune", "journal", "--space", "space.yaml"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    done = nstorm("tune", "journal", "--space", "space.yaml")
+    assert done.code == 2
+    (line,) = done.err.splitlines()
     assert line.startswith("nstorm: space.yaml: nstorm.load.high: must be a number of at least")
 
 
