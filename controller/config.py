@@ -19,6 +19,7 @@ from controller.core.limits import Limits
 from controller.core.receivers import Receiver
 from controller.core.resources import RESOURCES
 from controller.errors import ControllerError
+from controller.journal_place import keys_with_journal
 from controller.policies.gather.problem import TargetOptions
 from controller.policies.registry import NAMES, Aniello, Options
 from controller.strict import joined
@@ -36,7 +37,7 @@ from migration.settings import (
     setting,
     values,
 )
-from migration.storm_yaml import load, own_keys
+from migration.storm_yaml import load
 
 T = TypeVar("T")
 
@@ -190,11 +191,7 @@ def from_storm_yaml(document: Mapping[str, Any]) -> tuple[Config, Ensemble]:
 
     Raises ConfigError as `build`, or if Storm's keys are of the wrong kind.
     """
-    own = own_keys(document)
-    local_dir = document.get("storm.local.dir")
-    if isinstance(local_dir, str) and Path(local_dir).is_absolute():
-        own.setdefault("journal.dir", str(Path(local_dir) / "nstorm-journal"))
-    return build(own), ensemble(document)
+    return build(keys_with_journal(document)), ensemble(document)
 
 
 def keys_of(assignments: Sequence[str]) -> dict[str, Any]:

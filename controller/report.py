@@ -7,11 +7,9 @@ from controller.config import Mode
 from controller.core.case import TopologyCase
 from controller.core.decision import Decision, Move, Outcome, Vetoes, proposal_id
 from controller.core.distance import inter_node_tps
-from controller.core.effect import Effect
-from controller.core.guards import GuardRow
+from controller.core.figures import NOT_KNOWN, Effect, GuardRow, SpoutFigures
 from controller.core.picture import Picture
 from controller.core.policy import Question
-from controller.core.spouts import NOT_KNOWN, SpoutFigures
 from migration.model import ExecutorId, Plan
 
 

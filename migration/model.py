@@ -33,7 +33,8 @@ NAME = rf"[^-{CONTROLS}][^{CONTROLS}]{{0,511}}\Z"
 Name = Annotated[str, Meta(pattern=rf"\A{NAME}")]
 Host = Annotated[str, Meta(pattern=r"\A[\w.:%][\w.:%-]{0,254}\Z")]
 # One line that an operator's program wrote.
-Line = Annotated[str, Meta(pattern=rf"\A[^{CONTROLS}]{{0,511}}\Z")]
+LINE = rf"\A[^{CONTROLS}]{{0,511}}\Z"
+Line = Annotated[str, Meta(pattern=LINE)]
 # Source task, destination task (or component) and tuples since the sender's JVM started.
 TrafficRow = tuple[Task, Task, Count]
 FoldedRow = tuple[Task, str, Count]

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from controller.config import Config, build
 from controller.cycle import CycleInput, Memory, cycle, failed
-from controller.journal.record import compact, from_line, to_line
+from controller.journal.lines import compact, from_line, to_line
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Bounds, Writer
 from controller.policies.gather.goal import Answer

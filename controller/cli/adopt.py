@@ -12,7 +12,6 @@ from controller.cli.asking import DryRun, confirm, connected, seconds
 from controller.cli.running import Conf
 from controller.cli.steps import Steps, lasting
 from controller.config import Config, from_storm_yaml
-from controller.console import Console
 from controller.core.hostnames import shown
 from controller.core.stock import Counted, Stock, cannot_adopt, stock_workers, unsettled, worse
 from controller.core.topology import TopologyView, hosts_of
@@ -65,7 +64,7 @@ def adopt(
     settle_s, within_s = seconds("--settle", settle), seconds("--within", within)
     config = storm_yaml.read_as(conf, from_storm_yaml)[0]
     with connected(conf) as session:
-        steps = Steps(Console(stderr=output is Output.JSON))
+        steps = Steps(output)
         adopting = _Adopting(session, config, steps, settle_s)
         adopting.begin(topology)
         left = adopting.left

@@ -10,8 +10,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 from msgspec.structs import asdict, replace
@@ -36,13 +37,11 @@ from kvstore.service import say_waiting, without_storm
 from kvstore.zookeeper import Session, Waiting
 from migration import storm_yaml
 from migration.access import ensemble
-
-if TYPE_CHECKING:
-    from controller.console import Console  # not every command prints with rich
-
+from migration.model import LINE
 
 UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 T = TypeVar("T")
+Say = Callable[[str], None]
 NO_ANSWER_S = 15.0
 SLOW_S = 2.0  # after which a command names whom it waits for
 CONTROLS_SINCE = 2  # the version of the protocol whose leaders know what operators set
@@ -146,12 +145,25 @@ def operator() -> str:
 
 def ask(session: Session, wish: Command, output: Output, *, until_begun: bool = False) -> Command:
     """Ask the leading controller, and show what becomes of it until it has ended (or begun)."""
+    for name in (wish.topology, wish.executor, wish.slot, wish.what):
+        if re.match(LINE, name) is None:  # no controller would read it
+            raise CommandError(
+                f"{name!r} names nothing: it has control characters, or more than 511 characters"
+            )
     path = session.create(f"{COMMANDS}/c-", ephemeral=True, sequence=True)
     session.set(path, encode(wish))  # a write proves who asks, and a creation does not
-    from controller.console import Console  # noqa: PLC0415  # rich: `pause` needs none
+    quiet = wish.verb in ("plan", "explain")
+    say = _say_nothing if quiet else teller(output)
+    return _follow(session, path, say, hosts_of(session), until_begun=until_begun)
 
-    console = Console(stderr=output is Output.JSON, quiet=wish.verb in ("plan", "explain"))
-    return _follow(session, path, console, hosts_of(session), until_begun=until_begun)
+
+def teller(output: Output) -> Say:
+    """Give what prints a line under way: what programs read is on standard output alone."""
+    return partial(print, file=sys.stderr if output is Output.JSON else sys.stdout, flush=True)
+
+
+def _say_nothing(_: str) -> None:
+    """Leave it to the answer."""
 
 
 def end(last: Command, output: Output, what: str) -> int:
@@ -169,7 +181,7 @@ def hosts_of(session: Session) -> dict[str, str]:
 
 
 def _follow(
-    session: Session, path: str, console: "Console", hosts: Mapping[str, str], *, until_begun: bool
+    session: Session, path: str, say: Say, hosts: Mapping[str, str], *, until_begun: bool
 ) -> Command:
     """Print every change of a command until it has ended (or begun)."""
     changed = threading.Event()
@@ -177,7 +189,7 @@ def _follow(
     asked_s, is_named = time.monotonic(), False
     while True:
         changed.clear()
-        told, away_s = _look(session, path, changed, console)
+        told, away_s = _look(session, path, changed, say)
         command = replace(told, reason=shown(told.reason, hosts))
         asked_s += away_s
         news = command != before and (command.state != WAITING or command.reason)
@@ -185,9 +197,7 @@ def _follow(
             before = command
             reason = f": {command.reason}" if command.reason else ""
             took = f" ({command.stopped_after_s:.3f} s)" if command.stopped_after_s else ""
-            console.print(
-                f"{command.executor or command.what} {command.state}{took}{reason}", highlight=False
-            )
+            say(f"{command.executor or command.what} {command.state}{took}{reason}")
         if command.ended or (until_begun and command.state != WAITING):
             return command
         unheard = command.state == WAITING and not command.reason
@@ -199,19 +209,17 @@ def _follow(
         changed.wait(1.0)
 
 
-def _look(
-    session: Session, path: str, changed: threading.Event, console: "Console"
-) -> tuple[Command, float]:
+def _look(session: Session, path: str, changed: threading.Event, say: Say) -> tuple[Command, float]:
     """Read a command; while ZooKeeper is away wait for it, and return for how long."""
     began_s = time.monotonic()
-    stored = patient(lambda: session.read(path, changed.set), console)
+    stored = patient(lambda: session.read(path, changed.set), say)
     command = None if stored is None else decode(stored.data)
     if command is None:
         raise CommandError("the command is gone from ZooKeeper; see `nstorm status`")
     return command, time.monotonic() - began_s
 
 
-def patient(look: Callable[[], T], console: "Console") -> T:
+def patient(look: Callable[[], T], say: Say) -> T:
     """Look, and again while ZooKeeper is away: the leader works on during that time."""
     began_s = time.monotonic()
     said = False
@@ -224,7 +232,7 @@ def patient(look: Callable[[], T], console: "Console") -> T:
             if time.monotonic() - began_s > AWAY_LIMIT_S:
                 raise CommandError(f"{error}; see `nstorm status` for what came of it") from error
         if not said:
-            console.print("ZooKeeper is away: waiting for it", highlight=False)
+            say("ZooKeeper is away: waiting for it")
             said = True
         time.sleep(0.5)
 

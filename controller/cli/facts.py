@@ -11,7 +11,10 @@ from rich.table import Column, Table
 
 from controller.console import Console
 from controller.core.hostnames import shown
+from controller.errors import CommandError
+from controller.journal_place import journal_dir
 from controller.output import Output
+from migration import storm_yaml
 
 _WIDE = 400
 Name = Annotated[
@@ -72,3 +75,12 @@ def _cell(value: Any, hosts: Mapping[str, str]) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     return "" if value is None else shown(str(value), hosts)
+
+
+def folders_of(conf: Path, journals: list[Path] | None) -> list[Path]:
+    """Give the folders of journals that were named, else the one of the storm.yaml."""
+    own = storm_yaml.read_as(conf, journal_dir)
+    for folder in journals or ():
+        if not folder.is_dir():
+            raise CommandError(f"--journal {folder}: there is no such folder")
+    return journals or ([] if own is None else [own])

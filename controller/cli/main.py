@@ -83,7 +83,7 @@ _TABLE: Mapping[str, _Verb] = {
     "resume": _verb("cli.control", RULE, "nstorm resume --conf storm.yaml"),
     "off": _verb("cli.switch", RULE, 'nstorm off --reason "a fault" --conf storm.yaml'),
     "on": _verb("cli.switch", RULE, "nstorm on --conf storm.yaml"),
-    "drain": _verb("cli.operate", RULE, "nstorm drain node-3 --conf storm.yaml --within 60s"),
+    "drain": _verb("cli.drain", RULE, "nstorm drain node-3 --conf storm.yaml --within 60s"),
     "roll": _verb(
         "cli.roll",
         RULE,
@@ -95,7 +95,7 @@ _TABLE: Mapping[str, _Verb] = {
         """nstorm adopt wc --conf storm.yaml --run """
         """'ssh "$NSTORM_HOST" sudo pkill -f "[w]orker.port=$NSTORM_PORT"'""",
     ),
-    "undrain": _verb("cli.operate", RULE, "nstorm undrain node-3 --conf storm.yaml"),
+    "undrain": _verb("cli.drain", RULE, "nstorm undrain node-3 --conf storm.yaml"),
     "check-topology": _verb(
         "cli.check",
         FILES,

@@ -10,15 +10,14 @@ from typing import Annotated, Any
 import typer
 
 from controller.cli.asking import DryRun, MoveId, Topology, ask, confirm, connected, end, hosts_of
-from controller.cli.facts import Journal, Name, show_facts
-from controller.cli.recorded import folders_of
+from controller.cli.facts import Journal, Name, folders_of, show_facts
 from controller.cli.running import Conf
 from controller.core.times import utc
 from controller.errors import CommandError
 from controller.output import From, Output, OutputOption, To, unix_s
 from controller.storm.collect import LiveCluster
 from controller.storm.command_record import Command, find
-from controller.storm.history import HISTORY, REMEMBERED_MOVES, MoveRecord, known_moves
+from controller.storm.move_record import HISTORY, REMEMBERED_MOVES, MoveRecord, known_moves
 from kvstore.zookeeper import Session
 from migration.model import topology_name
 

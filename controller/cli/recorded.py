@@ -7,7 +7,7 @@ from datetime import datetime
 from math import inf
 from pathlib import Path
 
-from controller.config import Config, from_storm_yaml
+from controller.config import Config
 from controller.core.compiled import run_as_python_until
 from controller.errors import CommandError
 from controller.journal.reader import Log, Segment, Tick
@@ -15,7 +15,6 @@ from controller.journal.recorder import HEAD_TICKS
 from controller.output import quiet
 from controller.replay.playback import recorded_config, replay
 from controller.report import TopologyReport, not_written
-from migration import storm_yaml
 
 # A segment is named once the cycle of its first tick has come to its end.
 _LONGEST_CYCLE_S = 60.0
@@ -70,12 +69,3 @@ def _place(log: Log, segments: Sequence[Segment], named: int | datetime) -> list
         if found is not None or (ticks and number < inf):
             return found
     return None
-
-
-def folders_of(conf: Path, journals: list[Path] | None) -> list[Path]:
-    """Give the folders of journals that were named, else the one of the storm.yaml."""
-    own = storm_yaml.read_as(conf, from_storm_yaml)[0].journal.dir
-    for folder in journals or ():
-        if not folder.is_dir():
-            raise CommandError(f"--journal {folder}: there is no such folder")
-    return journals or ([] if own is None else [own])

@@ -10,12 +10,11 @@ import msgspec
 import typer
 
 from controller.cli.asking import DryRun, confirm, connected, heeded, patient
-from controller.cli.operate import begin_drain, cannot_drain_now
+from controller.cli.drain import begin_drain, cannot_drain_now
 from controller.cli.running import Conf
 from controller.cli.status_document import drain_progress
 from controller.cli.steps import Steps
 from controller.config import Config, from_storm_yaml
-from controller.console import Console
 from controller.core.decision import Outcome
 from controller.core.drain import on_hosts
 from controller.core.excluded import nodes_named
@@ -25,7 +24,7 @@ from controller.core.topology import TopologyView
 from controller.errors import CommandError
 from controller.output import Output, OutputOption, counted, tell
 from controller.storm.collect import DRAINED, LiveCluster
-from controller.storm.status import read
+from controller.storm.leader_status import read
 from kvstore.zookeeper import Session, Stored
 from migration import storm_yaml, wire
 from migration.model import Host
@@ -78,7 +77,7 @@ def roll(
     config = storm_yaml.read_as(conf, from_storm_yaml)[0]
     with connected(conf) as session:
         heeded(session, "nstorm roll")
-        rolling = _Rolling(session, config, run, Console(stderr=output is Output.JSON))
+        rolling = _Rolling(session, config, run, output)
         if forget and not dry_run:
             session.clear(ROLL)
         rolling.begin(None if hosts is None else hosts.split(","), max_unavailable)
@@ -94,13 +93,13 @@ def roll(
 
 
 class _Rolling:
-    def __init__(self, session: Session, config: Config, run: str, console: Console) -> None:
+    def __init__(self, session: Session, config: Config, run: str, output: Output) -> None:
         if "{host}" in run:  # only quotes make it one name to a shell
             raise CommandError('--run: write "$NSTORM_HOST" in place of {host}')
         self._session, self._config, self._run = session, config, run
         self._view = LiveCluster.of_session(session)
         self._roll = Roll(hashlib.sha256(run.encode()).hexdigest(), ())
-        self._steps = Steps(console)
+        self._steps = Steps(output)
         self._say = self._steps.say
 
     @property
@@ -212,7 +211,7 @@ class _Rolling:
                     f"undrain {host}`"
                 )
                 continue
-            said_ms = patient(self._said_ms, self._steps.console)
+            said_ms = patient(self._said_ms, self._say)
             self._wait(host, partial(self._away, host, said_ms))
             self._session.delete(f"{DRAINED}/{host}")
             self._roll = msgspec.structs.replace(self._roll, done=(*self.done, host))

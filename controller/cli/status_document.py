@@ -6,26 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 
-from controller.core.allowed import NO_HOOKS
 from controller.core.controls import EVERYWHERE, Controls
-from controller.core.drain import left_on
-from controller.core.effect import Effect
-from controller.core.guards import GuardRow
-from controller.core.hops import HopFigures
-from controller.core.layout import settled_placement
-from controller.core.peaks import Peak
+from controller.core.figures import Effect, GuardRow, HopFigures, Peak, SpoutFigures
+from controller.core.pins import NO_HOOKS, pinned
 from controller.core.resources import SPACES
-from controller.core.spouts import SpoutFigures
-from controller.core.topology import TopologyView, hosts_of
-from controller.journal.cycle_record import rows_of
-from controller.storm.history import MoveRecord
-from controller.storm.status import (
-    CycleStatus,
-    HeadroomRow,
-    LeaderStatus,
-    LinkRow,
-)
-from controller.storm.ways import WaySum
+from controller.core.topology import TopologyView, hosts_of, settled_placement
+from controller.core.undrained import left_on
+from controller.journal.rows import rows_of
+from controller.storm.leader_status import CycleStatus, HeadroomRow, LeaderStatus, LinkRow, WaySum
+from controller.storm.move_record import MoveRecord
 from migration.model import Candidacy, Entry, NodeAcks, Timing, Way
 
 
@@ -408,13 +397,13 @@ def _spaces(meters: Mapping[str, float]) -> dict[str, float]:
 
 def _executors(view: TopologyView, cycle: CycleStatus) -> Iterator[ExecutorStatus]:
     placement = settled_placement(view.publication, view.plan)
-    pinned, workers = view.allowed.pinned, view.observation.workers.values()
+    stay, workers = pinned(view.observation), view.observation.workers.values()
     why = {one.executor: one.reason for ack in workers for one in ack.pinned}
     ways = {one.executor: one.way for ack in workers for one in ack.ways}
     measured = {row.executor: row for row in rows_of(cycle.executors)}
     for placed in sorted(view.publication.executors, key=lambda p: p.executor):
         load = measured.get(str(placed.executor))
-        stays = pinned.get(placed.executor)
+        stays = stay.get(placed.executor)
         if stays == NO_HOOKS and placed.slot in view.starting:
             stays = "its worker is starting"
         yield ExecutorStatus(
@@ -424,7 +413,7 @@ def _executors(view: TopologyView, cycle: CycleStatus) -> Iterator[ExecutorStatu
             cpu_cores=load.cpu_cores if load else None,
             queue=load.queue if load else None,
             pinned=stays,
-            way=None if placed.executor in pinned else str(ways.get(placed.executor, Way.LIVE)),
+            way=None if placed.executor in stay else str(ways.get(placed.executor, Way.LIVE)),
             why=stays or why.get(placed.executor),
             meters=load.meters if load else UNSET,
         )

@@ -14,10 +14,10 @@ from controller.cli.status_document import (
     WorkerStatus,
     storms,
 )
+from controller.core.figures import SpoutFigures
 from controller.core.hostnames import shown
 from controller.core.resources import RESOURCES
-from controller.core.spouts import SpoutFigures
-from controller.storm.history import MoveRecord
+from controller.storm.move_record import MoveRecord
 from migration.model import Way
 from migration.wire import SPEAKS
 

@@ -8,8 +8,8 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 
-from controller.cli.asking import patient
-from controller.console import Console
+from controller.cli.asking import patient, teller
+from controller.output import Output
 
 LOOK_S = 1.0
 _LOAD = re.compile(r"\d+\.\d+")  # it jitters, which is no news
@@ -18,12 +18,10 @@ _LOAD = re.compile(r"\d+\.\d+")  # it jitters, which is no news
 class Steps:
     """Waits for one after the other, and prints why and about how long it takes."""
 
-    def __init__(self, console: Console) -> None:
-        self.console = console
+    def __init__(self, output: Output) -> None:
+        self.say = teller(output)
+        self._prints_document = output is Output.JSON
         self._took_s: list[float] = []
-
-    def say(self, text: str) -> None:
-        print(text, flush=True, file=self.console.file)
 
     def took(self, seconds: float) -> None:
         """Take in how long one of them has taken."""
@@ -35,7 +33,7 @@ class Steps:
             run,
             shell=True,
             env={**os.environ, **variables},
-            stdout=sys.stderr if self.console.stderr else None,
+            stdout=sys.stderr if self._prints_document else None,
         )
 
     def wait(
@@ -51,7 +49,7 @@ class Steps:
         """
         at, of = place
         said, until_s = None, time.monotonic() + limit_s
-        while (waits := patient(why_not, self.console)) is not None:
+        while (waits := patient(why_not, self.say)) is not None:
             if _LOAD.sub("", waits) != said:
                 self.say(f"{who} ({at} of {of}{self._eta(of + 1 - at)}): {waits}")
                 said = _LOAD.sub("", waits)

@@ -19,9 +19,10 @@ from controller.errors import CommandError
 from controller.output import Output, OutputOption, tell
 from controller.storm.apply import Applier
 from controller.storm.collect import LiveCluster
-from controller.storm.history import HISTORY, History
+from controller.storm.history import History
 from controller.storm.leader import Leader
 from controller.storm.mirror import Mirror
+from controller.storm.move_record import HISTORY
 from kvstore.errors import AccessError
 from kvstore.printable import one_line
 from kvstore.zookeeper import Session

@@ -14,6 +14,7 @@ from controller.core.times import moment
 from controller.errors import CommandError
 from controller.output import Output, OutputOption
 from controller.storm.command_record import Command
+from migration import storm_yaml
 
 
 def plan(conf: Conf, topology: Name = "", output: OutputOption = Output.TABLE) -> None:
@@ -51,9 +52,12 @@ def explain(
         _look(conf, wish, output)
     else:
         # The leader has all of that for the last cycle.
-        from controller.cli.recorded import folders_of, in_journal  # noqa: PLC0415
+        from controller.cli.facts import folders_of  # noqa: PLC0415
+        from controller.cli.recorded import in_journal  # noqa: PLC0415
+        from controller.config import from_storm_yaml  # noqa: PLC0415
         from controller.storm.answers import explained  # noqa: PLC0415
 
+        storm_yaml.read_as(conf, from_storm_yaml)  # refuses what is wrong
         folders = folders_of(conf, journal)
         if not folders:
             raise CommandError("there is no journal: set nstorm.journal.dir or storm.local.dir")

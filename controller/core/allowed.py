@@ -12,6 +12,7 @@ from msgspec import UNSET
 
 from controller.core.cluster import Ints
 from controller.core.decision import Outcome, Veto, Vetoes
+from controller.core.pins import pinned
 from migration.model import (
     Base,
     Entry,
@@ -27,7 +28,6 @@ from migration.table import NEEDS_VERSION, OPENS_SINCE
 # A plan is one node of ZooKeeper of at most 256 kB, and an entry takes up to 1.4 kB. It names its
 # slots three times, each with a host of up to 253 characters, and the host of a slot that it opens.
 MOST_ENTRIES = 180
-NO_HOOKS = "no hooks in its JVM"
 # Storm's keys, by what a worker reports that its connections have.
 _GUARDS = {
     "sasl": "storm.messaging.netty.authentication",
@@ -58,21 +58,8 @@ class Allowed:
 
     @cached_property
     def pinned(self) -> Mapping[ExecutorId, str]:
-        """Why executors must stay, unless everybody understands the way that their worker names."""
-        observation = self.observation
-        kind = {component.id: component.kind for component in observation.publication.components}
-        pinned: dict[ExecutorId, str] = {}
-        for placed in observation.publication.executors:
-            if placed.slot not in self._hooked:
-                pinned[placed.executor] = NO_HOOKS
-            elif kind.get(placed.component, "bolt") != "bolt":
-                pinned[placed.executor] = kind[placed.component]
-        for ack in observation.workers.values():
-            pinned.update({one.executor: one.reason for one in ack.pinned})
-            for one in ack.ways if ack.slot in self._hooked else ():
-                if one.way in observation.understood:
-                    pinned.pop(one.executor, None)
-        return pinned
+        """Why executors must stay."""
+        return pinned(self.observation)
 
     @cached_property
     def vetoes(self) -> Vetoes:
@@ -230,16 +217,16 @@ class Allowed:
         needed = max(NEEDS_VERSION[way], OPENS_SINCE if opens else 0)
         if way is Way.CARRY and self._unguarded is not None:
             return Veto(Outcome.EXCLUDED, f"executor {executor} must stay: {self._unguarded}")
-        pinned = old = None
+        stays = old = None
         if executor in self.pinned:
             reason = f"executor {executor} must stay: {self.pinned[executor]}"
-            pinned = Veto(Outcome.EXCLUDED, reason)
+            stays = Veto(Outcome.EXCLUDED, reason)
         if version < needed:
             what = f"a move of way {way}{' that opens a slot' * opens} needs {needed}"
             reason = f"{who} speaks version {version} of the protocol, and {what}"
             old = Veto(Outcome.STAND_BACK, reason)
         # What is pinned moves once everybody understands the way that is named for it.
-        return pinned or old if way in (Way.LIVE, Way.UNKNOWN) else old or pinned
+        return stays or old if way in (Way.LIVE, Way.UNKNOWN) else old or stays
 
     @cached_property
     def _unguarded(self) -> str | None:

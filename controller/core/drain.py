@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,30 +12,13 @@ from controller.core.cluster import Cluster, Spare
 from controller.core.decision import Decision, Outcome
 from controller.core.excluded import Excluded, nodes_named
 from controller.core.fit import Capacity, Fit, room_of, why_not_all, with_others
-from controller.core.layout import settled_placement
 from controller.core.limits import Limits
 from controller.core.picture import Picture
 from controller.core.slots import slots_to_open
 from controller.core.topology import TopologyView
+from controller.core.undrained import left_on
 from controller.core.view.proposals import proposals
 from migration.model import ExecutorId, Slot
-
-
-@dataclass(frozen=True, slots=True)
-class Undrained:
-    """The executors of a topology that are still on a drained host, and why some of them stay."""
-
-    executors: tuple[ExecutorId, ...]
-    stays: Mapping[ExecutorId, str]
-
-
-def left_on(view: TopologyView, drained: Collection[str]) -> Undrained:
-    """List what is still on drained hosts."""
-    nodes = nodes_named(view.publication.hosts, drained)
-    placement = settled_placement(view.publication, view.plan)
-    here = tuple(sorted(e for e, slot in placement.items() if slot.supervisor in nodes))
-    pinned = view.allowed.pinned if here else {}
-    return Undrained(here, {e: pinned[e] for e in here if e in pinned})
 
 
 def on_hosts(view: TopologyView, hosts: Collection[str]) -> int:

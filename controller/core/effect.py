@@ -11,13 +11,12 @@ numbers and two looks that is 0.14 % of the runs without an effect, where the no
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
-from msgspec import Struct, structs
 
 from controller.core.blocks import BLOCK_S, Block
 from controller.core.cluster import Floats
+from controller.core.figures import Change, Effect, Verdict, percent
 from controller.core.squares import Squares, standard
 
 # What is kept before a run, and measured after it.
@@ -30,61 +29,6 @@ INPUT_FACTOR = 1.25
 # Where spouts wait for acks as many tuples are in flight, so that time makes up for throughput.
 _IN_FLIGHT = 0.8
 _NEXT_TO_NOTHING = 1e-12
-
-
-class Verdict(StrEnum):
-    BETTER = "better"
-    WORSE = "worse"
-    SAME = "no difference seen"
-    UNKNOWN = "not known"
-
-
-class Change(Struct, frozen=True):
-    """The mean before, what it is after, and by how much the difference may be chance.
-
-    What the input and a trend have changed is taken out of `after`, but for the input itself.
-    """
-
-    before: float
-    after: float
-    error: float
-    least: float = 0.0  # a smaller difference is no reason to keep moves or to take them back
-
-    @property
-    def sign(self) -> int:
-        """1 if it has risen, -1 if it has fallen, 0 if that may be chance or is next to nothing."""
-        difference = self.after - self.before
-        if abs(difference) <= max(self.error, self.least):
-            return 0
-        return 1 if difference > 0 else -1
-
-
-class Effect(Struct, frozen=True):
-    """What a run of moves has changed, as far as it is known now."""
-
-    verdict: Verdict
-    sentence: str
-    moves: tuple[str, ...] = ()  # their ids
-    begun_s: float = 0.0  # Unix seconds; so is the next
-    ended_s: float | None = None  # None while moves are under way
-    is_final: bool = False  # nothing is measured any more
-    changes: dict[str, Change] = {}  # by `Measure.name`
-    # By what factor the CPU for each input tuple was to change; None where it is not known.
-    predicted_cpu: float | None = None
-    end: str = ""  # whether the moves were kept, or why not; empty while they are judged
-    # Up to where from where the input is like it was, in tuples/s, where executors were taken back.
-    like_tps: tuple[float, float] | None = None
-
-    def __str__(self) -> str:
-        facts = [self.sentence]
-        if self.predicted_cpu is not None:
-            facts.append(f"predicted was CPU {_percent(self.predicted_cpu)}")
-        head = f"{self.verdict}, {self.end}" if self.end else str(self.verdict)
-        return f"{head}: {'; '.join(facts)}"
-
-    def cut_to(self, most: int) -> "Effect":
-        """Name only the last moves."""
-        return structs.replace(self, moves=self.moves[-most:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,9 +219,4 @@ def _relative(change: Change) -> str:
     if not change.before:
         return f"{change.before:.3g} → {change.after:.3g}"
     chance = f"± {100 * change.error / change.before:.1f} %"
-    return f"{_percent(max(change.after, 0.0) / change.before)} {chance}"
-
-
-def _percent(factor: float) -> str:
-    percent = 100 * (factor - 1)
-    return f"{'−' if percent < 0 else '+'}{abs(percent):.1f} %"
+    return f"{percent(max(change.after, 0.0) / change.before)} {chance}"

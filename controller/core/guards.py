@@ -7,13 +7,12 @@ moves began, the run goes back and the topology pauses.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from controller.core.cluster import MOST
-from controller.core.spouts import SpoutFigures
+from controller.core.figures import GuardRow, GuardState, SpoutFigures
 
 # What is not looked at for so long may have been within its limit in between.
 _LONGEST_S = 30.0
@@ -44,35 +43,6 @@ class GuardAnswer(Struct, frozen=True):
 
 # Answers to queries, as (URL, query, answer).
 Answers = tuple[tuple[str, str, GuardAnswer], ...]
-
-
-class GuardState(StrEnum):
-    HOLDS = "holds"
-    ABOVE = "above"
-    BREACHED = "breached"
-    NOT_READ = "not read"
-
-
-class GuardRow(Struct, frozen=True):
-    """How a guard of a topology stands."""
-
-    name: str
-    limit: float
-    secs: float
-    state: GuardState
-    value: float | None = None
-    above_s: float = 0.0  # for how long it has been exceeded
-    problem: str = ""
-
-    def __str__(self) -> str:
-        if self.state is GuardState.NOT_READ:
-            return f"{self.name} cannot be read: {self.problem}"
-        if self.state is GuardState.HOLDS:
-            return f"{self.name} is {self.value:,.4g}, and may be {self.limit:,.4g}"
-        return (
-            f"{self.name} is {self.value:,.4g}, above {self.limit:,.4g} for {self.above_s:.0f} s, "
-            f"and may be so for {self.secs:.0f} s"
-        )
 
 
 @dataclass(frozen=True, slots=True)

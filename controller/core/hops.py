@@ -6,11 +6,11 @@ The costs are those of the lab, times what the running cluster has shown (`learn
 from dataclasses import dataclass
 
 import numpy as np
-from msgspec import Struct
 
-from controller.core.cluster import LEAST, Floats, Ints, Traffic
+from controller.core.cluster import Floats, Ints, Traffic
 from controller.core.compiled import compiled
 from controller.core.distance import TrafficWeights, hops
+from controller.core.figures import HopFigures
 from controller.core.kept import keeping
 
 # By how far it goes, what a tuple costs each of its two ends more: inside a worker, inside a node,
@@ -27,45 +27,6 @@ LEAST_OWN = 2 / 3
 # As weights, so that what a tuple saves at each end is `weigh(HOP, same node, same worker)`.
 HOP = TrafficWeights(HOP_COST_S[NODE] - HOP_COST_S[WORKER], HOP_COST_S[WORKER])
 FREE = TrafficWeights(0.0, 0.0)
-# How sure it is, as a share, what hops cost before anything has moved. A machine where they cost
-# twice as much is two deviations off.
-PRIOR_DEVIATION = 0.5
-
-
-class HopFigures(Struct, frozen=True):
-    """What hops cost a topology, as times the lab's, and how the last run of moves compares."""
-
-    times: float = 1.0
-    prior_times: float = 1.0  # before a run of moves
-    deviation: float = PRIOR_DEVIATION
-    runs: int = 0  # of moves that it was learnt from
-    # By what share the last run has changed the CPU of a tuple, by what was known before it, and as
-    # measured; None without one.
-    predicted_change: float | None = None
-    measured_change: float | None = None
-
-    @property
-    def doubt(self) -> float:
-        """One standard deviation of what hops cost, as a share of it."""
-        return self.deviation / max(self.times, self.deviation, LEAST)
-
-    def __str__(self) -> str:
-        if not self.runs:
-            cost = "as in the lab"
-            if self.prior_times > 1:
-                cost = (
-                    f"{self.prior_times:.2f} times the lab's, by the CPU of the threads that send "
-                    "and read tuples"
-                )
-            return f"{cost}: no run of moves has shown another cost yet"
-        shown = f"{self.times:.2f} ± {2 * self.deviation:.2f} times the lab's"
-        shown += f", by {self.runs} run{'s' * (self.runs != 1)} of moves"
-        if self.predicted_change is None or self.measured_change is None:
-            return shown
-        return (
-            f"{shown}; the last one changed the CPU of a tuple by {self.measured_change:+.1%}, "
-            f"predicted {self.predicted_change:+.1%}"
-        )
 
 
 AS_IN_THE_LAB = HopFigures()

@@ -17,8 +17,8 @@ from controller.core.meters import Columns
 from controller.core.metrics import Rates
 from controller.core.sizes import TupleSizes, pair_keys
 from controller.core.tasks import FIRST_COMPONENT, TaskMap, component_targets, ends_of, worker_of
-from controller.core.topology import TopologyView
-from migration.model import ExecutorId, Phase, Plan, Publication, Slot
+from controller.core.topology import TopologyView, settled_placement
+from migration.model import ExecutorId, Plan, Publication, Slot
 
 # A queue grows beyond its noise from this number of standard deviations on.
 SURELY_WAITING = 3.0
@@ -267,20 +267,6 @@ def layout_of(
     here = {node: count for node, count in opened.items() if node in nodes}
     made_of = MadeOf(view.publication, view.plan, view.allowed.pinned, capacity, here)
     return before if before is not None and before.made_of == made_of else Layout.of(made_of)
-
-
-def settled_placement(publication: Publication, plan: Plan | None) -> dict[ExecutorId, Slot]:
-    """Return where each assigned executor will be once the moves under way have ended.
-
-    A target is filled from the start of a move, so that the next decision leaves it the room.
-    """
-    placed = {p.executor: p for p in publication.executors if p.slot is not None}
-    placement = {executor: p.slot for executor, p in placed.items() if p.slot is not None}
-    for entry in plan.entries if plan else ():
-        storm = placed.get(entry.executor)
-        if storm and entry.phase is not Phase.UNDO and entry.counts(storm.slot, storm.start_secs):
-            placement[entry.executor] = entry.target
-    return placement
 
 
 def build_cluster(

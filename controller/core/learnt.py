@@ -25,7 +25,8 @@ import numpy as np
 from msgspec import structs
 
 from controller.core.cluster import LEAST, Floats, Ints
-from controller.core.hops import PRIOR_DEVIATION, HopFigures, lab_hop_cores
+from controller.core.figures import PRIOR_DEVIATION, HopFigures
+from controller.core.hops import lab_hop_cores
 from controller.core.metrics import Rates
 from controller.core.picture import Picture
 

@@ -7,13 +7,12 @@ import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
-from controller.core.cluster import LEAST, LoadSnapshot
+from controller.core.cluster import LoadSnapshot
+from controller.core.figures import Peak
 from migration.model import Component, topology_name
 
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86_400.0
 HOURS_OF_DAY, HOURS_OF_WEEK = 24, 168
-# Of a load that is so small a part of its peak, little follows for the peak.
-MOST_TIMES = 10.0
 
 
 class Hour(Struct, frozen=True, array_like=True):
@@ -72,25 +71,6 @@ class Peaks(Struct, frozen=True):
 
 
 NO_PEAKS = Peaks()
-
-
-class Peak(Struct, frozen=True):
-    """The highest input that the room for a topology is counted with, in tuples per second."""
-
-    input_tps: float = 0.0  # of now
-    peak_tps: float = 0.0
-    hours: int = 0  # in which it was measured
-
-    @property
-    def times(self) -> float:
-        """By what factor the input was higher than it is now; 1 if it was not."""
-        return min(max(self.peak_tps / max(self.input_tps, LEAST), 1.0), MOST_TIMES)
-
-    def __str__(self) -> str:
-        return (
-            f"peaks of {self.hours} h: {self.peak_tps:,.4g} tuples/s of input, "
-            f"and {self.input_tps:,.4g} now"
-        )
 
 
 def input_tps(snapshot: LoadSnapshot) -> float:

@@ -8,15 +8,16 @@ import numpy as np
 
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Outcome, Veto
+from controller.core.figures import HopFigures, Peak
 from controller.core.fit import SURE, Capacity, Fit, beside_each_other, outside_cores
-from controller.core.hops import AS_IN_THE_LAB, HopFigures
+from controller.core.hops import AS_IN_THE_LAB
 from controller.core.layout import Layout, layout_of, opened_by
 from controller.core.limits import Limits
 from controller.core.links import Links
 from controller.core.links import beside_each_other as links_beside_each_other
 from controller.core.meters import Columns, NodeRates
 from controller.core.metrics import Rates
-from controller.core.peaks import Peak, Peaks, peak_of
+from controller.core.peaks import Peaks, peak_of
 from controller.core.spaces import levels_of
 from controller.core.topology import UNHEARD_S, TopologyView
 from migration.model import Slot

@@ -20,17 +20,11 @@ from controller.core.blocks import (
     spout_tasks,
 )
 from controller.core.cluster import MOST
-from controller.core.effect import (
-    INPUT_FACTOR,
-    LOOKS,
-    MOST_BLOCKS,
-    Effect,
-    Verdict,
-    judged,
-)
-from controller.core.guards import GuardRow, breached
-from controller.core.layout import Layout, settled_placement
-from controller.core.topology import TopologyView
+from controller.core.effect import INPUT_FACTOR, LOOKS, MOST_BLOCKS, judged
+from controller.core.figures import Effect, GuardRow, Verdict
+from controller.core.guards import breached
+from controller.core.layout import Layout
+from controller.core.topology import TopologyView, settled_placement
 from migration.model import ExecutorId, Plan, Slot
 
 # Classes are loaded, code is compiled and queues are worked off for so long after a move.

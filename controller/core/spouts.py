@@ -3,30 +3,14 @@
 from collections.abc import Mapping
 
 import numpy as np
-from msgspec import Struct
 
+from controller.core.figures import SpoutFigures
 from controller.core.latency import Timed, quantile_ms
 from controller.core.meters import known_sum
 from controller.core.metrics import Rates
 from controller.core.picture import STALE_LOAD_S
 from migration.meters import ACKED, FAILED
 from migration.model import LATENCY_BUCKETS, Slot
-
-
-class SpoutFigures(Struct, frozen=True):
-    """The tuples of a topology's spouts; None where it is not known.
-
-    Nothing is known without ackers, where spouts want no acks, and of hooks that do not count them.
-    The times are of about the last minute.
-    """
-
-    acked_tps: float | None = None
-    failed_tps: float | None = None
-    latency_p50_ms: float | None = None
-    latency_p99_ms: float | None = None
-
-
-NOT_KNOWN = SpoutFigures()
 
 
 def spout_figures(rates: Rates, timed: Mapping[Slot, Timed], now_s: float) -> SpoutFigures:

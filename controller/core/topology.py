@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from migration.model import (
     MOVING,
     Entry,
+    ExecutorId,
     NimbusReport,
     Node,
     NodeAcks,
@@ -116,3 +117,17 @@ def free_slots(
             ports = set(offered.get(acks.node, ())) - kept
             free |= {Slot(acks.node, port) for port in ports}
     return frozenset(free - set(taken))
+
+
+def settled_placement(publication: Publication, plan: Plan | None) -> dict[ExecutorId, Slot]:
+    """Return where each assigned executor will be once the moves under way have ended.
+
+    A target is filled from the start of a move, so that the next decision leaves it the room.
+    """
+    placed = {p.executor: p for p in publication.executors if p.slot is not None}
+    placement = {executor: p.slot for executor, p in placed.items() if p.slot is not None}
+    for entry in plan.entries if plan else ():
+        storm = placed.get(entry.executor)
+        if storm and entry.phase is not Phase.UNDO and entry.counts(storm.slot, storm.start_secs):
+            placement[entry.executor] = entry.target
+    return placement

@@ -18,15 +18,8 @@ from typing import IO
 
 import msgspec
 
-from controller.journal.record import (
-    FORMAT,
-    Head,
-    JournalError,
-    TickRecord,
-    from_line,
-    is_whole,
-    other_format,
-)
+from controller.journal.lines import JournalError, from_line, is_whole
+from controller.journal.record import FORMAT, Head, TickRecord, other_format
 from controller.journal.writer import PACKED, SUFFIX
 
 _NAME = re.compile(r"(\d{8}T\d{6})-([0-9a-z]+)-(\d{6})\.jsonl(\.gz)?")

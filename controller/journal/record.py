@@ -1,14 +1,10 @@
-"""One record of the journal is one line of JSON that carries its own checksum.
+"""What a record of the journal has; `lines.py` has how it is written.
 
-A reader recognises a line that was cut off or damaged, and other tools can read the file. The
-controller's memory stands in a head at the beginning of each segment, and sometimes within it, so
-that a replay may begin there. It is MessagePack, which writes arrays as their bytes and takes any
-value for a key.
+The controller's memory stands in a head at the beginning of each segment, and sometimes within it,
+so that a replay may begin there. It is MessagePack, which writes arrays as their bytes and takes
+any value for a key.
 """
 
-import json
-import re
-import zlib
 from base64 import b64decode, b64encode
 from typing import Any, TypeVar
 
@@ -19,20 +15,13 @@ from msgspec import Raw, Struct
 from controller.core.controls import Controls
 from controller.core.guards import Answers
 from controller.core.runs import Refused
-from controller.errors import ControllerError
+from controller.journal.lines import of_another_version
 from migration.model import Slot
 
 # A reader refuses a segment of another format; raise it whenever a key changes its meaning.
 FORMAT = 6
-_LINE = re.compile(rb'\{"crc":"([0-9a-f]{8})",')
-_BRACE = zlib.crc32(b"{")
 
-R = TypeVar("R")
 T = TypeVar("T")
-
-
-class JournalError(ControllerError):
-    """A journal cannot be read or holds nothing; the message names the place."""
 
 
 class Head(Struct, frozen=True, tag_field="kind", tag="head"):
@@ -93,50 +82,6 @@ def other_format(found: object) -> str:
     if not isinstance(found, int):
         return f"format {found}, which no version of nstorm reads"
     return f"format {found}, which {'a newer' if found > FORMAT else 'an older'} nstorm reads"
-
-
-def of_another_version(error: Exception) -> JournalError:
-    """Return that something whole cannot be read, and what of it."""
-    return JournalError(f"the journal is of another version of nstorm: {error}")
-
-
-def compact(value: Any) -> bytes:
-    """Write JSON in the one form of the journal: UTF-8 without spaces and without line ends.
-
-    Raises `ValueError` where a number is not finite.
-    """
-    # Not by msgspec, which writes such a number as null.
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode()
-
-
-def to_line(body: bytes) -> bytes:
-    """Put the checksum in front of a JSON object with at least one key and without line ends."""
-    return b"".join([b'{"crc":"%08x",' % zlib.crc32(body), memoryview(body)[1:], b"\n"])
-
-
-def is_whole(line: bytes) -> bool:
-    """Return whether a line has its end, and its checksum is right."""
-    head = _LINE.match(line)
-    if head is None or not line.endswith(b"\n"):
-        return False
-    return zlib.crc32(memoryview(line)[head.end() : -1], _BRACE) == int(head[1], 16)
-
-
-def from_line(line: bytes, decoder: "msgspec.json.Decoder[R]") -> R | None:
-    """Read a line with its line end; None if it is not whole.
-
-    Raises `JournalError` where it is whole, and no such record.
-    """
-    if not is_whole(line):
-        return None
-    try:
-        return decoder.decode(line)
-    except msgspec.ValidationError as error:
-        raise of_another_version(error) from error
-    # The checksum may be right and this no JSON, if another tool wrote it.
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return None
 
 
 def encode(what: Any) -> str:

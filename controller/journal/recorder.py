@@ -16,7 +16,8 @@ from controller.config import Config
 from controller.core.topology import TopologyView
 from controller.cycle import CycleInput, Memory
 from controller.journal.cycle_record import as_json, cycle_record
-from controller.journal.record import FORMAT, Head, TickRecord, ViewRecord, compact, encode
+from controller.journal.lines import compact
+from controller.journal.record import FORMAT, Head, TickRecord, ViewRecord, encode
 from controller.journal.writer import Writer
 from controller.report import Report
 from migration import wire

@@ -13,8 +13,7 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,13 +22,11 @@ from typing import IO
 import structlog
 
 from controller.config import JournalBounds
-from controller.journal.record import is_whole, to_line
+from controller.journal.lines import MOVES, OLDER_MOVES, is_whole, move_lines, to_line
 
 log = structlog.get_logger()
 
 SUFFIX, PACKED = ".jsonl", ".jsonl.gz"
-# Once the newer one is full, it takes the place of the older one.
-OLDER_MOVES, MOVES = "moves.old.ndjson", "moves.ndjson"
 MOVES_BYTES = 16 * 2**20
 # More records than these do not wait for a slow disk: they are dropped, and a new segment begins.
 WAITING_RECORDS = 16
@@ -236,13 +233,6 @@ class Writer:
             if (total > room or stat.st_mtime < oldest_s) and not _in_use(path):
                 path.unlink()
                 total -= stat.st_size
-
-
-def move_lines(folder: Path) -> Iterator[bytes]:
-    """Read the moves that a folder has, the oldest first, one in a line."""
-    for name in (OLDER_MOVES, MOVES):
-        with suppress(FileNotFoundError), (folder / name).open("rb") as file:
-            yield from file
 
 
 def pack(path: Path) -> None:

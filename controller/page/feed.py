@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from controller.cli.status_document import StatusDocument, TopologyStatus
-from controller.core.spouts import NOT_KNOWN
+from controller.core.figures import NOT_KNOWN
 from controller.errors import ControllerError
 from kvstore.errors import StoreError
 from migration import ConfigError

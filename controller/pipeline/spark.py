@@ -22,8 +22,8 @@ from typing import IO, Any
 import pyarrow as pa
 
 from controller.errors import TuneError
+from controller.journal.lines import JournalError
 from controller.journal.reader import Segment
-from controller.journal.record import JournalError
 from controller.pipeline.engine import Episode, Job, RawFile, Rows
 from controller.pipeline.schemas import DECODED, ORDER, QUARANTINE, QUARANTINE_FILE, TICK
 from controller.pipeline.where import INSTALL

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from controller.errors import TuneError
-from controller.journal.record import JournalError
+from controller.journal.lines import JournalError
 from migration.extras import pip_install
 
 INSTALL = pip_install("replay")

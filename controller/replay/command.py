@@ -16,8 +16,8 @@ from controller.config import build, keys_of
 from controller.console import Console
 from controller.core.times import utc
 from controller.journal.cycle_record import as_builtins
+from controller.journal.lines import JournalError, compact
 from controller.journal.reader import Log
-from controller.journal.record import JournalError, compact
 from controller.output import From, Output, OutputOption, To, counted, print_list, quiet, unix_s
 from controller.policies.registry import NAMES
 from controller.replay import playback

@@ -13,16 +13,11 @@ from controller.config import Config, build
 from controller.core.policy import Policy
 from controller.core.topology import TopologyView
 from controller.cycle import CycleInput, Memory, cycle, failed
-from controller.journal.cycle_record import CycleRecord, as_json, cycle_record
+from controller.journal.cycle_record import as_json, cycle_record
+from controller.journal.lines import JournalError, of_another_version
 from controller.journal.reader import Tick
-from controller.journal.record import (
-    Head,
-    JournalError,
-    TickRecord,
-    decode,
-    made,
-    of_another_version,
-)
+from controller.journal.record import Head, TickRecord, decode, made
+from controller.journal.rows import CycleRecord
 from controller.policies.registry import policy
 from controller.report import Report
 from migration import ConfigError, WireError, wire

@@ -26,8 +26,9 @@ from controller.core.sizes import TupleSizes, pair_keys
 from controller.core.tasks import component_targets
 from controller.core.topology import TopologyView
 from controller.cycle import Memory
+from controller.journal.lines import of_another_version
 from controller.journal.reader import Log, Tick
-from controller.journal.record import TickRecord, decode, of_another_version
+from controller.journal.record import TickRecord, decode
 from controller.replay.playback import SeenReader, recorded_config
 from migration.meters import ACKED, FAILED
 from migration.model import LATENCY_BUCKETS, Slot, WorkerLoad

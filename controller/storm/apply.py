@@ -11,9 +11,10 @@ from msgspec import structs
 
 from controller.core.topology import TopologyView
 from controller.storm.collect import known_of
-from controller.storm.history import CANCELLED, SWITCHED_OFF, History, MoveRecord
+from controller.storm.history import CANCELLED, SWITCHED_OFF, History
 from controller.storm.leader import Leader
 from controller.storm.mirror import Mirror
+from controller.storm.move_record import MoveRecord
 from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
 from kvstore.printable import one_line
 from kvstore.zookeeper import Session

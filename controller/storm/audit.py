@@ -22,8 +22,8 @@ from controller.core.times import utc
 from controller.storm.collect import DRAINED
 from controller.storm.command_record import UNPROVED, WAITING, Command
 from controller.storm.controls import CONTROLS
-from controller.storm.history import MoveRecord
 from controller.storm.mirror import Mirror
+from controller.storm.move_record import MoveRecord
 from kvstore.ensemble import who_may
 from kvstore.errors import AccessError
 from kvstore.zookeeper import Session, Stored

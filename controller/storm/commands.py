@@ -23,8 +23,8 @@ from controller.storm.command_record import (
     encode,
     find,
 )
-from controller.storm.history import MoveRecord
 from controller.storm.mirror import Mirror
+from controller.storm.move_record import MoveRecord
 from kvstore.errors import AccessError, NoNodeError, StoreError
 from kvstore.zookeeper import Session, Stored
 from migration import ModelError, wire

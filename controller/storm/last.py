@@ -14,7 +14,7 @@ from controller.storm.answer_records import PlanAnswer
 from controller.storm.answers import misfit, of_topology, plan_of
 from controller.storm.command_record import Command
 from controller.storm.commands import answered
-from controller.storm.history import Figures
+from controller.storm.move_record import Figures
 
 
 @dataclass(frozen=True, slots=True)

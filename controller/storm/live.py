@@ -27,11 +27,12 @@ from controller.storm.audit import Audit
 from controller.storm.collect import LiveCluster
 from controller.storm.command_record import Command
 from controller.storm.commands import CommandQueue
-from controller.storm.history import HISTORY, History, MoveRecord
+from controller.storm.history import History
 from controller.storm.last import LastCycle, figures
 from controller.storm.leader import Leader
 from controller.storm.look import Look
 from controller.storm.mirror import Mirror
+from controller.storm.move_record import HISTORY, MoveRecord
 from controller.storm.notes import Notes
 from controller.storm.noticing import Noticed, noticed
 from controller.storm.notifier import Notifier

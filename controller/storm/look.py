@@ -7,7 +7,8 @@ from controller.cycle import CycleInput
 from controller.searching import SubprocessSearches
 from controller.storm.apply import Applier
 from controller.storm.collect import LiveCluster
-from controller.storm.history import History, MoveRecord
+from controller.storm.history import History
+from controller.storm.move_record import MoveRecord
 from controller.storm.queries import Queries
 from migration.model import ExecutorId
 

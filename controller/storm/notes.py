@@ -7,7 +7,7 @@ from msgspec import structs
 
 from controller.journal.recorder import Recorder
 from controller.storm.command_record import Command
-from controller.storm.history import MoveRecord
+from controller.storm.move_record import MoveRecord
 
 
 class Notes:

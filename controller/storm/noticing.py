@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 
 from controller.core.decision import Outcome
-from controller.core.guards import GuardState
+from controller.core.figures import GuardState
 from controller.core.hostnames import shown
 from controller.core.receivers import NoticeKind
 from controller.core.runs import KEPT
 from controller.report import TopologyReport
-from controller.storm.history import MoveRecord
+from controller.storm.move_record import MoveRecord
 from kvstore.printable import printable
 from migration.model import topology_name
 from migration.protocol import MoveOutcome

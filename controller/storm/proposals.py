@@ -2,23 +2,13 @@
 
 from collections.abc import Iterable
 
-from msgspec import Struct
-
 from controller.report import TopologyReport
 from controller.storm.history import LONGEST_REASON
+from controller.storm.leader_status import Proposal
 
 # How long a proposal may be approved after it was last shown, and how many may be at a time.
 SHOWN_S = 600.0
 MOST_PROPOSALS = 50
-
-
-class Proposal(Struct, frozen=True):
-    """Moves that an operator may approve."""
-
-    topology: str
-    moves: tuple[tuple[str, str, str], ...]  # executor, source, target
-    reason: str
-    shown_s: float  # Unix seconds
 
 
 class Proposals:

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from controller.config import Config
 from controller.report import TopologyReport
 from controller.storm.answer_records import PlanAnswer
-from controller.storm.history import MoveRecord
+from controller.storm.leader_status import read
+from controller.storm.move_record import MoveRecord
 from controller.storm.proposals import Proposals
-from controller.storm.status import publish, read, status_of
+from controller.storm.status import publish, status_of
 from controller.storm.ways import Ways
 from kvstore.zookeeper import Session
 

@@ -6,8 +6,9 @@ import structlog
 
 from controller.config import Config
 from controller.cycle import Memory
+from controller.journal.lines import JournalError
 from controller.journal.reader import heads
-from controller.journal.record import JournalError, decode, made
+from controller.journal.record import decode, made
 from controller.policies.registry import policy
 
 # Of other writers, and of a controller that did not lead, there may be newer ones.

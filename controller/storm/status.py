@@ -4,103 +4,41 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
 from controller.config import Config
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.distance import node_traffic
+from controller.core.figures import NOT_KNOWN
 from controller.core.fit import room_at
-from controller.core.guards import GuardRow
 from controller.core.headroom import headroom
 from controller.core.limits import Limits
 from controller.core.meters import known_rows
-from controller.core.peaks import Peak
 from controller.core.picture import Picture
-from controller.core.spouts import NOT_KNOWN, SpoutFigures
-from controller.journal.cycle_record import CycleRecord, cycle_record, rows_of
+from controller.journal.cycle_record import cycle_record
+from controller.journal.rows import rows_of
 from controller.report import TopologyReport
-from controller.storm.history import MoveRecord
+from controller.storm.leader_status import (
+    STATUS,
+    CycleStatus,
+    ExecutorRow,
+    HeadroomRow,
+    LeaderStatus,
+    LinkRow,
+    Proposal,
+    WaySum,
+)
 from controller.storm.missed import Missed
-from controller.storm.proposals import Proposal
-from controller.storm.ways import WaySum
+from controller.storm.move_record import MoveRecord
 from kvstore.zookeeper import Session
 from migration import wire
 
-STATUS = f"{wire.ROOT}/status"
 SHOWN_LINKS = 20
 # What is left out first of a status that does not fit.
 _PARTS = ("ended_moves", "links", "plan", "executors", "nodes", "meters", "workers")
 
 _OF_ALL = {"ended_moves", "nodes"}  # those of no one topology
-
-
-class HeadroomRow(Struct, frozen=True):
-    """By what factor the input may grow, and what is full then; None where nothing is used."""
-
-    factor: float | None = None
-    binds: str | None = None  # cpu or network
-    where: str = ""  # the worker, or the two nodes of the link
-
-
-class LinkRow(Struct, frozen=True, rename={"source": "from", "target": "to"}):
-    """The traffic from one node to another."""
-
-    source: str
-    target: str
-    tps: float
-    bytes_per_s: float | UnsetType = UNSET  # where the sizes of the tuples are known
-
-
-class ExecutorRow(Struct, frozen=True):
-    """The load of an executor."""
-
-    executor: str
-    cpu_cores: float = 0.0
-    queue: int = 0
-    meters: dict[str, float] | UnsetType = UNSET  # what its meters show, by column
-
-
-class CycleStatus(CycleRecord, frozen=True):
-    """How the last cycle ended for one topology; what was not measured or did not fit is unset."""
-
-    headroom: HeadroomRow | UnsetType = UNSET
-    links: tuple[LinkRow, ...] | UnsetType = UNSET
-    executors: tuple[ExecutorRow, ...] | UnsetType = UNSET
-    way: WaySum | None = None
-    # What the meters of each worker show, by column.
-    meters: dict[str, dict[str, float]] | UnsetType = UNSET
-    spouts: SpoutFigures | UnsetType = UNSET
-    peak: Peak | UnsetType = UNSET
-    guards: tuple[GuardRow, ...] | UnsetType = UNSET
-
-
-class LeaderStatus(Struct, frozen=True):
-    """The last cycle of the leading controller.
-
-    A reader passes over what a newer leader has added; what an older one lacks has defaults.
-    """
-
-    controller: str | None = None
-    epoch: int | None = None
-    mode: str = ""
-    policy: str = ""
-    cycle_s: float = 0.0
-    journal_problem: str | None = None  # why ticks are not written down, if they should be
-    proposals: dict[str, Proposal] = {}  # by id, those that operators may approve
-    missed: Missed = field(default_factory=Missed)
-    cycles: tuple[CycleStatus, ...] = ()
-    ended_moves: tuple[MoveRecord, ...] = ()  # the oldest first
-    left_out: tuple[str, ...] = ()  # the parts that did not fit
-    nodes: dict[str, dict[str, float]] = {}  # what the meters of each node show, by column
-
-    @property
-    def cycle_of(self) -> dict[str, CycleStatus]:
-        """The cycles by topology."""
-        return {cycle.topology: cycle for cycle in self.cycles}
-
-
-_DECODER = msgspec.json.Decoder(LeaderStatus)
 
 
 def status_of(
@@ -215,15 +153,6 @@ def _without(status: LeaderStatus, parts: tuple[str, ...]) -> LeaderStatus:
         left_out=parts,
         nodes={} if "nodes" in parts else status.nodes,
     )
-
-
-def read(session: Session) -> LeaderStatus:
-    """Read what the leading controller last wrote; of nobody if there is nothing, or garbage."""
-    stored = session.read(STATUS)
-    try:
-        return _DECODER.decode(wire.unpacked(stored.data)) if stored else LeaderStatus()
-    except (ValueError, msgspec.DecodeError, RecursionError):
-        return LeaderStatus()
 
 
 def loads_of(

@@ -17,16 +17,16 @@ from controller.config import Config
 from controller.core.controls import EVERYWHERE
 from controller.core.decision import Outcome
 from controller.core.distance import inter_node_bytes_per_s
-from controller.core.effect import MEASURES, Effect
+from controller.core.effect import MEASURES
+from controller.core.figures import Effect, SpoutFigures
 from controller.core.headroom import headroom
 from controller.core.meters import MS_PER_S, known_rows
 from controller.core.picture import Picture
 from controller.core.resources import RESOURCES
-from controller.core.spouts import SpoutFigures
 from controller.core.topology import hosts_of
 from controller.cycle import CycleInput, Memory
 from controller.report import TopologyReport
-from controller.storm.history import MoveRecord
+from controller.storm.move_record import MoveRecord
 from controller.storm.status import nodes_of
 from controller.storm.totals import TupleTotals
 from kvstore.exposition import Families

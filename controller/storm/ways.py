@@ -4,26 +4,17 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from controller.core.decision import Move, Outcome
 from controller.report import TopologyReport
 from controller.storm.answer_records import PlanAnswer
+from controller.storm.leader_status import WaySum
 from controller.storm.missed import Missed
 
 # How long a way counts as known, as long as it begins with the same moves.
 WAY_S = 60.0
 _LONGEST_CYCLES = 3  # beyond this, the traffic since the last cycle is not known
-
-
-class WaySum(Struct, frozen=True):
-    """What all moves of a way change."""
-
-    moves: int = 0
-    # Share of the traffic that crosses between nodes, before and after.
-    inter_node_frac: tuple[float, float] = (0.0, 0.0)
-    missed_tuples_today: float = 0.0  # that would not have crossed
 
 
 class WayAhead(NamedTuple):

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from controller.core.effect import Effect, Verdict
-from controller.journal.record import of_another_version
+from controller.core.figures import Effect, Verdict
+from controller.journal.lines import of_another_version
 from controller.output import counted
 from migration.model import topology_name
 

@@ -4,12 +4,11 @@ from collections import Counter
 from dataclasses import dataclass
 
 from controller.core.choose import MAY_CHANGE
-from controller.core.layout import settled_placement
 from controller.core.metrics import Rates
-from controller.core.topology import TopologyView
-from controller.journal.cycle_record import rows_of
-from controller.storm import status
-from controller.storm.history import MoveRecord
+from controller.core.topology import TopologyView, settled_placement
+from controller.journal.rows import rows_of
+from controller.storm import leader_status
+from controller.storm.move_record import MoveRecord
 from deploy.lab.figures import Tuples
 from kvstore.zookeeper import Session
 from migration.model import Slot
@@ -73,8 +72,8 @@ class Gauges:
         """Look now."""
         view = self._tuples.found()
         self._since_look = self._tuples.mark(self._since_look)
-        found = status.read(self._session)
-        cycle = found.cycle_of.get(view.publication.topology) or status.CycleStatus(tick=-1)
+        found = leader_status.read(self._session)
+        cycle = found.cycle_of.get(view.publication.topology) or leader_status.CycleStatus(tick=-1)
         return Look(
             workers=_workers(view, cycle),
             inter_node_frac=self._tuples.inter_node_frac(self._since_look),
@@ -93,7 +92,7 @@ def _short(reason: str, view: TopologyView) -> str:
     return reason
 
 
-def _workers(view: TopologyView, cycle: status.CycleStatus) -> tuple[WorkerLook, ...]:
+def _workers(view: TopologyView, cycle: leader_status.CycleStatus) -> tuple[WorkerLook, ...]:
     publication = view.publication
     hosts = publication.hosts
     component = {placed.executor: placed.component for placed in publication.executors}

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from controller.storm import controls
-from controller.storm.history import MoveRecord
+from controller.storm.move_record import MoveRecord
 from deploy.demo.calm import Calm
 from deploy.demo.gauges import Gauges, Look
 from deploy.demo.picture import draw

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from controller.config import Config
-from controller.storm.history import MoveRecord
+from controller.storm.move_record import MoveRecord
 from deploy.demo.windows import DemoSpan, felt_span, like, pauses_ms
 from deploy.lab.ledger import LedgerWindow, Totals
 from deploy.lab.pairing import Pair, compared, verdict

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from controller.storm.history import MoveRecord
+from controller.storm.move_record import MoveRecord
 from deploy.lab.ledger import LedgerWindow, throughput_tps
 
 # Throughput that has grown by more than this from one such stretch to the next is warming up.

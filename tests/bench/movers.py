@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from controller.storm import controls, status
+from controller.storm import controls, leader_status
 from controller.storm.command_record import Command
-from controller.storm.history import MoveRecord
+from controller.storm.move_record import MoveRecord
 from deploy.lab import LabError
 from deploy.lab.cluster import Lab
 from deploy.lab.operator import Operator, Placement
@@ -161,7 +161,7 @@ class ByItself:
         shake_at_s = since_s + SHAKE_AFTER_S
         while self.begun == before:
             if time.monotonic() > since_s + IDLE_LIMIT_S:
-                cycles = status.read(self._session).cycles
+                cycles = leader_status.read(self._session).cycles
                 reasons = "; ".join(f"{cycle.outcome}: {cycle.reason}" for cycle in cycles)
                 raise LabError(f"nothing has moved for {IDLE_LIMIT_S:.0f} s: {reasons}")
             if time.monotonic() > shake_at_s:
@@ -195,7 +195,7 @@ class ByItself:
         ]
 
     def _look(self) -> None:
-        for move in status.read(self._session).ended_moves:
+        for move in leader_status.read(self._session).ended_moves:
             self._ended[move.id, move.ended_s] = move
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from controller.storm.collect import DRAINED, LiveCluster
-from controller.storm.status import read
+from controller.storm.leader_status import read
 from deploy.lab import LabError
 from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab
 from deploy.lab.layout import LabNode

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from controller.config import Config
-from controller.storm.history import HISTORY, MoveRecord, stored_moves
+from controller.storm.move_record import HISTORY, MoveRecord, stored_moves
 from deploy.lab.cluster import Lab
 from deploy.lab.figures import gc_pause_s
 from deploy.lab.ledger import WRITE_DELAY_S, Ledger, latency_ms, longest_gap_s, throughput_tps

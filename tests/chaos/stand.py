@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from controller.storm import status
+from controller.storm import leader_status
 from controller.storm.command_record import Command
 from deploy.lab import LabError
 from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab
@@ -203,7 +203,7 @@ class Stand:
             told = self.told(move)
             if told is not None and told.ended:
                 return told.state
-            for row in status.read(self.session).ended_moves:
+            for row in leader_status.read(self.session).ended_moves:
                 if row.executor == str(move.executor) and row.ended_s > move.asked_s:
                     return row.outcome
             if told is None or time.monotonic() > deadline:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from controller.storm.history import MoveRecord
-from controller.storm.status import read
+from controller.storm.leader_status import read
+from controller.storm.move_record import MoveRecord
 from deploy.lab import LabError
 from deploy.lab.cluster import Lab
 from kvstore.zookeeper import Session

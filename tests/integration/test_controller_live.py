@@ -26,8 +26,8 @@ from controller.errors import ControllerError
 from controller.output import quiet, unix_s
 from controller.storm.collect import LiveCluster
 from controller.storm.command_record import COMMANDS, Command, decode, encode
+from controller.storm.leader_status import CycleStatus, read
 from controller.storm.live import LiveController
-from controller.storm.status import CycleStatus, read
 from kvstore.errors import StoreError
 from kvstore.service import serve
 from kvstore.zookeeper import Session
@@ -83,6 +83,7 @@ class Puppets:
         self.session = session
         self.places, self.start_secs = dict(PLACES), dict.fromkeys(PLACES, 50)
         self.never_ready = False
+        self.without_hooks: frozenset[Slot] = frozenset()
         self.held: Plan | None = None
         self.started_s = time.monotonic()
         self._published_s = 0.0
@@ -135,14 +136,15 @@ class Puppets:
 
     def _acks(self, node: str, plan: Plan | None) -> NodeAcks:
         slots = [s for s in (A1, A2, B1, B2) if s.supervisor == node]
-        workers = [self._worker(slot, plan) for slot in slots]
+        workers = [self._worker(slot, plan) for slot in slots if slot not in self.without_hooks]
         kept = [PersistedSlot(s.port, WC, tuple(map(executor, self._here(s)))) for s in slots]
         cluster = self.session.read(wire.CLUSTER)
         named = cluster.data.decode() if cluster else ""
         acks = node_acks(node, workers, named, time_ms=round(time.time() * 1000), keeps=kept)
         read = (AppliedPlan(WC, plan.epoch, plan.version),) if plan else ()
         assert acks.supervisor is not None
-        return replace(acks, supervisor=replace(acks.supervisor, cluster=named, plans=read))
+        own = replace(acks.supervisor, cluster=named, plans=read, time_ms=acks.time_ms)
+        return replace(acks, supervisor=own)
 
     def _here(self, slot: Slot) -> list[int]:
         return [task for task, at in sorted(self.places.items()) if at == slot]

@@ -15,9 +15,9 @@ from controller.journal.reader import Log
 from controller.replay.playback import replay
 from controller.replay.recording import spans
 from controller.replay.rerun import Rerun
-from controller.storm.history import HISTORY, known_moves
+from controller.storm.leader_status import read
 from controller.storm.live import LiveController
-from controller.storm.status import read
+from controller.storm.move_record import HISTORY, known_moves
 from kvstore.zookeeper import Session
 from migration.model import Plan
 from tests.bench.replay.score import through

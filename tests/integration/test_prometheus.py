@@ -8,7 +8,7 @@ from urllib.request import urlopen
 import pytest
 import yaml
 
-from controller.storm.status import read
+from controller.storm.leader_status import read
 from tests.integration.test_controller_live import NSTORM, new_root, played, wait_for, write_conf
 from tests.scraping import PROMETHEUS, RULES, alerts, dashboard_queries, free_port, need_prometheus
 

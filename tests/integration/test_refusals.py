@@ -15,8 +15,8 @@ import structlog
 from agent import daemon
 from agent.config import AgentConfig
 from controller.config import Config
+from controller.storm.leader_status import STATUS
 from controller.storm.live import LiveController
-from controller.storm.status import STATUS
 from deploy.lab.cluster import Lab, only_zookeeper
 from deploy.lab.layout import free_ports
 from deploy.lab.secured import STORM, jaas_file

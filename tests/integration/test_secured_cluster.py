@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 
 from controller.storm.collect import LiveCluster
-from controller.storm.status import STATUS
+from controller.storm.leader_status import STATUS
 from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab
 from deploy.lab.operator import Operator, beside
 from kvstore.ensemble import Grant

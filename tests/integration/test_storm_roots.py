@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from controller.config import Mode
-from controller.storm.status import read
+from controller.storm.leader_status import read
 from kvstore.zookeeper import Session
 from migration import wire
 from migration.model import LocalPlan, NodeAcks, Plan

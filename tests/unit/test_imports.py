@@ -30,6 +30,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     ),
     "controller.errors": frozenset(),
     "controller.console": frozenset({"kvstore.printable"}),
+    "controller.journal_place": frozenset({"migration"}),
     "controller.strict": frozenset({"controller.errors"}),
     "controller.snapshot": frozenset(
         {
@@ -46,6 +47,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "controller.policies",
             "controller.core",
             "controller.errors",
+            "controller.journal_place",
             "controller.strict",
             "controller.windows",
             "kvstore.ensemble",
@@ -172,7 +174,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "controller.page": frozenset(
         {
             "controller.cli.status_document",
-            "controller.core.spouts",
+            "controller.core.figures",
             "controller.errors",
             "kvstore.errors",
             "migration",

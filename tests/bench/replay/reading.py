@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from controller.journal.lines import compact, to_line
 from controller.journal.reader import Log
-from controller.journal.record import compact, to_line
 from controller.replay.recording import spans
 from tests.bench.frame import load_average
 from tests.bench.replay.cases import TICK_S, record

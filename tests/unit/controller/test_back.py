@@ -8,7 +8,7 @@ import pytest
 
 from controller.config import Config, Mode
 from controller.core.decision import Outcome
-from controller.core.effect import Verdict
+from controller.core.figures import Verdict
 from controller.core.runs import GOING_BACK, TAKEN_BACK, Refused
 from controller.core.topology import TopologyView
 from controller.cycle import CycleInput, Memory, cycle

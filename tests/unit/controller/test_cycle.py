@@ -17,7 +17,8 @@ from controller.core.fit import Capacity
 from controller.core.limits import Limits
 from controller.core.topology import TopologyView
 from controller.cycle import CycleInput, Memory, cycle
-from controller.journal.cycle_record import cycle_record, rows_of
+from controller.journal.cycle_record import cycle_record
+from controller.journal.rows import rows_of
 from controller.policies.gather.goal import Answer
 from controller.report import Report, TopologyReport
 from controller.storm.answers import explain

@@ -12,9 +12,9 @@ import pytest
 from controller.config import Config, Mode, build
 from controller.core.controls import Controls, Pause
 from controller.core.decision import Outcome
-from controller.core.guards import GuardAnswer, GuardState, guard_each
+from controller.core.figures import GuardState, SpoutFigures
+from controller.core.guards import GuardAnswer, guard_each
 from controller.core.runs import TAKEN_BACK
-from controller.core.spouts import SpoutFigures
 from controller.report import TopologyReport
 from controller.storm.queries import Queries, asked, number_of
 from migration import ConfigError

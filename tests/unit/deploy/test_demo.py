@@ -13,7 +13,7 @@ from rich.console import Console
 import agent.config
 from controller.config import from_storm_yaml
 from controller.core.decision import Outcome
-from controller.storm.history import MoveRecord
+from controller.storm.move_record import MoveRecord
 from deploy.demo.calm import QUIET_CYCLES, Calm
 from deploy.demo.gauges import Look, WorkerLook
 from deploy.demo.picture import draw

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
 
-from controller.core.layout import settled_placement
+from controller.core.topology import settled_placement
 from migration.model import (
     Base,
     Entry,

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controller.journal.lines import compact, to_line
 from controller.journal.reader import Log
-from controller.journal.record import FORMAT, TickRecord, compact, to_line
+from controller.journal.record import FORMAT, TickRecord
 from controller.journal.writer import Bounds
 from controller.replay.playback import replay
 from tests.recorded_world import record

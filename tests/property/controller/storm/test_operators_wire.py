@@ -12,9 +12,10 @@ from hypothesis import example, given, settings
 from msgspec import structs
 
 from controller.core.controls import Controls, Pause, Rejected
-from controller.storm import command_record, controls, status
+from controller.storm import command_record, controls, leader_status
 from controller.storm.command_record import Command
-from controller.storm.history import History, MoveRecord
+from controller.storm.history import History
+from controller.storm.move_record import MoveRecord
 from kvstore.zookeeper import Session, Stored
 from migration import wire
 
@@ -73,7 +74,7 @@ def read_history(data: bytes) -> None:
 
 
 def read_status(data: bytes) -> None:
-    found = status.read(cast(Session, OneNode(data)))
+    found = leader_status.read(cast(Session, OneNode(data)))
     assert {cycle.topology: cycle for cycle in found.cycles} == found.cycle_of
 
 

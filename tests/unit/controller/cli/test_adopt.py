@@ -8,10 +8,10 @@ import pytest
 
 from controller.cli import adopt, steps
 from controller.config import Config
-from controller.console import Console
 from controller.core.excluded import Excluded
 from controller.core.topology import TopologyView
 from controller.errors import CommandError
+from controller.output import Output
 from migration.model import NimbusReport, Node, NodeLoad, Plan, Slot
 from tests.messages import node_acks, publication, replace, worker_ack, worker_load
 
@@ -67,7 +67,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cluster:
 
 
 def adopting(cluster: Cluster, config: Config | None = None) -> Any:
-    made = steps.Steps(Console())
+    made = steps.Steps(Output.TABLE)
     return adopt._Adopting(cast(Any, cluster), config or Config(), made, 0.0)
 
 

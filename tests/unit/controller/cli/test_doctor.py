@@ -17,7 +17,7 @@ from controller.cli.status_document import DecisionStatus, StatusDocument, as_do
 from controller.core.controls import Controls
 from controller.core.receivers import NoticeKind, Receiver
 from controller.core.topology import TopologyView
-from controller.storm.status import LeaderStatus
+from controller.storm.leader_status import LeaderStatus
 from kvstore.writer import PlanWriter
 from kvstore.zookeeper import Session
 from migration.model import Candidacy, Counters, Node, Plan, Slot

@@ -13,7 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from controller.cli import asking, control, modes, operate
+from controller.cli import asking, control, drain, modes
 from controller.cli.main import app
 from controller.core.topology import TopologyView
 from controller.storm import controls
@@ -41,7 +41,7 @@ def test_what_an_old_leader_would_pass_over_is_refused(
     leads, written = [Candidacy("old-1:7", "0.2.0", 1), Candidacy("new-2:8", "0.2.0", 2)], []
     session = SimpleNamespace(put=lambda *said: written.append(said))
     view = SimpleNamespace(controllers=lambda: leads)
-    monkeypatch.setattr(operate, "connected", lambda conf: nullcontext(session))
+    monkeypatch.setattr(drain, "connected", lambda conf: nullcontext(session))
     monkeypatch.setattr(control, "connected", lambda conf: nullcontext(session))
     monkeypatch.setattr(modes, "connected", lambda conf: nullcontext(session))
     monkeypatch.setattr(LiveCluster, "of_session", lambda session: view)
@@ -74,9 +74,9 @@ def test_a_drain_tells_what_the_host_had_before_its_own_write_is_seen(
     placed = TopologyView(publication(places, nodes), Plan("", 1, 0, "wc-1"), ())
     # A mirror may see what was written a moment later.
     view = SimpleNamespace(topologies=lambda: [placed], drained=dict)
-    monkeypatch.setattr(operate, "connected", lambda conf: nullcontext(session))
-    monkeypatch.setattr(operate, "heeded", lambda *said: None)
-    monkeypatch.setattr(operate, "cannot_drain_now", lambda *asked: None)
+    monkeypatch.setattr(drain, "connected", lambda conf: nullcontext(session))
+    monkeypatch.setattr(drain, "heeded", lambda *said: None)
+    monkeypatch.setattr(drain, "cannot_drain_now", lambda *asked: None)
     monkeypatch.setattr(LiveCluster, "of_session", lambda session: view)
     conf = tmp_path / "storm.yaml"
     conf.write_text("storm.local.dir: /var/storm\n")
@@ -129,14 +129,14 @@ def test_a_dry_run_of_a_drain_writes_nothing(
     nodes = [Node(name, f"host-{name}", 100.0, (1,), 1) for name in "ab"]
     placed = TopologyView(publication(places, nodes), Plan("", 1, 0, "wc-1"), ())
     view = SimpleNamespace(topologies=lambda: [placed], drained=dict)
-    monkeypatch.setattr(operate, "connected", lambda conf: nullcontext(SimpleNamespace()))
-    monkeypatch.setattr(operate, "heeded", lambda *said: None)
+    monkeypatch.setattr(drain, "connected", lambda conf: nullcontext(SimpleNamespace()))
+    monkeypatch.setattr(drain, "heeded", lambda *said: None)
     monkeypatch.setattr(LiveCluster, "of_session", lambda session: view)
     conf = tmp_path / "storm.yaml"
     conf.write_text("storm.local.dir: /var/storm\n")
     words = ["drain", "host-a", "--conf", str(conf), "--dry-run"]
     refused = iter([None, "the others are full"])
-    monkeypatch.setattr(operate, "cannot_drain_now", lambda *asked: next(refused))
+    monkeypatch.setattr(drain, "cannot_drain_now", lambda *asked: next(refused))
     assert "host-a is drained: 2 of 2 executors left" in CliRunner().invoke(app, words).stdout
     assert str(CliRunner().invoke(app, words).exception) == "the others are full"
 

@@ -11,8 +11,8 @@ from controller.cli.places import only, slot_of
 from controller.cli.status_document import StatusDocument, TopologyStatus
 from controller.core.hostnames import shown
 from controller.errors import CommandError
-from controller.storm.history import MoveRecord
-from controller.storm.status import LinkRow
+from controller.storm.leader_status import LinkRow
+from controller.storm.move_record import MoveRecord
 from migration import ModelError
 from migration.model import Node, Slot
 

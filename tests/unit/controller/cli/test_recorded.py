@@ -17,7 +17,7 @@ from controller.cli.why import cycle_named
 from controller.config import build
 from controller.core.decision import Outcome
 from controller.errors import CommandError
-from controller.journal.record import JournalError
+from controller.journal.lines import JournalError
 from controller.journal.recorder import HEAD_TICKS
 from controller.journal.writer import Bounds
 from controller.replay.playback import replay

@@ -7,18 +7,18 @@ from typing import Any, cast
 
 import pytest
 
-from controller.cli import operate, roll, steps
+from controller.cli import drain, roll, steps
 from controller.cli.status_document import DrainStatus, StaysStatus
 from controller.config import Config
-from controller.console import Console
 from controller.core.controls import Controls, Pause
 from controller.core.decision import Outcome
 from controller.core.excluded import Excluded
 from controller.core.outcomes import what_to_do
 from controller.core.topology import TopologyView
 from controller.errors import CommandError
+from controller.output import Output
 from controller.storm.collect import DRAINED
-from controller.storm.status import STATUS
+from controller.storm.leader_status import STATUS
 from kvstore.errors import NotConnectedError
 from kvstore.zookeeper import Stored
 from migration import wire
@@ -75,7 +75,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setattr(steps, "LOOK_S", 0.0)
     monkeypatch.setattr(roll, "LiveCluster", SimpleNamespace(of_session=lambda session: session))
     monkeypatch.setattr(roll, "drain_progress", lambda *_: DrainStatus("", 0, 0, ()))
-    for module in (roll, operate):
+    for module in (roll, drain):
         monkeypatch.setattr(module, "cannot_drain_now", lambda *_: None)
     return made
 
@@ -87,7 +87,7 @@ def rolled(
     at_a_time: int = 1,
     config: Config | None = None,
 ) -> tuple[str, ...]:
-    rolling = roll._Rolling(cluster, config or Config(), command, Console())
+    rolling = roll._Rolling(cluster, config or Config(), command, Output.TABLE)
     rolling.begin(hosts, at_a_time)
     return rolling.work(at_a_time)
 
@@ -104,7 +104,7 @@ def test_each_host_is_drained_for_the_command_and_comes_back(
 
 
 def test_what_is_only_planned_changes_nothing(cluster: Cluster) -> None:
-    rolling = roll._Rolling(cast(Any, cluster), Config(), "true", Console())
+    rolling = roll._Rolling(cast(Any, cluster), Config(), "true", Output.TABLE)
     rolling.begin(["host-b", "host-a"], 1)
     assert rolling.left == ("host-b", "host-a")
     assert cluster.data == {}
@@ -221,7 +221,7 @@ def test_a_host_that_is_not_empty_says_by_topology_why_and_what_to_do(
     monkeypatch.setattr(
         roll, "drain_progress", lambda *_: DrainStatus("host-a", 1, 1, tuple(stays))
     )
-    rolling = roll._Rolling(cast(Any, cluster), Config(), "true", Console())
+    rolling = roll._Rolling(cast(Any, cluster), Config(), "true", Output.TABLE)
     assert rolling._not_empty("host-a") == f"1 executor of wc left{said}"
     assert rolling._not_empty("host-b") is None
 
@@ -229,7 +229,7 @@ def test_a_host_that_is_not_empty_says_by_topology_why_and_what_to_do(
 def test_a_load_that_jitters_is_no_news(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rolling = roll._Rolling(cast(Any, cluster), Config(), "true", Console())
+    rolling = roll._Rolling(cast(Any, cluster), Config(), "true", Output.TABLE)
     rolling._roll = roll.Roll("true", ("host-a",))
     waits = iter(["2 left, 0.51 cores", "2 left, 0.52 cores", "1 left, 0.52 cores", None])
     rolling._wait("host-a", lambda: next(waits))

@@ -21,10 +21,11 @@ from controller.journal.cycle_record import as_json as journaled
 from controller.journal.cycle_record import cycle_record
 from controller.report import TopologyReport
 from controller.storm.answer_records import PlanAnswer, PlanStep
-from controller.storm.history import MoveRecord
+from controller.storm.leader_status import LeaderStatus, read
 from controller.storm.missed import Missed
+from controller.storm.move_record import MoveRecord
 from controller.storm.proposals import Proposals
-from controller.storm.status import LeaderStatus, publish, read, status_of
+from controller.storm.status import publish, status_of
 from controller.storm.ways import Ways
 from kvstore.zookeeper import Session, Stored
 from migration.model import (

@@ -9,8 +9,8 @@ from controller.cli.status_document import SpeaksStatus, as_document
 from controller.cli.status_view import as_tables
 from controller.core.controls import Controls
 from controller.core.topology import TopologyView
-from controller.storm.history import MoveRecord
-from controller.storm.status import CycleStatus, LeaderStatus
+from controller.storm.leader_status import CycleStatus, LeaderStatus
+from controller.storm.move_record import MoveRecord
 from migration.model import (
     AppliedPlan,
     Base,

@@ -13,10 +13,11 @@ from controller.cli.status_document import StatusDocument, as_document, as_json
 from controller.cli.top import as_screen
 from controller.config import build
 from controller.core.controls import Controls
-from controller.core.effect import Effect, Verdict
+from controller.core.figures import Effect, Verdict
 from controller.cycle import CycleInput
 from controller.report import Felt, TopologyReport
-from controller.storm.status import LeaderStatus, status_of
+from controller.storm.leader_status import LeaderStatus
+from controller.storm.status import status_of
 from tests.recorded_world import three_cycles
 
 CONFIG = build({})

@@ -16,7 +16,7 @@ from controller.console import Console
 from controller.errors import CommandError
 from controller.output import Output
 from controller.storm.collect import LiveCluster
-from controller.storm.history import MoveRecord
+from controller.storm.move_record import MoveRecord
 
 
 def move(name: str, outcome: str = "MOVED", by: str = "policy gather") -> MoveRecord:

@@ -8,7 +8,8 @@ from msgspec import structs
 
 from controller.core.blocks import Block
 from controller.core.cluster import Floats
-from controller.core.effect import LOOKS, MOST_BLOCKS, Effect, Verdict, judged
+from controller.core.effect import LOOKS, MOST_BLOCKS, judged
+from controller.core.figures import Effect, Verdict
 from controller.journal.record import decode, encode
 
 

@@ -23,6 +23,7 @@ from controller.core.topology import TopologyView
 from controller.report import TopologyReport
 from controller.snapshot import parse
 from controller.storm import status
+from controller.storm.leader_status import HeadroomRow
 from migration.model import Plan
 from tests.messages import publication
 
@@ -100,7 +101,7 @@ def test_status_shows_the_factor_and_what_binds(world: tuple[Cluster, LoadSnapsh
     report = TopologyReport(1, "wc-1", 0.0, Outcome.NOTHING_TO_GAIN, "calm", picture=picture)
     told = status.status_of([report], (), Config(), name="c", epoch=1)
     (cycle,) = told.cycles
-    assert cycle.headroom == status.HeadroomRow(2.0, "network", "n0")
+    assert cycle.headroom == HeadroomRow(2.0, "network", "n0")
     document = as_document([view], (), told, Controls(), left_out={})
     shown = [str(one) for one in as_tables(document)]
     assert [one.partition(";")[0] for one in shown if one.startswith("head-room")] == [

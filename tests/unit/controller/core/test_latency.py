@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from msgspec import UNSET
 
+from controller.core.figures import NOT_KNOWN, SpoutFigures
 from controller.core.latency import BEGINS_MS, Timed, added, observe_timed, quantile_ms
 from controller.core.metrics import Rates, by_topology, observe
-from controller.core.spouts import NOT_KNOWN, SpoutFigures, spout_figures
+from controller.core.spouts import spout_figures
 from controller.journal.record import decode, encode
 from migration.model import LATENCY_BUCKETS, LatencyRow, Meters, NodeLoad, Slot, WorkerLoad
 

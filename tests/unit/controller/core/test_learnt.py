@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from controller.core.hops import PRIOR_DEVIATION
+from controller.core.figures import PRIOR_DEVIATION
 from controller.core.learnt import INPUT_FACTOR, MOST_TIMES, OLD_S, Known, Learnt, Stay
 
 

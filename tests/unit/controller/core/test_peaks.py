@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from controller.core.cluster import LoadSnapshot, Traffic
-from controller.core.peaks import DAY_S, HOUR_S, MINUTE_S, Hour, Peak, Peaks, input_tps, peaks_each
+from controller.core.figures import Peak
+from controller.core.peaks import DAY_S, HOUR_S, MINUTE_S, Hour, Peaks, input_tps, peaks_each
 from controller.journal.record import decode, encode
 from migration.model import Component
 

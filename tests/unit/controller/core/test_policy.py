@@ -12,7 +12,8 @@ from controller.config import Config, Mode, build
 from controller.core.decision import Decision, Outcome
 from controller.core.policy import Case, Decided, Policy
 from controller.cycle import Memory, cycle
-from controller.journal.record import JournalError, made
+from controller.journal.lines import JournalError
+from controller.journal.record import made
 from controller.policies import registry
 from controller.policies.gather.policy import Remembered
 from controller.snapshot import parse

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from controller.core.blocks import LoadSeen, part_between
-from controller.core.effect import MOST_BLOCKS, Effect, Verdict
+from controller.core.effect import MOST_BLOCKS
+from controller.core.figures import Effect, Verdict
 from controller.core.fit import Capacity
 from controller.core.latency import Timed, observe_timed
 from controller.core.layout import Layout, MadeOf

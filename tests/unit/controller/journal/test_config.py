@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.config import JournalBounds, Mode, build, from_storm_yaml
-from controller.journal.record import compact
+from controller.journal.lines import compact
 from migration import ConfigError
 
 

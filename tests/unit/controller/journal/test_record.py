@@ -5,7 +5,8 @@ import json
 import msgspec
 import pytest
 
-from controller.journal.record import Head, JournalError, compact, from_line, to_line
+from controller.journal.lines import JournalError, compact, from_line, to_line
+from controller.journal.record import Head
 
 ANY = msgspec.json.Decoder()
 

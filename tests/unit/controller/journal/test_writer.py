@@ -11,8 +11,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from controller.config import JournalBounds
-from controller.journal.record import compact, to_line
-from controller.journal.writer import MOVES, OLDER_MOVES, Bounds, Writer, move_lines, pack
+from controller.journal.lines import MOVES, OLDER_MOVES, compact, move_lines, to_line
+from controller.journal.writer import Bounds, Writer, pack
 from tests.recorded_world import plain
 
 HEAD, TICK = compact({"kind": "head"}), compact({"kind": "tick", "fill": "x" * 100})

@@ -13,8 +13,8 @@ from pyarrow import parquet
 
 from controller.config import build
 from controller.errors import TuneError
+from controller.journal.lines import JournalError
 from controller.journal.reader import Log
-from controller.journal.record import JournalError
 from controller.journal.writer import Bounds
 from controller.pipeline.fold import Fold
 from controller.pipeline.schemas import QUARANTINE, QUARANTINE_FILE

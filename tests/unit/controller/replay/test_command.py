@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from controller.cli.main import app
 from controller.errors import CommandError
-from controller.journal.record import JournalError
+from controller.journal.lines import JournalError
 from deploy.ingest.tables import ingest
 from migration import ConfigError
 from tests.recorded_world import BEGIN_S, edit, record

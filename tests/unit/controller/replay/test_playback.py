@@ -14,8 +14,9 @@ import pytest
 from controller import cycle as cycle_module
 from controller.core.decision import Outcome
 from controller.cycle import Memory
+from controller.journal.lines import JournalError, compact, to_line
 from controller.journal.reader import Log
-from controller.journal.record import JournalError, compact, decode, encode, to_line
+from controller.journal.record import decode, encode
 from controller.journal.writer import Bounds
 from controller.policies.gather.policy import JUDGED_AFTER
 from controller.replay.playback import replay

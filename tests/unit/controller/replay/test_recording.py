@@ -11,8 +11,9 @@ from controller.core.cluster import LoadSnapshot
 from controller.core.fit import Capacity
 from controller.core.layout import Layout, layout_of
 from controller.core.metrics import Rates, observe_each
+from controller.journal.lines import JournalError, compact
 from controller.journal.reader import Log
-from controller.journal.record import JournalError, TickRecord, compact
+from controller.journal.record import TickRecord
 from controller.journal.writer import Bounds
 from controller.replay.playback import SeenReader
 from controller.replay.recording import Span, spans

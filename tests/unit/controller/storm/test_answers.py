@@ -11,7 +11,7 @@ from controller.core.controls import Controls, Rejected
 from controller.core.decision import Move, Outcome
 from controller.core.limits import Limits
 from controller.cycle import Memory
-from controller.journal.cycle_record import rows_of
+from controller.journal.rows import rows_of
 from controller.report import TopologyReport
 from controller.storm.answer_records import PlanAnswer, PlanStep
 from controller.storm.answers import _detour, explain, misfit, of_topology, plan_of

@@ -8,8 +8,8 @@ from controller.storm import audit
 from controller.storm.audit import AUDIT, Audit
 from controller.storm.command_record import Command
 from controller.storm.controls import CONTROLS
-from controller.storm.history import MoveRecord
 from controller.storm.mirror import Mirror
+from controller.storm.move_record import MoveRecord
 from kvstore.ensemble import Grant
 from kvstore.zookeeper import Session, Stored
 

@@ -4,16 +4,13 @@ import hashlib
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from controller.core.effect import Effect, Verdict
-from controller.journal.record import compact
+from controller.core.figures import Effect, Verdict
+from controller.journal.lines import compact
 from controller.journal.writer import Bounds, Writer
-from controller.storm.history import (
-    LONGEST_REASON,
-    MEASURED_AFTER_S,
-    MEASURED_UNTIL_S,
+from controller.storm.history import LONGEST_REASON, MEASURED_AFTER_S, MEASURED_UNTIL_S, History
+from controller.storm.move_record import (
     REMEMBERED_MOVES,
     Figures,
-    History,
     MoveRecord,
     known_moves,
     stored_moves,

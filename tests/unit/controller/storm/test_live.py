@@ -15,12 +15,13 @@ from controller.report import Report, TopologyReport
 from controller.storm.act import Act
 from controller.storm.answer_records import PlanAnswer, PlanStep
 from controller.storm.command_record import Command
-from controller.storm.history import LONGEST_REASON, MoveRecord
+from controller.storm.history import LONGEST_REASON
 from controller.storm.last import LastCycle, asked_by
+from controller.storm.leader_status import read
+from controller.storm.move_record import MoveRecord
 from controller.storm.notes import Notes
 from controller.storm.proposals import MOST_PROPOSALS, Proposals
 from controller.storm.publisher import Publisher
-from controller.storm.status import read
 from controller.storm.ways import Ways
 from kvstore.errors import NotConnectedError
 from kvstore.zookeeper import Stored

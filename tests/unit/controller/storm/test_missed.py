@@ -3,8 +3,9 @@
 import msgspec
 
 from controller.config import build
+from controller.storm.leader_status import LeaderStatus
 from controller.storm.missed import DAY_S, Missed
-from controller.storm.status import LeaderStatus, status_of
+from controller.storm.status import status_of
 
 
 def test_tuples_add_up_by_topology_until_midnight() -> None:

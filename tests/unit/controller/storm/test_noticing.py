@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from controller.core.decision import Outcome
-from controller.core.guards import GuardRow, GuardState
+from controller.core.figures import GuardRow, GuardState
 from controller.core.receivers import NoticeKind
 from controller.report import Felt, TopologyReport, surprised
-from controller.storm.history import MoveRecord
+from controller.storm.move_record import MoveRecord
 from controller.storm.noticing import LONGEST, Notice, Noticed, noticed
 from tests.unit.controller.test_back import ADVISE, AUTO, A, World
 from tests.unit.controller.test_guards import AUTO_BY_LAG, Guarded

@@ -6,18 +6,17 @@ import pytest
 from msgspec.structs import replace
 
 from controller.core.limits import Limits
-from controller.journal.cycle_record import WorkerRow
-from controller.storm.history import MoveRecord
-from controller.storm.status import (
+from controller.journal.rows import WorkerRow
+from controller.storm.leader_status import (
     STATUS,
     CycleStatus,
     ExecutorRow,
     LeaderStatus,
     LinkRow,
-    loads_of,
-    publish,
     read,
 )
+from controller.storm.move_record import MoveRecord
+from controller.storm.status import loads_of, publish
 from kvstore.zookeeper import Session, Stored
 from migration.wire import LARGEST_NODE_BYTES
 

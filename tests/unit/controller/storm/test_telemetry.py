@@ -10,7 +10,7 @@ from controller.core.decision import Outcome
 from controller.core.topology import TopologyView
 from controller.cycle import CycleInput, Memory, cycle
 from controller.report import Report
-from controller.storm.history import MoveRecord
+from controller.storm.move_record import MoveRecord
 from controller.storm.telemetry import Telemetry
 from deploy.ingest.world import WindowWorld
 from tests.messages import replace

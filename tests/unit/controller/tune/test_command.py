@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from controller.cli.main import app
 from controller.errors import PolicyError, TuneError
+from controller.journal.lines import JournalError
 from controller.journal.reader import Log
-from controller.journal.record import JournalError
 from controller.journal.writer import Bounds
 from controller.pipeline import opened
 from controller.pipeline.spark import spark

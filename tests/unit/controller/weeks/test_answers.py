@@ -4,7 +4,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from controller.core.effect import Effect, Verdict
+from controller.core.figures import Effect, Verdict
 from controller.core.peaks import HOUR_S
 from controller.pipeline.figures import Figures
 from controller.weeks.auto import gained

@@ -2,7 +2,8 @@
 
 import pytest
 
-from controller.core.hops import AS_IN_THE_LAB, HOP_COST_S, HopFigures
+from controller.core.figures import HopFigures
+from controller.core.hops import AS_IN_THE_LAB, HOP_COST_S
 from deploy.sim.engine import SimulationResult, run
 from deploy.sim.scenario import parse
 

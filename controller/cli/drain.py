@@ -1,0 +1,132 @@
+"""``nstorm drain`` and ``undrain``: a host is emptied without a restart."""
+
+import time
+from collections.abc import Iterable
+from typing import Annotated
+
+import typer
+from msgspec import to_builtins
+
+from controller.cli.asking import (
+    DryRun,
+    confirm,
+    connected,
+    heeded,
+    seconds,
+)
+from controller.cli.running import Conf
+from controller.cli.status_document import (
+    DrainStatus,
+    drain_progress,
+)
+from controller.cli.status_view import drain_lines
+from controller.config import Config, from_storm_yaml
+from controller.core.drain import cannot_drain
+from controller.core.undrained import left_on
+from controller.errors import CommandError
+from controller.output import Output, OutputOption, tell
+from controller.storm.collect import DRAINED, LiveCluster
+from controller.storm.leader_status import read
+from controller.storm.status import loads_of
+from kvstore.zookeeper import Session
+from migration import storm_yaml
+
+
+def drain(
+    host: Annotated[str, typer.Argument(help="As `nstorm status` shows it.")],
+    *,
+    conf: Conf,
+    within: Annotated[
+        str | None,
+        typer.Option(help="Wait for this time, such as 30s, and list the executors that are left."),
+    ] = None,
+    dry_run: DryRun = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Move every executor away from a host.
+
+    No executor moves to the host until `nstorm undrain`. The leading controller drains the host in
+    every mode, also if it starts later. `nstorm status` shows the progress. Exit code 1: --within
+    was too short, or some executors stay. Exit code 2: refused, with the reason.
+    """
+    limit_s = seconds("--within", within) if within else None
+    config = storm_yaml.read_as(conf, from_storm_yaml)[0]
+    with connected(conf) as session:
+        heeded(session, "nstorm drain")
+        view = LiveCluster.of_session(session)
+        if dry_run:
+            would = _would_drain(session, view, config, host)
+            tell(output, to_builtins(would), *drain_lines(would))
+            return
+        confirm(f"Move every executor away from {host}?")
+        had = begin_drain(session, view, config, host)
+        if limit_s is None and output is Output.TABLE:
+            return
+        left = _wait_drained(view, host, had, limit_s or 0.0)
+    tell(output, to_builtins(left), *drain_lines(left))
+    raise typer.Exit(1 if limit_s is not None and left.left else 0)
+
+
+def _would_drain(session: Session, view: LiveCluster, config: Config, host: str) -> DrainStatus:
+    """Show a drain before its first move; a `CommandError` if the others cannot carry it."""
+    refusal = cannot_drain_now(session, view, config, host, view.drained())
+    if refusal is not None:
+        raise CommandError(refusal)
+    views = view.topologies()
+    return drain_progress(views, host, sum(len(left_on(v, (host,)).executors) for v in views))
+
+
+def begin_drain(session: Session, view: LiveCluster, config: Config, host: str) -> int:
+    """Note the wish, and give how many it had; a `CommandError` if the others cannot carry them."""
+    drained = view.drained()
+    if host in drained:
+        return drained[host]
+    refusal = cannot_drain_now(session, view, config, host, drained)
+    if refusal is not None:
+        raise CommandError(refusal)
+    count = sum(len(left_on(one, (host,)).executors) for one in view.topologies())
+    session.put(f"{DRAINED}/{host}", str(count).encode())
+    return count
+
+
+def cannot_drain_now(
+    session: Session, view: LiveCluster, config: Config, host: str, drained: Iterable[str]
+) -> str | None:
+    """Return why a host cannot be drained as well; None if the rest can carry its executors."""
+    views, status = view.topologies(), read(session)
+    if {"executors", "workers"} & {*status.left_out}:
+        return "the loads do not fit into /nstorm/status, so the room is not known"
+    demand, room = loads_of(status, config.limits)
+    return cannot_drain(
+        views,
+        host,
+        drained,
+        demand,
+        room,
+        free=view.free(views),
+        limits=config.limits,
+        capacity=config.capacity,
+        excluded=config.excluded.hosts,
+    )
+
+
+def _wait_drained(view: LiveCluster, host: str, had: int, limit_s: float) -> DrainStatus:
+    """Return what is left, once only staying executors are left or the time is over."""
+    until_s = time.monotonic() + limit_s
+    while True:
+        left = drain_progress(view.topologies(), host, had)
+        if left.left <= len(left.stay) or time.monotonic() >= until_s:
+            return left
+        time.sleep(0.5)
+
+
+def undrain(
+    host: Annotated[str, typer.Argument(help="As `nstorm status` shows it.")],
+    conf: Conf,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Allow moves to a drained host again."""
+    with connected(conf) as session:
+        if not session.delete(f"{DRAINED}/{host}"):
+            raise CommandError(f"host {host} is not drained")
+    tell(output, {"host": host}, f"executors may move to {host} again")
