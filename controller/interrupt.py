@@ -5,12 +5,23 @@ import signal
 from typing import Any, NoReturn
 
 ENDED = 128 + signal.SIGINT
-SAID = "nstorm: ended by Ctrl-C\n"
+_goes_on = ""
+
+
+def said() -> str:
+    """Write that it has ended, and what goes on without it."""
+    return f"nstorm: ended by Ctrl-C{_goes_on and f'; {_goes_on}'}\n"
+
+
+def does_not_end(what: str) -> None:
+    """Name what goes on after Ctrl-C from now on; empty: nothing."""
+    global _goes_on  # noqa: PLW0603  # as the handler of a signal is
+    _goes_on = what
 
 
 def end_at_once(*_: Any) -> NoReturn:
     """End where nothing has begun yet, or all of it is cleaned up."""
-    os.write(2, SAID.encode())
+    os.write(2, said().encode())
     os._exit(ENDED)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from controller import interrupt
 from controller.cli.asking import DryRun, confirm, connected, seconds
 from controller.cli.running import Conf
 from controller.cli.steps import Steps, lasting
@@ -79,6 +80,7 @@ def adopt(
             f"Restart {_at_least(left, settle_s)}: {', '.join(left)}? Each loses its tuples in "
             "flight, which Storm replays if the topology acks, and what its bolts keep in memory."
         )
+        interrupt.does_not_end("no other worker is restarted: the same command continues")
         failed = adopting.work(run, within_s)
     if output is Output.JSON or failed is None:
         found = {"done": adopting.done, "left": adopting.left, "failed": failed}

@@ -17,6 +17,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from msgspec.structs import asdict, replace
 
+from controller import interrupt
 from controller.core.hostnames import shown
 from controller.core.topology import TopologyView
 from controller.errors import CommandError
@@ -152,8 +153,10 @@ def ask(session: Session, wish: Command, output: Output, *, until_begun: bool = 
             )
     path = session.create(f"{COMMANDS}/c-", ephemeral=True, sequence=True)
     session.set(path, encode(wish))  # a write proves who asks, and a creation does not
-    quiet = wish.verb in ("plan", "explain")
-    say = _say_nothing if quiet else teller(output)
+    only_looks = wish.verb in ("plan", "explain")
+    if not only_looks:
+        interrupt.does_not_end("what has begun goes on: see `nstorm status`")
+    say = _say_nothing if only_looks else teller(output)
     return _follow(session, path, say, hosts_of(session), until_begun=until_begun)
 
 
@@ -195,6 +198,9 @@ def _follow(
         news = command != before and (command.state != WAITING or command.reason)
         if news and command.state != REFUSED:  # which `end` prints
             before = command
+            if command.move:
+                goes_on = f"{command.move} goes on: `nstorm cancel {command.move}` ends it"
+                interrupt.does_not_end("" if command.ended else goes_on)
             reason = f": {command.reason}" if command.reason else ""
             took = f" ({command.stopped_after_s:.3f} s)" if command.stopped_after_s else ""
             say(f"{command.executor or command.what} {command.state}{took}{reason}")

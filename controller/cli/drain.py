@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from msgspec import to_builtins
 
+from controller import interrupt
 from controller.cli.asking import (
     DryRun,
     confirm,
@@ -59,6 +60,7 @@ def drain(
             tell(output, to_builtins(would), *drain_lines(would))
             return
         confirm(f"Move every executor away from {host}?")
+        interrupt.does_not_end(f"a drain that has begun goes on: `nstorm undrain {host}` ends it")
         had = begin_drain(session, view, config, host)
         if limit_s is None and output is Output.TABLE:
             return

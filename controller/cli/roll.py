@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from controller import interrupt
 from controller.cli.asking import DryRun, confirm, connected, heeded, patient
 from controller.cli.drain import begin_drain, cannot_drain_now
 from controller.cli.running import Conf
@@ -182,6 +183,9 @@ class _Rolling:
 
     def work(self, at_a_time: int) -> tuple[str, ...]:
         """Roll what is left; give the hosts for which the command failed."""
+        interrupt.does_not_end(
+            "a drained host stays so: the same command continues the roll, --forget deletes it"
+        )
         self._keep()
         while left := self.left:
             batch, began_s = left[:at_a_time], time.monotonic()

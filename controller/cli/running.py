@@ -69,6 +69,7 @@ def run(app: typer.Typer, name: str) -> None:
     sys.stdout, sys.stderr = PrintableStream(sys.stdout), _CutStream(sys.stderr)
     # So that what was begun is cleaned up; daemons and the lab put handlers of their own instead.
     usual = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    interrupt.does_not_end("")
     try:
         app(prog_name=name, obj=usual_streams[1])
     except (ConfigError, ControllerError, StoreError) as error:
@@ -76,7 +77,7 @@ def run(app: typer.Typer, name: str) -> None:
         sys.exit(2)
     except SystemExit as ended:
         if ended.code == interrupt.ENDED:
-            sys.stderr.write(interrupt.SAID)
+            sys.stderr.write(interrupt.said())
         raise
     finally:
         signal.signal(signal.SIGTERM, usual)

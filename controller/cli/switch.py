@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from agent.config import from_storm_yaml as agent_config
+from controller import interrupt
 from controller.cli.asking import connected, operator, seconds
 from controller.cli.running import Conf
 from controller.core.switch import left
@@ -60,6 +61,7 @@ def off(
         tell(output, {"off": str(file)}, f"the hooks of this node are off as long as {file} exists")
         return
     with connected(conf) as session:
+        interrupt.does_not_end("what is switched off stays so: `nstorm on` ends that")
         session.put(wire.OFF, text.encode())
         still = _end_moves(session, limit_s)
     tell(

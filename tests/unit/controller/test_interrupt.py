@@ -1,8 +1,12 @@
 """Ctrl-C ends a command in one line: while it loads, and while it works."""
 
+import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -38,3 +42,48 @@ def test_ctrl_c_is_one_line_and_its_own_exit_code(works: bool, tmp_path: Path) -
     *before, last = err.splitlines()
     assert last == "nstorm: ended by Ctrl-C"
     assert all("zookeeper_away" in line or line.startswith("waits for ") for line in before)
+
+
+@pytest.mark.parametrize("verb", ["assess", "tune", "report", "replay"])
+def test_ctrl_c_while_a_journal_is_read_leaves_no_process_and_no_file(
+    verb: str, tmp_path: Path
+) -> None:
+    journal = tmp_path / "journal"
+    journal.mkdir()
+    segment = journal / "20261129T080000-a-000001.jsonl"
+    os.mkfifo(segment)
+    words = [verb, str(journal), *(["--html", "page.html"] if verb == "assess" else [])]
+    process = subprocess.Popen(
+        [sys.executable, "-c", CODE, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        start_new_session=True,
+    )
+    with opened_when_read(segment):  # and is not written, so that it goes on to read
+        os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to all that it has started
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "started\n")
+    assert err.splitlines()[-1] == "nstorm: ended by Ctrl-C"
+    assert "Traceback" not in err
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+    assert [path for path in tmp_path.rglob("*") if not path.is_dir()] == [segment]
+
+
+@contextmanager
+def opened_when_read(fifo: Path) -> Iterator[None]:
+    """Open the other end once somebody reads it."""
+    until_s = time.monotonic() + 40
+    while True:
+        try:
+            end = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+            break
+        except OSError:
+            assert time.monotonic() < until_s
+            time.sleep(0.02)
+    try:
+        yield
+    finally:
+        os.close(end)
