@@ -393,6 +393,21 @@ def bench_scale(
     _answer(bench(asked, _progress), as_tables, output)
 
 
+@app.command("page", epilog=example("python -m tests.bench page --asks 20"))
+def bench_page(
+    *,
+    asks: Annotated[int, typer.Option(min=2, help="How often each is asked.")] = 50,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Measure the page and `nstorm explain` at 1,000 executors, and cycles while a page dies.
+
+    A real ZooKeeper, controller and page; a hundred agents, JVMs and Nimbus are imitated.
+    """
+    from tests.bench.page import as_tables, bench  # noqa: PLC0415
+
+    _answer(bench(asks, _progress), as_tables, output)
+
+
 @app.command("gain", epilog=example("python -m tests.bench gain --case cpu --policy gather"))
 def bench_gain(
     *,

@@ -157,7 +157,7 @@ def measure_cluster(nodes: int, asked: Asked, tell: Callable[[str], None]) -> di
             ) as leader:
                 measured = _Measured(lab, world, leader)
                 leader.wait(
-                    lambda: world.alive() and _measures(leader), "a cycle that measures everything"
+                    lambda: world.alive() and measures(leader), "a cycle that measures everything"
                 )
                 tell(f"{nodes} nodes at rest for {asked.seconds:g} s")
                 rest = measured.during(lambda: time.sleep(asked.seconds))
@@ -179,7 +179,7 @@ def measure_cluster(nodes: int, asked: Asked, tell: Callable[[str], None]) -> di
         }
 
 
-def _measures(leader: Reporter) -> bool:
+def measures(leader: Reporter) -> bool:
     """Check whether the last two cycles had figures of every worker."""
     outcomes = [set(line["outcomes"]) for line in leader.lines[-2:]]
     unready = {"STALE_METRICS", "STAND_BACK", "NOT_LEADER"}
