@@ -69,7 +69,7 @@ def connected(conf: Path, *, says: bool = True) -> Iterator[Session]:
             say_waiting(waiting)
 
     with Session(zookeeper) as session:
-        with _named_when_slow(f"ZooKeeper at {session.hosts}"):
+        with named_when_slow(f"ZooKeeper at {session.hosts}"):
             is_there = session.connect(on_wait=wait, stop=given_up)
         if not is_there:
             servers = zookeeper.hosts.partition("/")[0].replace(",", ", ")
@@ -95,7 +95,7 @@ def _ensemble(document: Mapping[str, Any]) -> Ensemble:
 
 
 @contextmanager
-def _named_when_slow(whom: str) -> Iterator[None]:
+def named_when_slow(whom: str) -> Iterator[None]:
     """Print whom the command waits for once that has taken `SLOW_S`."""
     timer = threading.Timer(SLOW_S, _say_waits, (whom,))
     timer.daemon = True

@@ -13,6 +13,7 @@ from controller.assess.assessment import MOST_STEPS, Assessment, Evidence, lines
 from controller.assess.assessment import assess as judged
 from controller.assess.page import page
 from controller.assess.storm_ui import Made, look, snapshots, stays_of
+from controller.cli.asking import named_when_slow
 from controller.cli.decide import searching
 from controller.cli.recorded import in_journal
 from controller.config import build
@@ -88,7 +89,9 @@ def _judged(cluster: Cluster, snapshot: LoadSnapshot, evidence: Evidence) -> Ass
 
 def _of_ui(url: str, checked: Path | None) -> Iterator[tuple[Cluster, LoadSnapshot, Evidence]]:
     stay = stays_of(_text(checked)) if checked else {}
-    for made in snapshots(*look(url), stay):
+    with named_when_slow(url):
+        shown = look(url)
+    for made in snapshots(*shown, stay):
         try:
             cluster, snapshot = parse(msgspec.json.encode(made.document).decode())
         except SnapshotError as error:

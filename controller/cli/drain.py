@@ -13,6 +13,7 @@ from controller.cli.asking import (
     confirm,
     connected,
     heeded,
+    named_when_slow,
     seconds,
 )
 from controller.cli.running import Conf
@@ -64,7 +65,8 @@ def drain(
         had = begin_drain(session, view, config, host)
         if limit_s is None and output is Output.TABLE:
             return
-        left = _wait_drained(view, host, had, limit_s or 0.0)
+        with named_when_slow(f"the controller that leads to empty {host}"):
+            left = _wait_drained(view, host, had, limit_s or 0.0)
     tell(output, to_builtins(left), *drain_lines(left))
     raise typer.Exit(1 if limit_s is not None and left.left else 0)
 

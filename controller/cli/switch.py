@@ -12,7 +12,7 @@ import typer
 
 from agent.config import from_storm_yaml as agent_config
 from controller import interrupt
-from controller.cli.asking import connected, operator, seconds
+from controller.cli.asking import connected, named_when_slow, operator, seconds
 from controller.cli.running import Conf
 from controller.core.switch import left
 from controller.core.times import utc
@@ -63,7 +63,8 @@ def off(
     with connected(conf) as session:
         interrupt.does_not_end("what is switched off stays so: `nstorm on` ends that")
         session.put(wire.OFF, text.encode())
-        still = _end_moves(session, limit_s)
+        with named_when_slow("the agents and JVMs to switch their hooks off"):
+            still = _end_moves(session, limit_s)
     tell(
         output,
         {"off": text, "left": still},

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from controller.cli import asking, control, drain, modes
 from controller.cli.main import app
+from controller.cli.status_document import DrainStatus
 from controller.core.topology import TopologyView
 from controller.storm import controls
 from controller.storm.collect import DRAINED, LiveCluster
@@ -84,6 +85,15 @@ def test_a_drain_tells_what_the_host_had_before_its_own_write_is_seen(
     told = json.loads(CliRunner().invoke(app, words).stdout)
     assert (told["left"], told["of"]) == (1, 1)
     assert written == {f"{DRAINED}/host-a": b"1"}
+
+    def slow(*asked: object) -> DrainStatus:
+        time.sleep(0.5)
+        return DrainStatus("host-a", 1, 0, ())
+
+    monkeypatch.setattr(drain, "_wait_drained", slow)
+    monkeypatch.setattr(asking, "SLOW_S", 0.01)
+    waited = CliRunner().invoke(app, [*words, "--within", "1s"])
+    assert waited.stderr == "waits for the controller that leads to empty host-a\n"
 
 
 @pytest.mark.parametrize(
