@@ -31,10 +31,11 @@ VISITORS = 32  # as many as a page lets watch
 CYCLES = 5
 GOAL_MS = 200
 STARTED_S = 60.0
+REST_S = 10.0
 
 
 def bench(asks: int, tell: Callable[[str], None]) -> dict[str, Any]:
-    """Measure everything, each endpoint so many times."""
+    """Measure everything; each endpoint is asked `asks` times."""
     paper = paper_cluster(NODES)
     with only_zookeeper("page") as lab, ExitStack() as running:
         run_dir = lab.layout.run_dir
@@ -51,10 +52,13 @@ def bench(asks: int, tell: Callable[[str], None]) -> dict[str, Any]:
         executor = f"{(task := min(topology.slot_of))}-{task}"
         explained = f"/api/explain?topology={topology.name}&what={executor}"
         with _page(conf, run_dir / "page.log") as (process, port):
+            rest_cores = _Cpu(process, 0.0).over(lambda: time.sleep(REST_S)) / REST_S
             tell("each endpoint in turn")
+            cpu = _Cpu(process, rest_cores)
             paths = ("/", "/page.js", "/page.css", "/api/status", "/api/timeline", explained)
-            of_paths = [_endpoint(port, path, asks) for path in paths]
-            of_paths.append(_timed("/api/events, first event", lambda: _event(port), asks))
+            of_paths = [_endpoint(port, path, asks, cpu) for path in paths]
+            first = "/api/events, first event"
+            of_paths.append(_timed(first, lambda: _event(port), asks, cpu))
             command = ["explain", executor, "--topology", topology.name, "--conf", str(conf)]
             tell("nstorm explain")
             of_command = _command(command, asks)
@@ -65,6 +69,7 @@ def bench(asks: int, tell: Callable[[str], None]) -> dict[str, Any]:
         "nodes": NODES,
         "executors": paper.executors,
         "asks": asks,
+        "page_at_rest_cores": round(rest_cores, 3),
         "endpoints": of_paths,
         "explain_command": of_command,
         "load_average": asked_load,
@@ -133,22 +138,43 @@ def _event(port: int) -> int:
         connection.close()
 
 
-def _endpoint(port: int, path: str, asks: int) -> dict[str, Any]:
+class _Cpu:
+    """The CPU that a page takes for what it is asked, without what it takes at rest."""
+
+    def __init__(self, page: psutil.Process, rest_cores: float) -> None:
+        self._page, self._rest_cores = page, rest_cores
+
+    def _now_s(self) -> float:
+        spent = self._page.cpu_times()
+        return float(spent.user + spent.system - self._rest_cores * time.monotonic())
+
+    def over(self, work: Callable[[], None]) -> float:
+        """Give the seconds of CPU while something is done."""
+        began_s = self._now_s()
+        work()
+        return self._now_s() - began_s
+
+
+def _endpoint(port: int, path: str, asks: int, cpu: _Cpu) -> dict[str, Any]:
     def ask() -> int:
         code, size = _get(port, path)
         assert code == 200, (path, code)
         return size
 
-    return _timed(path.partition("?")[0], ask, asks)
+    return _timed(path.partition("?")[0], ask, asks, cpu)
 
 
-def _timed(name: str, ask: Callable[[], int], asks: int) -> dict[str, Any]:
-    took_ms, size = [], 0
-    for _ in range(asks):
-        began_s = time.perf_counter()
-        size = ask()
-        took_ms.append(1000 * (time.perf_counter() - began_s))
-    return {"what": name, "bytes": size, **_shares(took_ms)}
+def _timed(name: str, ask: Callable[[], int], asks: int, cpu: _Cpu) -> dict[str, Any]:
+    took_ms, sizes = [], []
+
+    def ask_each() -> None:
+        for _ in range(asks):
+            began_s = time.perf_counter()
+            sizes.append(ask())
+            took_ms.append(1000 * (time.perf_counter() - began_s))
+
+    cpu_s = round(cpu.over(ask_each) / asks, 4)
+    return {"what": name, "bytes": sizes[-1], **_shares(took_ms), "cpu_s": cpu_s}
 
 
 def _command(words: Sequence[str], asks: int) -> dict[str, Any]:
@@ -198,9 +224,11 @@ def as_tables(found: Mapping[str, Any]) -> list[Table]:
     """Show what was found."""
     size = f"{found['executors']} executors on {found['nodes']} nodes"
     command = {"what": "nstorm explain", "bytes": None, **found["explain_command"]}
-    rows = [{**row, "cpu_s": None} for row in found["endpoints"]] + [command]
     return [
-        table(f"{size}, {found['asks']} times each, load {found['load_average']}", rows),
+        table(
+            f"{size}, {found['asks']} times each, load {found['load_average']}",
+            [*found["endpoints"], command],
+        ),
         table(
             f"longest time between {CYCLES + 1} cycles of a page's life, "
             f"load {found['load_average_of_cycles']}",
