@@ -224,11 +224,11 @@ def crowd(executors: int) -> Case:
     Parameters
     ----------
     executors : int
-        How many, on a node of four workers for each 40, but on 250 nodes at most.
+        How many, ten on each node, as on the large clusters that Storm's users name.
     """
-    nodes = min(max(executors // 40, 1), 250)
     # Drawn pairs that fall together are one.
-    return planted(Hardware(nodes, 4, 0.3), 1, Groups(executors, group=40, neighbours=34))
+    groups = Groups(executors, group=40, neighbours=34)
+    return planted(Hardware(max(executors // 10, 2), 1, 0.5), 1, groups)
 
 
 SMALL = Hardware(nodes=2, workers=4, used_frac=0.5)

@@ -4,6 +4,7 @@ Times are of the processor, not of the clock, and are compared within one run on
 machine does makes all of them longer.
 """
 
+import itertools
 import time
 import tracemalloc
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,11 +13,12 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from controller.config import Config
 from controller.core.case import Budget, TopologyCase
 from controller.core.choose import choose_each
-from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.cluster import Cluster, Level, LoadSnapshot
 from controller.core.decision import Vetoes
 from controller.core.fit import Capacity
 from controller.core.layout import Layout
@@ -25,19 +27,31 @@ from controller.core.meters import NodeRates
 from controller.core.metrics import Rates, observe_each
 from controller.core.pairs import Pairs
 from controller.core.picture import Picture, picture_each
-from controller.core.topology import TopologyView
 from controller.core.veto import veto_each
-from controller.policies.gather.anneal import COLD, anneal
 from controller.policies.gather.policy import Gather
-from controller.policies.gather.problem import Problem, TargetOptions
+from controller.policies.gather.problem import TargetOptions
 from controller.policies.gather.question import TargetQuestion
 from controller.policies.greedy import greedy
 from deploy.ingest.world import Window, WindowWorld
-from migration.model import Component, Edge, ExecutorId, Node, PlacedExecutor, Publication, Slot
+from migration.meters import BYTES_PER_MBIT
+from migration.model import (
+    Component,
+    Edge,
+    ExecutorId,
+    Node,
+    NodeLoad,
+    PlacedExecutor,
+    Publication,
+    Slot,
+)
 from tests.bench.decide.cases import Case, crowd
 
+CYCLE_S = 5.0
+MOST_CYCLES = 1000
+LINK_MBIT = 10_000.0
+TUPLE_BYTES = 120
+HEAP_BARE, HEAP_EACH, HEAP_MOST = 20e6, 5e6, 768e6
 STEPS = ("rates", "picture", "vetoes", "decision")
-COLD_ROUNDS = 30
 
 
 def speed(executors: int, repeats: int) -> dict[str, Any]:
@@ -64,26 +78,57 @@ def speed(executors: int, repeats: int) -> dict[str, Any]:
 
 
 def at_rest(executors: int) -> Case:
-    """Put the groups of `crowd` together, and move executors until no move gains any more."""
+    """Put the groups of `crowd` together, and move executors until no move gains any more.
+
+    CPU, both directions of the links and heaps are known, as in a live run.
+    """
     cluster, start = crowd(executors)
-    # As a live run sees it.
     node_cores = np.bincount(cluster.node_of, cluster.capacity_cores).astype(np.float64)
-    cluster = replace(cluster, node_cores=node_cores)
-    count = len(cluster.workers)
-    groups = np.arange(executors) * count // executors
-    snapshot = start.at(0.0, groups, start.cpu_cores, start.traffic)
-    problem = Problem.of(cluster, snapshot, Limits(), TargetOptions(move_price_frac=0.0))
-    place = anneal(problem, snapshot.place, COLD_ROUNDS, COLD, seed=1)
-    snapshot = start.at(0.0, place, start.cpu_cores, start.traffic)
-    while (decision := greedy(cluster, snapshot, Limits())).moves:
+    link_bytes_s = np.full((2, len(cluster.nodes)), LINK_MBIT * BYTES_PER_MBIT)
+    cluster = replace(cluster, node_cores=node_cores, link_bytes_s=link_bytes_s)
+    groups = np.arange(executors) * len(cluster.workers) // executors
+    sizes = np.full(len(start.traffic.tps), float(TUPLE_BYTES))
+    # Whole tuples in the time of a cycle.
+    tps = np.rint(10 * CYCLE_S * start.traffic.tps) / CYCLE_S
+    traffic = replace(start.traffic, tps=tps, size_bytes=sizes)
+    snapshot = start.at(0.0, groups, start.cpu_cores, traffic)
+    while True:
+        cluster, snapshot = _with_heaps(*_in_use(cluster, snapshot))
+        decision = greedy(cluster, snapshot, Limits())
+        if not decision.moves:
+            return cluster, snapshot
         snapshot = decision.applied(cluster, snapshot)
-    return cluster, snapshot
+
+
+def _in_use(cluster: Cluster, snapshot: LoadSnapshot) -> Case:
+    """Leave out workers without executors, which a live run does not see; one on each node."""
+    used = np.unique(snapshot.place)
+    if len(used) == len(cluster.workers):
+        return cluster, snapshot
+    assert cluster.node_cores is not None and cluster.link_bytes_s is not None
+    names = [cluster.nodes[cluster.node_of[worker]] for worker in used]
+    workers = [(cluster.workers[w], n, 1.0) for w, n in zip(used, names, strict=True)]
+    left = replace(
+        Cluster.build(names, workers),
+        node_cores=cluster.node_cores[used],
+        link_bytes_s=cluster.link_bytes_s[:, used],
+    )
+    return left, snapshot.placed(np.searchsorted(used, snapshot.place))
+
+
+def _with_heaps(cluster: Cluster, snapshot: LoadSnapshot) -> Case:
+    count = np.bincount(snapshot.place, minlength=len(cluster.workers))
+    heaps = Level(HEAP_BARE + HEAP_EACH * count, np.full(len(count), HEAP_MOST))
+    return replace(cluster, spaces={"heap": heaps}), snapshot
 
 
 def _cycle_times(
     cluster: Cluster, snapshot: LoadSnapshot, cycles: int
 ) -> Iterator[tuple[float, ...]]:
-    """Time the steps of each cycle; its reports are made beforehand."""
+    """Time the steps of each cycle in which nothing moves; its reports are made beforehand.
+
+    Measured load has noise, so a few moves may still gain. They are made, and are not timed.
+    """
     published, config = _published(cluster, snapshot), Config()
     world, decide = WindowWorld(published), Gather(TargetOptions())
     memories: dict[str, Any] = {}
@@ -91,15 +136,19 @@ def _cycle_times(
     layouts: dict[str, Layout] = {}
     unheard_s: dict[tuple[str, Slot], float] = {}
     resting = published.executors[:: len(published.executors) // 20 or 1]
-    first = world.seen().topologies[0]
     # Kept as in a live run at rest, where neither Storm nor a JVM has reported anything new.
-    view = TopologyView(published, first.plan, first.acks)
-    for number in range(cycles):
+    view = world.seen().topologies[0]
+    left = cycles
+    for number in itertools.count():
+        if not left:
+            return
+        assert number < MOST_CYCLES, "the topology does not come to rest"
         world.advance(_window(snapshot, number))
         seen = world.seen()
+        loads = [_metered(load, number + 1) for load in seen.loads]
         moved_s = {(published.topology, one.executor): seen.now_s for one in resting}
         marks = [time.thread_time()]
-        rates = observe_each(rates, seen.loads, (view,), now_s=seen.now_s, ewma=config.ewma)
+        rates = observe_each(rates, loads, (view,), now_s=seen.now_s, ewma=config.ewma)
         marks.append(time.thread_time())
         pictures, unheard_s = picture_each(
             (view,),
@@ -109,7 +158,7 @@ def _cycle_times(
             config.limits,
             nodes=NodeRates(),
             peaks={},
-            capacity=Capacity(),
+            capacity=Capacity(link_mbit=LINK_MBIT),
             hops={},
             now_s=seen.now_s,
             time_s=seen.time_s,
@@ -129,11 +178,35 @@ def _cycle_times(
         budget = Budget(1, may_exceed=True)
         (case,) = choose_each(decide, cases, memories, config.limits, budget, first=0, begins=())
         marks.append(time.thread_time())
-        assert case.decided is not None and not case.decision.moves
+        assert case.decided is not None
         question, memory = case.decided.question, case.decided.memory
         memories = {view.id: decide.heard(memory, question.failed) if question else memory}
         layouts = {t: made.layout for t, made in pictures.items() if isinstance(made, Picture)}
-        yield tuple(np.diff(marks))
+        if not case.decision.moves:
+            left -= 1
+            yield tuple(np.diff(marks))
+        for move in case.decision.moves:
+            world.places[ExecutorId.parse(move.executor)] = Slot.parse(move.target)
+            view = world.seen().topologies[0]
+
+
+def _metered(load: NodeLoad, number: int) -> NodeLoad:
+    """Add what JVMs report of their heap, and of the tuples that go to other workers."""
+    tuples = 100 * number
+    return structs.replace(
+        load,
+        workers=tuple(
+            structs.replace(
+                worker,
+                meters={
+                    "heap_live_bytes": HEAP_BARE + HEAP_EACH * len(worker.executors),
+                    "heap_max_bytes": HEAP_MOST,
+                },
+                sizes=(("bolt", "bolt", tuples, tuples * TUPLE_BYTES),),
+            )
+            for worker in load.workers
+        ),
+    )
 
 
 def _published(cluster: Cluster, snapshot: LoadSnapshot) -> Publication:
@@ -155,11 +228,10 @@ def _published(cluster: Cluster, snapshot: LoadSnapshot) -> Publication:
 
 
 def _window(snapshot: LoadSnapshot, number: int) -> Window:
-    """Let five seconds pass."""
     traffic = snapshot.traffic
-    tuples = np.rint(500 * traffic.tps)
+    tuples = np.rint(CYCLE_S * traffic.tps)
     ends = traffic.source, traffic.target
-    return Window(1.7e9 + 5 * number, 5.0, snapshot.cpu_cores, *ends, tuples)
+    return Window(1.7e9 + CYCLE_S * number, CYCLE_S, snapshot.cpu_cores, *ends, tuples)
 
 
 def _other_volumes(snapshot: LoadSnapshot, chosen: np.random.Generator) -> LoadSnapshot:
