@@ -162,6 +162,7 @@ class LiveController:
                 if epoch not in (None, looked_epoch):
                     self._view.led()
                     self._history.load(self._session.read(HISTORY))
+                    self._look.led()
                     self._publisher.led()
                     cycle_at_s = led_s = now_s
                 # A new leader may find a plan that was lost; no plan shows that.

@@ -35,6 +35,15 @@ class Look:
         # The moves of the last cycle whose plan could not be written, as in `CycleInput`.
         self.not_begun: tuple[tuple[str, ExecutorId], ...] = ()
         self.ended: list[MoveRecord] = []  # moves that have ended since these were last taken
+        # Moves that have ended under earlier leaders, each with its monotonic seconds.
+        self._earlier: list[tuple[MoveRecord, float]] = []
+
+    def led(self) -> None:
+        """Let executors rest on that have moved under an earlier leader."""
+        now_s, time_s = time.monotonic(), time.time()
+        self._earlier = [
+            (move, now_s - max(time_s - move.ended_s, 0.0)) for move in self._history.ended
+        ]
 
     def seen(self, time_s: float, epoch: int | None) -> CycleInput:
         """Look; who does not lead, and has no epoch, looks at no topology.
@@ -70,13 +79,14 @@ class Look:
         """
         ended, usual_s = self._applier.take_ended(), self._cooldown_s
         self.ended += [move for move, _ in ended]
+        earlier, self._earlier = self._earlier, []
         return tuple(
             (
                 move.topology,
                 ExecutorId.parse(move.executor),
                 at_s + self._history.rest_s(move, usual_s) - usual_s,
             )
-            for move, at_s in ended
+            for move, at_s in (*earlier, *ended)
         )
 
     def take_ended(self) -> list[MoveRecord]:

@@ -1,8 +1,13 @@
 """The last moves: who asked, how they ended, and what was measured afterwards."""
 
 import hashlib
+import time
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 
 from controller.core.figures import Effect, Verdict
 from controller.journal.lines import compact
@@ -15,6 +20,7 @@ from controller.storm.move_record import (
     known_moves,
     stored_moves,
 )
+from controller.storm.look import Look
 from kvstore.zookeeper import Stored
 from migration.model import Base, Entry, Phase, Slot
 from migration.wire import LARGEST_NODE_BYTES
@@ -37,6 +43,22 @@ def made(history: History, name: str, at_s: float) -> None:
     asked = {"asked_by": "policy gather", "why": "near", "asc_tps": {"7-7": 12.0}}
     history.begin("wc-1", entry(name), at_s, {**asked, "before": {"inter_node_frac": 0.6}})
     history.end("wc-1", entry(name), outcome="MOVED", reason="settled", ended_s=at_s + 1)
+
+
+def test_a_new_leader_lets_rest_what_an_earlier_one_has_moved() -> None:
+    history, now_s, time_s = History(), time.monotonic(), time.time()
+    made(history, "m1", time_s - 20.0)
+    history.begin("wc-1", entry("m2", 8), time_s, {})
+    of_another_clock = {"outcome": "MOVED", "ended_s": time_s + 900.0}
+    history.end("wc-1", entry("m2", 8), **of_another_clock)
+    nothing: Any = SimpleNamespace(take_ended=list, take_answers=tuple, answers=tuple)
+    look = Look(nothing, nothing, history, nothing, nothing, cooldown_s=60.0)
+    look.led()
+    rests = look.seen(time_s, None).rests
+    assert [at[:2] for at in rests] == [("wc-1", executor(7)), ("wc-1", executor(8))]
+    assert rests[0][2] == pytest.approx(now_s - 19.0, abs=5.0)
+    assert rests[1][2] == pytest.approx(now_s, abs=5.0)
+    assert look.seen(time_s, None).rests == ()
 
 
 def test_a_move_keeps_who_asked_over_leaders_and_gets_what_was_measured() -> None:
