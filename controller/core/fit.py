@@ -480,9 +480,13 @@ class Fit:
 
     def too_large(self, executor: int) -> str | None:
         """Give the reason why an executor fits on no empty worker; None if it does."""
-        if float(self.demand[executor]) <= float((self.limit - self.others).max()):
+        need, left = float(self.demand[executor]), float((self.limit - self.others).max())
+        if need <= left:
             return None
         high = f"{self.limits.high_frac:g}"
+        if need <= float(self.limit.max()):
+            room = f"{max(left, 0.0):.3g} {self.resource.unit}"
+            return f"needs {self.need(executor)}, and others leave {room} below {high} at most"
         return f"alone needs {self.need(executor)}, more than {high} of any worker"
 
     def shown_room(self, worker: int) -> str:

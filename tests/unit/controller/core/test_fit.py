@@ -282,6 +282,16 @@ def test_a_node_that_others_fill_makes_no_worker_high_that_has_no_executor() -> 
     assert shared([0, 2], [0.1, 0.1], others=1.9).surely_high.tolist() == [0]
 
 
+def test_an_executor_is_not_too_large_where_others_leave_too_little() -> None:
+    found = shared([0, 2], [1.5, 0.1], others=1.9).beside(
+        np.array([1.9, 0.5]), np.zeros(2), np.zeros(2)
+    )
+    assert found.too_large(0) == "needs 1.5 cores, and others leave 1.1 cores below 0.8 at most"
+    assert found.too_large(1) is None
+    full = found.beside(np.array([1.9, 1.8]), np.zeros(2), np.zeros(2))
+    assert full.too_large(1) == "needs 0.1 cores, and others leave 0 cores below 0.8 at most"
+
+
 def test_tuples_between_workers_cost_at_both_ends() -> None:
     apart = shared([0, 2], [0.5, 0.4], tps=100_000)
     together = apart.moved(0, 2)
