@@ -26,7 +26,8 @@ from migration import ConfigError, jar, storm_yaml
 
 KEYS = ("nimbus.childopts", "supervisor.childopts", "worker.childopts")
 _LINK = "nstorm-hooks.jar"
-_OURS = re.compile(r"-javaagent:\S*nstorm-hooks\S*\.jar\S*")
+# As it stands among the options of a JVM.
+OPTION = re.compile(r"-javaagent:\S*nstorm-hooks\S*\.jar\S*")
 _BEGIN, _END = "# nstorm install: begin\n", "# nstorm install: end\n"
 _ADDED = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
 _JAVA_LIMIT_S = 60.0
@@ -186,9 +187,9 @@ def _with(key: str, value: Any, option: str) -> Any:
 
 def _without(key: str, value: Any) -> Any:
     if isinstance(value, list):
-        return [one for one in value if not _OURS.fullmatch(str(one))]
-    if isinstance(value, str) and _OURS.search(value):
-        return " ".join(_OURS.sub("", value).split())
+        return [one for one in value if not OPTION.fullmatch(str(one))]
+    if isinstance(value, str) and OPTION.search(value):
+        return " ".join(OPTION.sub("", value).split())
     return value
 
 

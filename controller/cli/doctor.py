@@ -8,12 +8,14 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
 from msgspec import UNSET
 
 from agent.config import from_storm_yaml as agent_config
+from agent.install import OPTION
 from agent.users import wrong_rights
 from controller.cli.asking import connected
 from controller.cli.operate import look
@@ -269,10 +271,27 @@ def _host(document: Mapping[str, Any], hosts: Iterable[str]) -> str:
     return next((str(name) for name in names if name in set(hosts)), "")
 
 
+def _of_jar(document: Mapping[str, Any]) -> Found:
+    """Find options of this node's JVMs without the jar, or with one that is not there."""
+    for key in ("supervisor.childopts", "worker.childopts"):
+        value = document.get(key)
+        options = " ".join(map(str, value)) if isinstance(value, list) else str(value or "")
+        named = OPTION.findall(options)
+        if options and not named:
+            do = "`nstorm install --storm-home DIR` adds it; docs/install.md, step 3."
+            yield f"{key} of this node names no jar of nstorm: what starts has no hooks", do
+        for option in named:
+            file = Path(option.removeprefix("-javaagent:").partition("=")[0])
+            if "%" not in option and not file.is_file():
+                do = "Put it back at once: `nstorm install --storm-home DIR`."
+                yield f"{key} of this node names {file}, which is not there: no JVM starts", do
+
+
 def of_machine(document: Mapping[str, Any], hosts: Mapping[str, str], cores: int) -> Found:
     """Find what only this machine shows, if it is a node of the cluster."""
     if not _host(document, hosts.values()):
         return
+    yield from _of_jar(document)
     given = document.get("supervisor.cpu.capacity", 400)  # Storm's default, in % of a core
     if given != 100 * cores:
         what = f"supervisor.cpu.capacity is {given:g} and this machine has {cores} cores"

@@ -183,6 +183,28 @@ def test_a_node_is_asked_for_its_cores_and_its_store(tmp_path: Path) -> None:
     assert not list(doctor.of_machine({**conf, "storm.local.hostname": "else"}, hosts, cores=8))
 
 
+def test_options_of_this_node_name_a_jar_that_is_there(tmp_path: Path) -> None:
+    jar = tmp_path / "nstorm-hooks.jar"
+
+    def problems(options: Any) -> list[str]:
+        conf = {"supervisor.childopts": f"-Xmx256m -javaagent:{jar}", "worker.childopts": options}
+        return [what for what, _ in doctor._of_jar(conf)]
+
+    gone = f"names {jar}, which is not there: no JVM starts"
+    expected = [
+        f"{key} of this node {gone}" for key in ("supervisor.childopts", "worker.childopts")
+    ]
+    assert problems(["-Xmx768m", f"-javaagent:{jar}=quiet"]) == expected
+    jar.touch()
+    assert problems(f"-javaagent:jmx.jar -javaagent:{jar}") == []
+    assert problems("-javaagent:%STORM_HOME%/nstorm-hooks.jar") == []
+    (without,) = problems("-Xmx768m -javaagent:jmx.jar")
+    assert without == (
+        "worker.childopts of this node names no jar of nstorm: what starts has no hooks"
+    )
+    assert not list(doctor._of_jar({}))
+
+
 def test_a_machine_is_found_by_its_canonical_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """Storm publishes that where `storm.local.hostname` is not set."""
     monkeypatch.setattr("socket.getfqdn", lambda: "node1.corp.example.com")
