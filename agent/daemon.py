@@ -36,6 +36,8 @@ LOOK_EVERY_S = 0.05
 # While a move waits for an answer of this node, each turn of the wait lengthens its phase.
 LOOK_DURING_A_MOVE_S = 0.01
 _TEND_EVERY_S = 1.0
+# A supervisor with the hooks names the node within seconds.
+_HOOKS_LIMIT_S = 30.0
 _AFTER_SURPRISE_S = 1.0
 # A person has to mend it, and what is mended is to be seen within a minute.
 _AFTER_REFUSAL_S = 5.0
@@ -75,6 +77,8 @@ class Agent:
         self._here: frozenset[str] | None = None
         self._tended_s = -_TEND_EVERY_S
         self._synced_s = -config.sync_s
+        self._began_s: float | None = None
+        self._is_missed = False  # the node, in the log
 
     def turn(self, now_s: float) -> None:
         """Take one turn: plans down, acks and load up; `now_s` are monotonic seconds.
@@ -94,12 +98,26 @@ class Agent:
         samples = self._stores.read(with_loads=self._pusher.load_is_due(now_s))
         self._shown.samples, self._shown.plans = samples, self._puller.local
         self._learn(samples)
-        if self._node is not None:
+        if self._node is None:
+            self._miss(now_s)
+        else:
             puller = self._puller
             off = self._switch.reason()
             self._pusher.push(samples, self._node, puller.cluster, now_s, puller.lost, off=off)
         if trouble is not None:
             raise trouble
+
+    def _miss(self, now_s: float) -> None:
+        """Log it once where no JVM names the node for long: nothing else shows it here."""
+        self._began_s = now_s if self._began_s is None else self._began_s
+        if not self._is_missed and now_s - self._began_s >= _HOOKS_LIMIT_S:
+            self._is_missed = True
+            log.warning(
+                "no_hooks_here",
+                store=str(self._config.store_dir),
+                reason="the supervisor of this node has no hooks, or another nstorm.store.dir: "
+                "name the jar in its supervisor.childopts, and restart it",
+            )
 
     def _tend(self, now_s: float) -> None:
         if now_s - self._tended_s >= _TEND_EVERY_S:
