@@ -11,7 +11,7 @@ import typer
 from controller import interrupt
 from controller.cli.asking import DryRun, confirm, connected, seconds
 from controller.cli.running import Conf
-from controller.cli.steps import Steps, lasting
+from controller.cli.steps import Steps, lasting, restart_alone
 from controller.config import Config, from_storm_yaml
 from controller.core.hostnames import shown
 from controller.core.stock import Counted, Stock, cannot_adopt, stock_workers, unsettled, worse
@@ -81,6 +81,7 @@ def adopt(
             "flight, which Storm replays if the topology acks, and what its bolts keep in memory."
         )
         interrupt.does_not_end("no other worker is restarted: the same command continues")
+        restart_alone(session, "adopt")
         failed = adopting.work(run, within_s)
     if output is Output.JSON or failed is None:
         found = {"done": adopting.done, "left": adopting.left, "failed": failed}

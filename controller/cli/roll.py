@@ -14,7 +14,7 @@ from controller.cli.asking import DryRun, confirm, connected, heeded, patient
 from controller.cli.drain import begin_drain, cannot_drain_now
 from controller.cli.running import Conf
 from controller.cli.status_document import drain_progress
-from controller.cli.steps import Steps
+from controller.cli.steps import Steps, restart_alone
 from controller.config import Config, from_storm_yaml
 from controller.core.decision import Outcome
 from controller.core.drain import on_hosts
@@ -86,6 +86,7 @@ def roll(
             tell(output, {"hosts": rolling.left}, f"would roll: {', '.join(rolling.left)}")
             return
         confirm(f"Empty {', '.join(rolling.left)}, and run the command for each?")
+        restart_alone(session, "roll")
         failed = rolling.work(max_unavailable)
     if output is Output.JSON or not failed:
         found = {"done": rolling.done, "failed": failed}

@@ -8,11 +8,31 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 
-from controller.cli.asking import patient, teller
+from controller.cli.asking import operator, patient, teller
+from controller.errors import CommandError
 from controller.output import Output
+from controller.storm.command_record import COMMANDS
+from kvstore.errors import NodeExistsError
+from kvstore.printable import one_line
+from kvstore.zookeeper import Session
 
 LOOK_S = 1.0
+# Held by the one command that restarts; no record of a command, so a leader passes over it.
+_RESTARTS = f"{COMMANDS}/restarts"
 _LOAD = re.compile(r"\d+\.\d+")  # it jitters, which is no news
+
+
+def restart_alone(session: Session, verb: str) -> None:
+    """Keep others from restarting anything until the session ends; refuse where somebody does."""
+    try:
+        session.create(_RESTARTS, f"nstorm {verb} by {operator()}".encode(), ephemeral=True)
+    except NodeExistsError:
+        stored = session.read(_RESTARTS)
+        who = one_line(stored.data) if stored else "another command"
+        raise CommandError(
+            f"{who} restarts workers or hosts now, and two at once could stop too many: wait for "
+            "its end. Where it was killed, try again in half a minute"
+        ) from None
 
 
 class Steps:

@@ -82,5 +82,6 @@ def _look(conf: Conf, wish: Command, output: Output) -> None:
 def facts_of(last: Command) -> list[dict[str, Any]]:
     """Give what was answered, ready for `show_facts`; a CommandError if it was refused."""
     end(last, Output.TABLE, last.verb)
-    found: list[dict[str, Any]] = msgspec.to_builtins(last.answer)
+    # As a leader's answer comes: with lists and not tuples.
+    found: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(last.answer))
     return found

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from controller.cli.steps import restart_alone
+from controller.errors import CommandError
 from kvstore.election import Candidate
 from kvstore.errors import (
     ConflictError,
@@ -319,6 +321,19 @@ def test_connecting_ends_when_it_is_told_to(proxy: Proxy) -> None:
     stop = threading.Event()
     with Session(proxy.address, deadline_s=0.5) as session:
         assert session.connect(on_wait=lambda waiting: stop.set(), stop=stop) is False
+
+
+def test_one_command_restarts_at_a_time(
+    zookeeper: str, place: str, session: Session, other: Session
+) -> None:
+    with Session(zookeeper + place) as first:
+        first.connect()
+        restart_alone(first, "adopt")
+        with pytest.raises(CommandError, match=r"nstorm adopt by operator .* restarts workers"):
+            restart_alone(session, "roll")
+    restart_alone(session, "roll")
+    with pytest.raises(CommandError, match="nstorm roll by operator"):
+        restart_alone(other, "adopt")
 
 
 def test_one_candidate_leads_and_the_next_follows(session: Session, other: Session) -> None:

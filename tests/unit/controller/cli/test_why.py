@@ -12,10 +12,13 @@ from controller.cli import moves
 from controller.cli.asking import seconds
 from controller.cli.facts import _cell, show_facts
 from controller.cli.moves import _row, last_moves
+from controller.cli.why import facts_of
 from controller.console import Console
 from controller.errors import CommandError
 from controller.output import Output
+from controller.storm.answer_records import ExplainAnswer, ExplainedTarget
 from controller.storm.collect import LiveCluster
+from controller.storm.command_record import DONE, Command
 from controller.storm.move_record import MoveRecord
 
 
@@ -59,6 +62,14 @@ def test_cells_are_read_by_people() -> None:
     told = {"PREPARE": 0.25123, "STOP": 1.0}
     assert _cell([told, None, "x", 7], {}) == "PREPARE 0.2512, STOP 1, , x, 7"
     assert _cell(12_270.4, {}) == "12,270"
+
+
+def test_a_cycle_of_the_journal_is_shown_as_that_of_a_leader() -> None:
+    target = ExplainedTarget("a:1", 3.0, 2.5, "it does not fit")
+    last = Command("wc-1", state=DONE, verb="explain", answer=[ExplainAnswer(candidates=(target,))])
+    (found,) = facts_of(last)
+    assert [row["worker"] for row in found["candidates"]] == ["a:1"]
+    assert type(found["candidates"]) is list, "or else it is printed as Python writes it"
 
 
 def test_a_table_is_as_wide_as_the_terminal(

@@ -13,6 +13,7 @@ from controller.core.figures import Effect, Verdict
 from controller.journal.lines import compact
 from controller.journal.writer import Bounds, Writer
 from controller.storm.history import LONGEST_REASON, MEASURED_AFTER_S, MEASURED_UNTIL_S, History
+from controller.storm.look import Look
 from controller.storm.move_record import (
     REMEMBERED_MOVES,
     Figures,
@@ -20,7 +21,6 @@ from controller.storm.move_record import (
     known_moves,
     stored_moves,
 )
-from controller.storm.look import Look
 from kvstore.zookeeper import Stored
 from migration.model import Base, Entry, Phase, Slot
 from migration.wire import LARGEST_NODE_BYTES
