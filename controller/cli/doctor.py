@@ -5,7 +5,7 @@ import os
 import socket
 import statistics
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
@@ -54,6 +54,7 @@ _UNVERIFIED = (
     "Try this Storm where it may fail; then nstorm.unverified: move in its storm.yaml lets it move."
 )
 _HOOKS = "Name the jar in its childopts and restart it; docs/operations.md, A worker without hooks."
+_ADOPT = "It takes them up when it next starts; `nstorm adopt {}` restarts one after the other."
 _WARNED = "No move mends this; docs/operations.md, What no move mends."
 _REPORT = "Keep its log and report it."
 
@@ -177,10 +178,11 @@ def of_status(status: StatusDocument) -> Found:
                 "They may run together; docs/operations.md, Upgrade, has the order.",
             )
     for node, silent_s in status.silent_s.items():
-        lasting = "" if silent_s is None else f" for {silent_s:.0f} s"
+        lasting = "" if silent_s is None else f" for {silent_s:.0f} s or more"
         yield (
             f"no report from the agent of {hosts[node]}{lasting}",
-            "Start it: systemctl start nstorm-agent. If it runs, see its log.",
+            "Start it: systemctl start nstorm-agent. If it runs, see its log: it reports once the "
+            "supervisor there has the hooks.",
         )
     for agent in agents:
         host, ahead_s = hosts.get(agent.node, agent.node), agent.clock_ahead_s or 0
@@ -192,11 +194,15 @@ def of_status(status: StatusDocument) -> Found:
     if not status.topologies:
         what = "the hooks in Nimbus publish no topology"
         yield what, "Submit one, or name the jar in nimbus.childopts and restart Nimbus."
+    hooked = {agent.node for agent in agents if agent.supervisor_hooks is not None}
     for topology in status.topologies:
-        yield from _of_topology(topology, hosts)
+        yield from _of_topology(topology, hosts, hooked)
 
 
-def _of_topology(topology: TopologyStatus, hosts: Mapping[str, str]) -> Found:
+def _of_topology(
+    topology: TopologyStatus, hosts: Mapping[str, str], hooked: Collection[str]
+) -> Found:
+    """Find what is wrong with a topology; `hooked` are the nodes whose supervisors have hooks."""
     if topology.undoes is not UNSET:
         yield (
             f"nothing of {topology.name} is moved or drained, for Storm would undo it: "
@@ -207,7 +213,9 @@ def _of_topology(topology: TopologyStatus, hosts: Mapping[str, str]) -> Found:
         yield f"{topology.name}: {shown(warning, hosts)}", _WARNED
     for worker in topology.workers:
         where = f"worker {shown(worker.slot, hosts)} of {topology.name}"
-        yield from ((f"{where} {what}", do) for what, do in _of_worker(worker))
+        is_stock = worker.slot.rpartition(":")[0] in hooked
+        adopts = _ADOPT.format(topology.name) if is_stock else _HOOKS
+        yield from ((f"{where} {what}", do) for what, do in _of_worker(worker, adopts))
 
 
 def _of_off(status: StatusDocument) -> Found:
@@ -247,10 +255,10 @@ def _of_storms(status: StatusDocument) -> Found:
         yield shown(mixed, hosts), do
 
 
-def _of_worker(worker: WorkerStatus) -> Found:
+def _of_worker(worker: WorkerStatus, without_hooks: str) -> Found:
     if worker.hooks is None:
         if not worker.starting:
-            yield "has no hooks", _HOOKS
+            yield "has no hooks", without_hooks
     elif worker.speaks is not None and worker.speaks < SPEAKS:
         what = f"speaks version {worker.speaks} of the protocol, this nstorm {SPEAKS}"
         yield what, "It takes up the new jar when Storm next starts it."

@@ -58,7 +58,7 @@ def drain(
         view = LiveCluster.of_session(session)
         if dry_run:
             would = _would_drain(session, view, config, host)
-            tell(output, to_builtins(would), *drain_lines(would))
+            tell(output, to_builtins(would), *drain_lines(would, dry=True))
             return
         confirm(f"Move every executor away from {host}?")
         interrupt.does_not_end(f"a drain that has begun goes on: `nstorm undrain {host}` ends it")

@@ -22,9 +22,13 @@ from migration.model import Way
 from migration.wire import SPEAKS
 
 
-def drain_lines(one: DrainStatus) -> Iterator[str]:
-    """Print how far a drain is."""
-    yield f"host {one.host} is drained: {one.left} of {one.of} executors left"
+def drain_lines(one: DrainStatus, *, dry: bool = False) -> Iterator[str]:
+    """Print how far a drain is, or what a dry run would move."""
+    if dry:
+        stay = len(one.stay)
+        yield f"would move {one.left - stay} executors away from host {one.host}, {stay} stay"
+    else:
+        yield f"host {one.host} is drained: {one.left} of {one.of} executors left"
     for stays in one.stay:
         yield f"  {stays.executor} of {stays.topology} stays: {stays.reason}"
 
@@ -32,6 +36,8 @@ def drain_lines(one: DrainStatus) -> Iterator[str]:
 def head(document: StatusDocument) -> Iterator[str]:
     """Print who leads, and whether all is well."""
     lead = document.controller or "no controller has led yet"
+    if document.controller and not document.controllers:
+        lead = f"{lead} LEADS NO MORE, and no other: decisions and loads are as it last saw them"
     yield f"controller {lead}, mode {document.mode}, epoch {document.epoch}"
     if document.off is not UNSET:
         yield f"SWITCHED OFF: {document.off}; `nstorm on` switches it on"
@@ -62,7 +68,8 @@ def as_tables(document: StatusDocument) -> Iterator[RenderableType]:
         hooks = "with hooks" if agent.supervisor_hooks else "WITHOUT HOOKS"
         host = document.hosts.get(agent.node, agent.node)
         if agent.node in document.silent_s:
-            yield f"agent of {host} SILENT for {agent.said_s_ago:.0f} s: see `nstorm doctor`"
+            lasting = f"{agent.said_s_ago:.0f} s or more"
+            yield f"agent of {host} SILENT for {lasting}: see `nstorm doctor`"
             continue
         left_out = agent.traffic_rows_left_out
         cut = f", load without its {left_out} smallest rows of traffic" if left_out else ""

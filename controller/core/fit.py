@@ -506,9 +506,11 @@ class Fit:
     def how_high(self, worker: int) -> str:
         """Describe how far above the limit a worker is."""
         name, shown = self.name_of(worker), self.resource.shown
-        return (
-            f"{name} at {self.frac[worker]:.3g} of its {shown} is above {self.limits.high_frac:g}"
-        )
+        whole = max(float(self.capacity[worker]), TOLERANCE_CORES)
+        others = float(self.others[worker]) / whole
+        by_others = f", {others:.2g} of it by others," if others >= NOISE_FRAC else ""
+        high = f"{self.limits.high_frac:g}"
+        return f"{name} at {self.frac[worker]:.3g} of its {shown}{by_others} is above {high}"
 
     def what_is_missing(self) -> str:
         """Name the workers above the limit, and how much they lack in all."""

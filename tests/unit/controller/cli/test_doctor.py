@@ -82,7 +82,7 @@ def test_where_all_is_well_nothing_is_found() -> None:
         (status_of(journal_problem="disk full"), "the journal is not written: disk full"),
         (
             status_of(silent={"a": 2.0, "b": 70.4}),
-            "no report from the agent of host-b for 70 s",
+            "no report from the agent of host-b for 70 s or more",
         ),
         (status_of(topologies=()), "the hooks in Nimbus publish no topology"),
         (

@@ -128,7 +128,7 @@ def test_health_sums_up_what_is_wrong() -> None:
     )
     lines = [str(line) for line in as_tables(later)]
     assert lines[1].startswith("health: 2 agents, silent at host-b, host-c;")
-    assert "agent of host-b SILENT for 65 s: see `nstorm doctor`" in lines
+    assert "agent of host-b SILENT for 65 s or more: see `nstorm doctor`" in lines
     assert any(line.startswith("worker host-a:1: 1,000 tuples DROPPED") for line in lines)
 
 

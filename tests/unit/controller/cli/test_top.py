@@ -18,6 +18,7 @@ from controller.cycle import CycleInput
 from controller.report import Felt, TopologyReport
 from controller.storm.leader_status import LeaderStatus
 from controller.storm.status import status_of
+from migration.model import Candidacy
 from tests.recorded_world import three_cycles
 
 CONFIG = build({})
@@ -32,7 +33,8 @@ def document(*, meters: bool = False, spouts: bool = False) -> StatusDocument:
 def document_of(seen: CycleInput, reports: tuple[TopologyReport, ...]) -> StatusDocument:
     told = status_of(reports, (), CONFIG, name="ctl-1:7", epoch=1)
     as_sent = msgspec.json.decode(msgspec.json.encode(told), type=LeaderStatus)
-    return as_document(seen.topologies, seen.topologies[0].acks, as_sent, Controls(), left_out={})
+    acks, leads = seen.topologies[0].acks, [Candidacy("ctl-1:7", "0.2.0", 2)]
+    return as_document(seen.topologies, acks, as_sent, Controls(), controllers=leads, left_out={})
 
 
 def screen(host: str = "", *, spouts: bool = False) -> list[str]:

@@ -261,7 +261,7 @@ def test_workers_of_a_node_share_its_cores() -> None:
     assert found.own.tolist() == [0.9, 0.5, 0.3]
     assert found.levels == ["high", "high", "low"]
     assert found.excess == pytest.approx(0.1)
-    assert found.how_high(1) == "a at 0.85 of its CPU is above 0.8"
+    assert found.how_high(1) == "a at 0.85 of its CPU, 0.15 of it by others, is above 0.8"
     assert found.what_is_missing() == "a above 0.8 of the CPU by 0.1 cores in all"
     assert found.room_by_node() == pytest.approx({"a": -0.1, "b": 1.3})
     # Within a node a move takes nothing; away from it, it takes what the executor uses.
