@@ -16,6 +16,7 @@ from controller.core.distance import (
 )
 from controller.core.fit import Fit
 from controller.core.headroom import headroom
+from controller.core.pins import NO_HOOKS
 from controller.core.policy import Search
 from controller.walk import WalkStep, walk
 
@@ -126,6 +127,11 @@ def _afters(walked: Sequence[WalkStep]) -> list[LoadSnapshot]:
 
 def _why_not(cluster: Cluster, snapshot: LoadSnapshot, last: WalkStep) -> str | None:
     """Return why nstorm would not help; None if it would."""
+    if unseen := snapshot.pinned.count(NO_HOOKS):
+        return (
+            f"It cannot be judged yet: {unseen} of {len(snapshot.executors)} executors are in JVMs "
+            "without hooks, which measure nothing. `nstorm adopt` brings the hooks there."
+        )
     if not snapshot.traffic.total_tps:
         return "It cannot be judged: no tuple was counted."
     if len(set(cluster.node_of[snapshot.place].tolist())) < 2:

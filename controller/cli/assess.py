@@ -18,6 +18,7 @@ from controller.cli.decide import searching
 from controller.cli.recorded import in_journal
 from controller.config import build
 from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.pins import NO_HOOKS
 from controller.errors import CommandError, SnapshotError
 from controller.output import Output, OutputOption
 from controller.snapshot import parse
@@ -118,6 +119,8 @@ def _of_journal(folder: Path) -> Iterator[tuple[Cluster, LoadSnapshot, Evidence]
         workers = made.view.observation.workers.values()
         if any(one.hooks.startswith(_HOOKS_OF_A_FILE) for one in workers):
             level = "medium: from tables or a metrics log; see what `deploy ingest` has assumed"
+        elif NO_HOOKS in made.snapshot.pinned:
+            level = "none: not all executors were measured"
         else:
             level = "high: the hooks measured each pair of executors and the CPU of each"
         yield made.cluster, made.snapshot, Evidence(measured, level)

@@ -13,6 +13,7 @@ from controller.assess.assessment import Assessment, Evidence, assess, lines
 from controller.assess.page import page
 from controller.cli.main import app
 from controller.config import build
+from controller.core.pins import NO_HOOKS
 from controller.core.policy import search_inline
 from tests.recorded_world import record
 from tests.snapshots import cluster, snapshot
@@ -45,6 +46,10 @@ def test_where_it_would_not_help_it_is_stated_with_the_reason() -> None:
     held = APART.holding(dict.fromkeys(range(4), "has threads"))
     assert "every executor stays" in judged(held).verdict
     assert [(s.reason, s.executors) for s in judged(held).stays] == [("has threads", 4)]
+    stock = APART.holding(dict.fromkeys(range(3), NO_HOOKS))
+    assert judged(stock).verdict.startswith(
+        "It cannot be judged yet: 3 of 4 executors are in JVMs without hooks"
+    )
     silent = APART.at(
         0.0, APART.place, APART.cpu_cores, APART.traffic.of_pairs(np.zeros(0, np.int64))
     )
