@@ -1,5 +1,6 @@
 """How a cycle ended, topology by topology."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,8 @@ from controller.core.figures import NOT_KNOWN, Effect, GuardRow, SpoutFigures
 from controller.core.picture import Picture
 from controller.core.policy import Question
 from migration.model import ExecutorId, Plan
+
+_FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,12 @@ class TopologyReport:
         """The id by which an operator may approve the moves; empty if they wait for no approval."""
         waits = self.outcome is Outcome.AWAITING_APPROVAL
         return proposal_id(self.topology, self.moves) if waits else ""
+
+    @property
+    def news(self) -> tuple[object, ...]:
+        """The decision without its figures, which jitter: where it is the same, so is the log."""
+        texts = (_FIGURE.sub("#", text) for text in (self.reason, *self.warnings))
+        return (self.outcome, *((one.executor, one.target) for one in self.moves), *texts)
 
     @property
     def predicted_cpu(self) -> float | None:

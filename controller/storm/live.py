@@ -3,7 +3,7 @@
 import math
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -109,6 +109,7 @@ class LiveController:
         self._last = LastCycle(config, memory=remembered(config))
         self._act = Act(self._applier, lambda: self._last)
         self._surprises = Surprises()
+        self._logged: Mapping[str, tuple[object, ...]] = {}
         self._recorder = Recorder(config, Writer.of(config.journal), mirror.data_of)
         self._notes = Notes(self._recorder)
         self._audit = Audit(session, mirror, config.journal.dir)
@@ -308,9 +309,12 @@ class LiveController:
     def _log(self, report: Report) -> None:
         if report.error is not None:
             self._surprises.report("cycle_failed", report.error)
+        before, self._logged = self._logged, {one.topology: one.news for one in report.topologies}
         for one in report.topologies:
+            if before.get(one.topology) == one.news:
+                continue  # 17,000 lines a day would have nothing else
             log.info(
-                "cycle",
+                "decided",
                 tick=one.tick,
                 topology=one.topology,
                 outcome=one.outcome.value,

@@ -3,6 +3,7 @@
 import ast
 from collections import Counter
 from dataclasses import dataclass, field
+from dataclasses import replace as changed
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from msgspec import UNSET
 from controller import cycle as cycle_module
 from controller.config import Config, Mode
 from controller.core.controls import Controls, Pause, Rejected
-from controller.core.decision import Outcome
+from controller.core.decision import Move, Outcome
 from controller.core.excluded import Excluded
 from controller.core.fit import Capacity
 from controller.core.limits import Limits
@@ -299,6 +300,17 @@ def test_two_moves_a_cycle_are_of_two_executors_and_one_plan() -> None:
     assert report.plan == plan
     assert plan.version == 7
     assert [entry.id for entry in plan.entries] == ["m7", "m7.2"]
+
+
+def test_a_decision_is_news_by_its_moves_and_words_and_not_by_its_figures() -> None:
+    move = Move("2-2", "b:1", "a:1", 160.0)
+    reason = "a gain of 1,234.5 weighted t/s is above the threshold 12"
+    one = TopologyReport(7, "wc-1", 100.0, Outcome.WOULD_MOVE, reason, (move,))
+    assert one.news == changed(one, tick=8, time_s=105.0, reason=reason.replace("234", "9")).news
+    assert one.news != changed(one, moves=(changed(move, target="a:2"),)).news
+    assert one.news != changed(one, outcome=Outcome.MOVED).news
+    assert one.news != changed(one, reason="it settles").news
+    assert one.news != changed(one, warnings=("a:1 has started again",)).news
 
 
 def test_cooldown_is_the_outcome_when_only_resting_executors_would_gain() -> None:
