@@ -464,10 +464,13 @@ class NodeAcks(Struct, frozen=True, gc=False):
 
 
 class ExecutorLoad(Struct, frozen=True, gc=False):
-    """One executor's processor time since its JVM started, and its queue now."""
+    """One executor's processor time since its JVM started, and its queue now.
+
+    Its component is a `Name`, which `WorkerLoad` sees to: many have the same one.
+    """
 
     executor: ExecutorId
-    component: Name
+    component: str
     cpu_ns: Long
     queue: Count
     pinned: str | None
@@ -505,6 +508,8 @@ class WorkerLoad(Struct, frozen=True, gc=False):
         odd = text.translate(None, b"0123456789-,")
         if (not full and told != b"[]") or odd or text.count(b",") != commas:
             raise ModelError("traffic is no list of [source task, destination task, tuples]")
+        if not all(map(_is_name, {one.component for one in self.executors})):
+            raise ModelError("a component of executors is no name of at most 512 characters")
         columns = {} if self.executor_meters is UNSET else self.executor_meters
         for name, column in columns.items():
             if len(column) != len(self.executors):
@@ -604,6 +609,11 @@ class Publication(Struct, frozen=True, omit_defaults=True, dict=True):
     def slots(self) -> frozenset[Slot]:
         """The slots where the topology has a worker."""
         return frozenset(placed.slot for placed in self.executors if placed.slot is not None)
+
+    @cached_property
+    def placed_components(self) -> tuple[str, ...]:
+        """The components that have executors, sorted."""
+        return tuple(sorted({placed.component for placed in self.executors}))
 
     @cached_property
     def node_of(self) -> dict[str, Node]:

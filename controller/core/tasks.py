@@ -36,8 +36,7 @@ def ends_of(keys: Ints) -> tuple[Ints, Ints]:
 
 def component_targets(publication: Publication) -> dict[str, int]:
     """Give each component its number as a target; a rebalance changes none."""
-    names = sorted({placed.component for placed in publication.executors})
-    return {name: FIRST_COMPONENT + i for i, name in enumerate(names)}
+    return {name: FIRST_COMPONENT + i for i, name in enumerate(publication.placed_components)}
 
 
 def row_by_task(executors: Sequence[ExecutorId]) -> Ints:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from controller.config import Config
 from controller.core.blocks import ended_between
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.decision import Outcome
 from controller.core.fit import Capacity
 from controller.core.latency import Timed, added, observe_timed
@@ -31,7 +31,7 @@ from controller.journal.reader import Log, Tick
 from controller.journal.record import TickRecord, decode
 from controller.replay.playback import SeenReader, recorded_config
 from migration.meters import ACKED, FAILED
-from migration.model import LATENCY_BUCKETS, Slot, WorkerLoad
+from migration.model import LATENCY_BUCKETS, NodeAcks, Slot, WorkerLoad
 
 # Half the memory; tuples per second need no more digits.
 Singles: TypeAlias = NDArray[np.float32]
@@ -184,13 +184,14 @@ class _Open:
         ended: tuple[float, float, Counts],
     ) -> None:
         self._shift(layout)
-        snapshot = layout.snapshot(rates, time_s=time_s)
-        self.first = self.first or snapshot
+        self.first = self.first or layout.snapshot(rates, time_s=time_s)
         self.layout = layout
         self.time_s.append(time_s)
         self.span_s.append(span_s)
-        self.cpu_cores.append(snapshot.cpu_cores.astype(np.float32))
-        said = snapshot.traffic
+        # With pairs that are silent, so that the pairs of most ticks are the very same arrays.
+        rows = layout.rows
+        said = Traffic(rows.source, rows.target, rows.sums(rates.tps))
+        self.cpu_cores.append(layout.cpu_cores(rates, said).astype(np.float32))
         self.traffic.append((said.source, said.target, said.tps.astype(np.float32)))
         self.held.append(held)
         self.ended.append(ended)
@@ -211,12 +212,14 @@ class _Open:
     def closed(self) -> Span:
         assert self.first is not None  # a span is opened with its first tick
         count, component = len(self.layout.executors), self.layout.tasks.component
-        # Of most ticks they are the very same arrays.
         keys = {id(source): source * count + target for source, target, _ in self.traffic}
         pairs = np.unique(np.concatenate(list(keys.values())))
+        at = {key: np.searchsorted(pairs, one) for key, one in keys.items()}
         tps = np.zeros((len(self.traffic), len(pairs)), dtype=np.float32)
         for row, (source, _, said) in enumerate(self.traffic):
-            tps[row, np.searchsorted(pairs, keys[id(source)])] = said
+            tps[row, at[id(source)]] = said
+        loud = tps.any(axis=0)
+        pairs, tps = pairs[loud], tps[:, loud]
         return Span(
             cluster=self.layout.cluster,
             hosts=self.layout.made_of.publication.hosts,
@@ -278,6 +281,7 @@ class _Topology:
     plain: Layout | None = None  # as the live cycle has it
     hooked: tuple[Slot, ...] = ()
     layout: Layout | None = None  # closed where a worker has no hooks
+    seen: TopologyView | None = None  # what both were laid out for
     open: _Open | None = None
     own: dict[str, tuple[str, str]] = field(default_factory=dict)
 
@@ -324,6 +328,16 @@ class _Topology:
     def _laid_out(
         self, view: TopologyView, capacity: Capacity, opened: Mapping[str, int]
     ) -> Layout:
+        seen, self.seen = self.seen, view
+        if (
+            self.layout is not None
+            and seen is not None
+            and not opened
+            and not self.layout.made_of.opened
+            and self.layout.made_of.capacity == capacity
+            and _same_but_for_times(view, seen)
+        ):
+            return self.layout.fitted(self.rates)
         plain = layout_of(view, capacity, self.plain, opened)
         hooked = view.observation.hooked
         if self.layout is None or plain is not self.plain or hooked != self.hooked:
@@ -337,6 +351,24 @@ class _Topology:
         if self.open is not None:
             yield self.open.closed()
             self.open = None
+
+
+def _same_but_for_times(view: TopologyView, before: TopologyView) -> bool:
+    """Return whether a topology is laid out as before: most acks only say that a JVM is alive."""
+    return (
+        view.publication is before.publication
+        and view.plan == before.plan
+        and len(view.acks) == len(before.acks)
+        and all(map(_same_acks, view.acks, before.acks))
+    )
+
+
+def _same_acks(one: NodeAcks, other: NodeAcks) -> bool:
+    if one is other:
+        return True
+    # Of two JVMs in one slot that which reported last counts, so there times matter.
+    alone = len({ack.slot for ack in one.workers}) == len(one.workers)
+    return alone and one.timeless() == other.timeless()
 
 
 def _same_places(one: Layout, other: Layout) -> bool:
