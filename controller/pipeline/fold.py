@@ -15,12 +15,12 @@ from controller.pipeline.engine import Episode, Job, RawFile, Rows
 from controller.pipeline.schemas import (
     BY,
     DECODED,
-    ORDER,
     QUARANTINE,
     QUARANTINE_FILE,
     RAW,
     TICK,
 )
+from controller.pipeline.ticks import in_order
 
 # Spark also writes it last: what has no such file is not whole.
 WHOLE = "_SUCCESS"
@@ -90,9 +90,7 @@ class Fold:
     def ticks(self, episode: Episode, folders: Sequence[str]) -> Iterator[pa.RecordBatch]:
         where = {"kind": TICK, "topology": episode.topology, "day": episode.day}
         for folder in folders:
-            # One segment at a time; what Spark wrote is in no order.
-            table = self._read(folder, DECODED, where)
-            yield from table.sort_by([(name, "ascending") for name in ORDER]).to_batches()
+            yield from in_order(self._read(folder, DECODED, where).to_batches())
 
     def _read(self, folder: str, schema: pa.Schema, where: dict[str, Any]) -> pa.Table:
         partitioning = _BY if "kind" in schema.names else None

@@ -12,7 +12,9 @@ TICK, PART, LEFT_OUT, RUN = "tick", "part", "left_out", "run"
 # The topology and the day of rows that are of none.
 NO_TOPOLOGY, NO_DAY = "-", -1
 
-_FLOATS = pa.list_(pa.float32())
+# Little-endian float32, one after the other, as numpy.frombuffer(row, "<f4") reads them: Spark
+# takes each number of a list by itself.
+_FLOATS = pa.binary()
 _INTS = pa.list_(pa.int32())
 _NAMES = pa.list_(pa.string())
 
@@ -47,7 +49,7 @@ MOVED = pa.struct([("executor", pa.int32()), ("worker", pa.int32()), ("own", pa.
 
 DECODED = pa.schema(
     [
-        # Together the order of ticks: a clock that is set back does not change it.
+        # With the next three the order of ticks: a clock that is set back does not change it.
         ("order_s", pa.float64()),  # Unix seconds at which the segment begins, or one before it
         ("writer", pa.string()),
         ("number", pa.int64()),  # of the segment
@@ -74,7 +76,7 @@ DECODED = pa.schema(
         ("day", pa.int32()),  # since 1970, UTC
     ]
 )
-ORDER = ("order_s", "writer", "number", "row")
+SEGMENT = ("order_s", "writer", "number")  # with `row`, the order of ticks
 BY = ("kind", "topology", "day")
 
 # When a controller led: the first tick of an epoch in a segment.

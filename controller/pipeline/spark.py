@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from functools import partial, reduce
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
@@ -24,8 +25,9 @@ import pyarrow as pa
 from controller.errors import TuneError
 from controller.journal.lines import JournalError
 from controller.journal.reader import Segment
-from controller.pipeline.engine import Episode, Job, RawFile, Rows
-from controller.pipeline.schemas import DECODED, ORDER, QUARANTINE, QUARANTINE_FILE, TICK
+from controller.pipeline.engine import Episode, Job, RawFile, Rows, Work
+from controller.pipeline.schemas import DECODED, QUARANTINE, QUARANTINE_FILE, TICK
+from controller.pipeline.ticks import in_order
 from controller.pipeline.where import INSTALL
 
 JDK = "apt-get install openjdk-17-jre-headless"
@@ -35,6 +37,8 @@ TRIES = 4
 STOP_S = 30.0
 # A row of ticks may have a hundred kilobytes; a thousand of them would not fit.
 ROWS = 64
+# A task writes into this number of folders at once.
+MOST_FOLDERS = 256
 # This number of jobs waits at a cluster for a free core.
 MOST_JOBS = 64
 # A head and a tick, packed.
@@ -102,6 +106,8 @@ def _settings(log: Path, local: bool) -> dict[str, str]:
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS),
         "spark.sql.parquet.columnarReaderBatchSize": str(ROWS),
         "spark.sql.parquet.compression.codec": "zstd",
+        # Or else Spark would sort all rows by their folders first.
+        "spark.sql.maxConcurrentOutputFileWriters": str(MOST_FOLDERS),
     }
     if local:
         found |= {
@@ -171,16 +177,15 @@ class SparkEngine:
         return found.select(schema.names).cast(schema)
 
     def ticks(self, episode: Episode, folders: Sequence[str]) -> Iterable[pa.RecordBatch]:
-        found: list[pa.RecordBatch] = _collected(self._ticks(episode, folders)).to_batches()
-        return found
+        return in_order(_collected(self._ticks(episode, folders)).to_batches())
 
     def _do(self, job: Job) -> None:
         folder = f"{self._tables}/{job.folder}"
         if self._is_there(f"{folder}/_SUCCESS"):
             return
-        of = job.of
+        of, work = job.of, job.work
         if isinstance(of, Episode):
-            rows = self._ticks(of, of.folders)
+            rows, work = self._ticks(of, of.folders), partial(_work_in_order, work)
         elif isinstance(of, Rows):
             # Not the part, which Spark takes from the names of folders.
             rows = self._read(of.folders, of.schema, {}).select(*of.schema.names).coalesce(1)
@@ -190,7 +195,7 @@ class SparkEngine:
                 begins = f"substring(content, 1, {BEGINNING_BYTES}) AS data"
                 rows = rows.union(self._binary(job.after.uri, "path", begins)).coalesce(1)
         types = import_module("pyspark.sql.pandas.types")
-        made = rows.mapInArrow(job.work, types.from_arrow_schema(job.schema))
+        made = rows.mapInArrow(work, types.from_arrow_schema(job.schema))
         made.write.mode("overwrite").partitionBy(*job.by).parquet(folder)
 
     def _binary(self, path: str, *columns: str) -> Any:
@@ -198,9 +203,10 @@ class SparkEngine:
         return reader.option("pathGlobFilter", "*.jsonl*").load(_uri(path)).selectExpr(*columns)
 
     def _ticks(self, episode: Episode, folders: Sequence[str]) -> Any:
+        """Read folder after folder; to sort an episode here would spill it to the disk."""
         where = {"kind": TICK, "topology": episode.topology, "day": episode.day}
-        rows = self._read(folders, DECODED, where)
-        return rows.coalesce(1).sortWithinPartitions(*ORDER)
+        parts = [self._read([folder], DECODED, where) for folder in folders]
+        return reduce(lambda rows, part: rows.union(part), parts).coalesce(1)
 
     def _read(self, folders: Sequence[str], schema: pa.Schema, where: Mapping[str, Any]) -> Any:
         types = import_module("pyspark.sql.pandas.types")
@@ -216,6 +222,10 @@ class SparkEngine:
         jvm, context = self._session._jvm, self._session.sparkContext
         at = jvm.org.apache.hadoop.fs.Path(path)
         return bool(at.getFileSystem(context._jsc.hadoopConfiguration()).exists(at))
+
+
+def _work_in_order(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+    return work(in_order(batches))
 
 
 def _collected(rows: Any) -> pa.Table:

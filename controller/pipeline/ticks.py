@@ -4,6 +4,7 @@ import io
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,9 +24,17 @@ from controller.pipeline.schemas import (
     NO_TOPOLOGY,
     PART,
     RUN,
+    SEGMENT,
     TICK,
 )
-from controller.replay.recording import Ended, PlacementChange, Span, SpanReader
+from controller.replay.recording import (
+    Counts,
+    Ended,
+    PlacementChange,
+    Singles,
+    Span,
+    SpanReader,
+)
 
 DAY_S = 86400.0
 
@@ -136,6 +145,27 @@ def spans_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Span]:
         yield _span(rows)
 
 
+def in_order(batches: Iterable[pa.RecordBatch]) -> Batches:
+    """Put the ticks of each segment in order; segments come in theirs, one after the other.
+
+    Spark keeps the order in which rows were written in most cases, and promises it in none.
+    """
+    for _, own in itertools.groupby(_by_segment(batches), key=itemgetter(0)):
+        table = pa.Table.from_batches(batch for _, batch in own)
+        row = table["row"].to_numpy()
+        yield from (table if (row[1:] > row[:-1]).all() else table.sort_by("row")).to_batches()
+
+
+def _by_segment(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, pa.RecordBatch]]:
+    for batch in batches:
+        names = zip(*(batch.column(name).to_pylist() for name in SEGMENT), strict=True)
+        start = 0
+        for segment, rows in itertools.groupby(names):
+            count = len(list(rows))
+            yield segment, batch.slice(start, count)
+            start += count
+
+
 def _segments(batches: Iterable[pa.RecordBatch]) -> list[Segment]:
     """Take files in the order of their numbers, in whichever they come."""
     rows = [row for batch in batches for row in batch.to_pylist()]
@@ -182,8 +212,8 @@ def _rows(span: Span, known: Mapping[str, Any], row: int) -> pa.RecordBatch:
         "span_s": span.span_s,
         "held": span.held,
         "moved": pa.array(moved, pa.list_(MOVED)),
-        "cpu_cores": _lists(span.cpu_cores),
-        "traffic_tps": _lists(span.traffic_tps),
+        "cpu_cores": _bytes(span.cpu_cores),
+        "traffic_tps": _bytes(span.traffic_tps),
         "acked": span.ended.acked,
         "failed": span.ended.failed,
         "timed": _lists(span.ended.timed),
@@ -201,12 +231,18 @@ def _rows(span: Span, known: Mapping[str, Any], row: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=DECODED)
 
 
-def _lists(table: Any) -> pa.Array:
-    """Make a list of each row, (T, N)."""
+def _bytes(table: Singles) -> pa.Array:
+    """Make bytes of each row, (T, N)."""
+    rows = table.astype("<f4")
+    offsets = np.arange(len(rows) + 1, dtype=np.int32) * (rows.shape[1] * rows.itemsize)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(rows.tobytes())]
+    return pa.Array.from_buffers(pa.binary(), len(rows), buffers)
+
+
+def _lists(table: Counts) -> pa.Array:
+    """Make a list of each row, (T, B)."""
     count, width = table.shape
-    offsets = np.arange(0, (count + 1) * width, width, dtype=np.int32) if width else None
-    if offsets is None:
-        return pa.array([[]] * count, pa.list_(pa.float32()))
+    offsets = np.arange(0, (count + 1) * width, width, dtype=np.int32)
     return pa.ListArray.from_arrays(offsets, pa.array(table.reshape(-1)))
 
 
@@ -233,9 +269,15 @@ def _span(rows: list[pa.RecordBatch]) -> Span:
     def joined(name: str) -> Any:
         return np.concatenate([b.column(name).to_numpy(zero_copy_only=False) for b in rows])
 
-    def table(name: str) -> Any:
-        values = [batch.column(name).flatten().to_numpy() for batch in rows]
-        return np.concatenate(values).reshape(count, -1 if sum(map(len, values)) else 0)
+    def table(name: str) -> Singles:
+        data = b"".join(row for batch in rows for row in batch.column(name).to_pylist())
+        # A copy can be written to: compiled loops know no other arrays.
+        values = np.frombuffer(data, "<f4").astype(np.float32)
+        return values.reshape(count, -1 if len(values) else 0)
+
+    def timed() -> Counts:
+        values = [batch.column("timed").flatten().to_numpy() for batch in rows]
+        return np.concatenate(values).reshape(count, -1)
 
     def indices(name: str) -> Any:
         return np.array(layout[name], dtype=np.int64)
@@ -254,7 +296,7 @@ def _span(rows: list[pa.RecordBatch]) -> Span:
         target=indices("target"),
         size_bytes=rest.size_bytes,
         held=joined("held"),
-        ended=Ended(joined("acked"), joined("failed"), table("timed")),
+        ended=Ended(joined("acked"), joined("failed"), timed()),
         shifts=tuple(
             PlacementChange(row, one["executor"], one["worker"], one["own"])
             for row, all_of in enumerate(moved)

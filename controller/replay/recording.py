@@ -354,7 +354,7 @@ class _Topology:
 
 
 def _same_but_for_times(view: TopologyView, before: TopologyView) -> bool:
-    """Return whether a topology is laid out as before: most acks only say that a JVM is alive."""
+    """Return whether a topology is laid out as before: most acks only show that a JVM is alive."""
     return (
         view.publication is before.publication
         and view.plan == before.plan

@@ -19,7 +19,7 @@ from controller.journal.writer import Bounds
 from controller.pipeline.fold import Fold
 from controller.pipeline.schemas import QUARANTINE, QUARANTINE_FILE
 from controller.pipeline.stages import Ticks, episodes, raw, ticks
-from controller.pipeline.ticks import spans_of
+from controller.pipeline.ticks import in_order, spans_of
 from controller.replay.recording import Span, spans
 from controller.tune.space import ParameterSet, without_moves
 from tests.messages import replace
@@ -63,6 +63,32 @@ def test_segments_give_what_the_whole_log_gives(tmp_path: Path, delay_ticks: int
         assert joined(back, name) == joined(whole, name), name
     assert len(moved(whole)) > 3
     assert moved(back) == moved(whole)
+
+
+def test_ticks_of_a_segment_are_put_in_order_and_segments_stay() -> None:
+    names = ["order_s", "writer", "number", "row"]
+    rows = [
+        (5.0, "b", 1, 2),
+        (5.0, "b", 1, 0),
+        (5.0, "b", 1, 1),
+        (9.0, "a", 0, 1),
+        (9.0, "a", 0, 0),
+    ]
+    table = pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)))
+    batches = table.to_batches(max_chunksize=2)
+    found = [tuple(row.values()) for batch in in_order(batches) for row in batch.to_pylist()]
+    assert found == [*sorted(rows[:3]), *sorted(rows[3:])]
+
+
+def test_loads_of_ticks_are_read_by_numpy_alone(tmp_path: Path) -> None:
+    record(tmp_path / "log", ticks=range(6))
+    (span,) = read_back(tmp_path / "tables", tmp_path / "log")
+    (file,) = (tmp_path / "tables").glob("ticks/*/kind=tick/*/*/*.parquet")
+    table = parquet.ParquetFile(file).read()
+    for name in ("cpu_cores", "traffic_tps"):
+        values = [np.frombuffer(row, "<f4") for row in table[name].to_pylist()]
+        assert np.array_equal(values, getattr(span, name))
+        assert len(values[0])
 
 
 def spouts_count(tick: int, run: Recorded) -> None:

@@ -1,7 +1,9 @@
 """A log as arrays: the load that the controller saw, and only what has changed made again."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -108,6 +110,34 @@ def test_what_tells_only_its_age_makes_no_other_layout(tmp_path: Path) -> None:
     assert shown(before) is before
     later["acks"][0]["workers"][0]["pinned"] = [{"executor": [2, 2], "reason": "state"}]
     assert shown(before).pinned[before.executors.index("2-2")] == "state"
+
+
+@pytest.mark.parametrize("is_dying", [False, True])
+def test_an_ack_that_shows_more_than_its_age_begins_a_span(tmp_path: Path, is_dying: bool) -> None:
+    """Of two JVMs in one slot that which reported last counts: it alone pins an executor."""
+    record(tmp_path, ticks=range(10))
+    (path,) = tmp_path.iterdir()
+    first = plain(path.read_bytes().splitlines(keepends=True)[1])["acks"][0]
+    pins = [{"executor": [2, 2], "reason": "state"}]
+
+    def shows(tick: dict[str, Any], row: int) -> None:
+        own = {**first["workers"][0], "time_ms": row}
+        other = {**own, "pinned": pins, "time_ms": 100 if row == 6 else 0}
+        if not is_dying:
+            own, other = ({**own, "pinned": pins} if row == 6 else own), {}
+        workers = [one for one in (own, other) if one]
+        tick["acks"] = [{**first, "workers": [*workers, *first["workers"][1:]], "time_ms": row}]
+
+    for row in range(2, 11):
+        edit(path, partial(shows, row=row), row=row)
+    found = list(spans(Log.open([tmp_path])))
+    at = [span.first.executors.index("2-2") for span in found]
+    assert [span.first.pinned[e] for span, e in zip(found, at, strict=True)] == [
+        None,
+        "state",
+        None,
+    ]
+    assert [len(span.time_s) for span in found] == [4, 1, 4]
 
 
 @pytest.mark.parametrize(
