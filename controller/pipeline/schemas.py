@@ -12,8 +12,8 @@ TICK, PART, LEFT_OUT, RUN = "tick", "part", "left_out", "run"
 # The topology and the day of rows that are of none.
 NO_TOPOLOGY, NO_DAY = "-", -1
 
-# Little-endian float32, one after the other, as numpy.frombuffer(row, "<f4") reads them: Spark
-# takes each number of a list by itself.
+# Little-endian float32, one after the other, as numpy.frombuffer(row, "<f4") reads them. Spark
+# would copy the numbers of a list one at a time.
 _FLOATS = pa.binary()
 _INTS = pa.list_(pa.int32())
 _NAMES = pa.list_(pa.string())
