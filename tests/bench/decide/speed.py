@@ -118,7 +118,8 @@ def _in_use(cluster: Cluster, snapshot: LoadSnapshot) -> Case:
 
 def _with_heaps(cluster: Cluster, snapshot: LoadSnapshot) -> Case:
     count = np.bincount(snapshot.place, minlength=len(cluster.workers))
-    heaps = Level(HEAP_BARE + HEAP_EACH * count, np.full(len(count), HEAP_MOST))
+    held = (HEAP_BARE + HEAP_EACH * count).astype(np.float64)
+    heaps = Level(held, np.full(len(count), HEAP_MOST))
     return replace(cluster, spaces={"heap": heaps}), snapshot
 
 
