@@ -18,7 +18,7 @@ _FLOATS = pa.binary()
 _INTS = pa.list_(pa.int32())
 _NAMES = pa.list_(pa.string())
 
-# A file as it lies there.
+# A file as it lies there; null where who reads the row opens the path.
 RAW = pa.schema([("path", pa.string()), ("data", pa.binary())])
 
 # What a journal that was made of tables lacks of them, in a file next to its segments.

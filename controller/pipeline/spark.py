@@ -190,13 +190,24 @@ class SparkEngine:
             # Not the part, which Spark takes from the names of folders.
             rows = self._read(of.folders, of.schema, {}).select(*of.schema.names).coalesce(1)
         else:
-            rows = self._binary(of.uri, "path", "content AS data")
+            rows = self._raw(of, "content AS data")
             if job.after is not None:
                 begins = f"substring(content, 1, {BEGINNING_BYTES}) AS data"
-                rows = rows.union(self._binary(job.after.uri, "path", begins)).coalesce(1)
+                rows = rows.union(self._raw(job.after, begins)).coalesce(1)
         types = import_module("pyspark.sql.pandas.types")
         made = rows.mapInArrow(work, types.from_arrow_schema(job.schema))
         made.write.mode("overwrite").partitionBy(*job.by).parquet(folder)
+
+    def _raw(self, file: RawFile, content: str) -> Any:
+        """Name a file of the workers' machine, which they open themselves, or read any other.
+
+        The JVM would hold each file several times.
+        """
+        if not file.uri.startswith("file:"):
+            return self._binary(file.uri, "path", content)
+        lit = import_module("pyspark.sql.functions").lit
+        columns = (lit(file.uri).alias("path"), lit(None).cast("binary").alias("data"))
+        return self._session.range(0, 1, 1, 1).select(*columns)
 
     def _binary(self, path: str, *columns: str) -> Any:
         reader = self._session.read.format("binaryFile").option("recursiveFileLookup", "true")

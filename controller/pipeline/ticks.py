@@ -2,11 +2,11 @@
 
 import io
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -169,8 +169,15 @@ def _by_segment(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, pa.Rec
 def _segments(batches: Iterable[pa.RecordBatch]) -> list[Segment]:
     """Take files in the order of their numbers, in whichever they come."""
     rows = [row for batch in batches for row in batch.to_pylist()]
-    named = (Segment.named(Path(r["path"]), partial(io.BytesIO, r["data"])) for r in rows)
+    named = (Segment.named(Path(r["path"]), _opened(r["path"], r["data"])) for r in rows)
     return sorted((one for one in named if one is not None), key=lambda one: one.number)
+
+
+def _opened(uri: str, data: bytes | None) -> Callable[[], IO[bytes]]:
+    """Open what a row of `RAW` names; without data it lies on this machine."""
+    if data is None:
+        return partial(Path(uri.removeprefix("file:")).open, "rb")
+    return partial(io.BytesIO, data)
 
 
 def _days(span: Span) -> Iterator[Span]:
