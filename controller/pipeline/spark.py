@@ -41,6 +41,7 @@ ROWS = 64
 MOST_FOLDERS = 256
 # This number of jobs waits at a cluster for a free core.
 MOST_JOBS = 64
+_CAUSES = 20
 # A head and a tick, packed.
 BEGINNING_BYTES = 2**26
 
@@ -296,7 +297,11 @@ def _patient(master: str) -> str:
 def _cause(error: Exception) -> str:
     """Take the one line out of a stack trace, Python's or Java's, that has the cause."""
     java = getattr(error, "java_exception", None)
-    lines = str(java.getMessage() if java is not None else error).splitlines() or [repr(error)]
+    for _ in range(_CAUSES if java is not None else 0):  # the first one only names what failed
+        if (below := java.getCause()) is None:
+            break
+        java = below
+    lines = str(java.toString() if java is not None else error).splitlines() or [repr(error)]
     raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception)(: |$)", line)]
     return (raised[-1] if raised else lines[0])[:300]
 
