@@ -73,7 +73,7 @@ def check_topology(
     if output is Output.JSON:
         print(json.dumps(found["topologies"], indent=1))
     else:
-        _print(found["topologies"])
+        _print(found["topologies"], prepare)
 
 
 def check_storm(
@@ -169,7 +169,7 @@ def _plain(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
 
 
-def _print(topologies: Sequence[Mapping[str, Any]]) -> None:
+def _print(topologies: Sequence[Mapping[str, Any]], prepare: bool) -> None:
     console = Console()
     for topology in topologies:
         table = Table(
@@ -184,4 +184,5 @@ def _print(topologies: Sequence[Mapping[str, Any]]) -> None:
             table.add_row(*(Text(_plain(cell)) for cell in cells))
         console.print(table)
     if any(one["guess"] for topology in topologies for one in topology["components"]):
-        print("?: a first guess; --prepare makes a better one, and a move looks at the bolt itself")
+        better = "" if prepare else "--prepare makes a better one, and "
+        print(f"?: a first guess; {better}a move looks at the object itself")
