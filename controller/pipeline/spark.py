@@ -296,7 +296,7 @@ def _patient(master: str) -> str:
 
 def _cause(error: Exception) -> str:
     """Take the one line out of a stack trace, Python's or Java's, that has the cause."""
-    java = getattr(error, "java_exception", None)
+    java: Any = getattr(error, "java_exception", None)
     for _ in range(_CAUSES if java is not None else 0):  # the first one only names what failed
         if (below := java.getCause()) is None:
             break

@@ -176,7 +176,7 @@ def _segments(batches: Iterable[pa.RecordBatch]) -> list[Segment]:
 def _opened(uri: str, data: bytes | None) -> Callable[[], IO[bytes]]:
     """Open what a row of `RAW` names; without data it lies on this machine."""
     if data is None:
-        return partial(Path(uri.removeprefix("file:")).open, "rb")
+        return lambda: Path(uri.removeprefix("file:")).open("rb")
     return partial(io.BytesIO, data)
 
 
