@@ -62,6 +62,8 @@ class CycleInput:
     # By topology, what was taken back under earlier leaders.
     refused: tuple[tuple[str, Refused], ...] = ()
     guard_answers: Answers = ()  # to the queries of guards
+    # As `rests`, once, of moves under earlier leaders after which executors still rest.
+    earlier: tuple[tuple[str, ExecutorId, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,7 +335,11 @@ def _looks(memory: Memory) -> dict[str, LoadSeen]:
 def _remembering(memory: Memory, seen: CycleInput, settings: Config) -> Memory:
     """Count the cycle, and let rest the executors that have moved."""
     begun_s = {k: s for k, s in memory.moved_s.items() if k not in set(seen.not_begun)}
-    moved_s = {**begun_s, **{(t, executor): at_s for t, executor, at_s in seen.rests}}
+    earlier, ended = (
+        {(topology, executor): at_s for topology, executor, at_s in rests}
+        for rests in (seen.earlier, seen.rests)
+    )
+    moved_s = {**earlier, **begun_s, **ended}
     unwritten = {topology for topology, _ in seen.not_begun}
     watches = {
         t: replace(watch, begun=None) if t in unwritten else watch

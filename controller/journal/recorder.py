@@ -138,6 +138,7 @@ class Recorder:
             begun=found.begun,
             refused=found.refused,
             guard_answers=found.guard_answers,
+            earlier=tuple((topology, str(executor), s) for topology, executor, s in found.earlier),
             error=repr(report.error) if seen is None else None,
             unwritten=tuple(unwritten),
             commands=tuple(self._commands),

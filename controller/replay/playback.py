@@ -55,6 +55,9 @@ class SeenReader:
             record.begun,
             record.drained,
             frozenset(map(Slot.parse, record.free)),
+            record.refused,
+            record.guard_answers,
+            tuple((t, ExecutorId.parse(executor), s) for t, executor, s in record.earlier),
         )
 
     def loads(self, record: TickRecord) -> tuple[NodeLoad, ...]:

@@ -1,6 +1,7 @@
 """Looks: puts together all that a cycle may depend on."""
 
 import time
+from contextlib import suppress
 from dataclasses import replace
 
 from controller.cycle import CycleInput
@@ -10,6 +11,7 @@ from controller.storm.collect import LiveCluster
 from controller.storm.history import History
 from controller.storm.move_record import MoveRecord
 from controller.storm.queries import Queries
+from migration import ModelError
 from migration.model import ExecutorId
 
 
@@ -35,15 +37,17 @@ class Look:
         # The moves of the last cycle whose plan could not be written, as in `CycleInput`.
         self.not_begun: tuple[tuple[str, ExecutorId], ...] = ()
         self.ended: list[MoveRecord] = []  # moves that have ended since these were last taken
-        # Moves that have ended under earlier leaders, each with its monotonic seconds.
-        self._earlier: list[tuple[MoveRecord, float]] = []
+        self._earlier: tuple[tuple[str, ExecutorId, float], ...] = ()  # as in `CycleInput`
 
     def led(self) -> None:
         """Let executors rest on that have moved under an earlier leader."""
-        now_s, time_s = time.monotonic(), time.time()
-        self._earlier = [
-            (move, now_s - max(time_s - move.ended_s, 0.0)) for move in self._history.ended
-        ]
+        now_s, time_s, found = time.monotonic(), time.time(), []
+        for move in self._history.ended:
+            with suppress(ModelError):  # a record of a newer version may have other names
+                at_s = now_s - max(time_s - move.ended_s, 0.0)
+                found.append(self._rest(move, at_s))
+        rests = (one for one in found if now_s - one[-1] < self._cooldown_s)
+        self._earlier = tuple(rests)
 
     def seen(self, time_s: float, epoch: int | None) -> CycleInput:
         """Look; who does not lead, and has no epoch, looks at no topology.
@@ -62,9 +66,11 @@ class Look:
                 loads=tuple(self._view.loads()),
             )
         # Last, for what is taken here would be lost if ZooKeeper did not answer.
+        earlier, self._earlier = self._earlier, ()
         return replace(
             seen,
             rests=self._rests(),
+            earlier=earlier,
             not_begun=self.not_begun,
             answers=self._searches.take_answers(),
             begun=self._history.hour(time_s),
@@ -73,21 +79,15 @@ class Look:
         )
 
     def _rests(self) -> tuple[tuple[str, ExecutorId, float], ...]:
-        """Let an executor rest after its move, whether the policy or an operator asked for it.
-
-        Where it rests for longer than usual, it is as if it had moved later.
-        """
-        ended, usual_s = self._applier.take_ended(), self._cooldown_s
+        """Let an executor rest after its move, whether the policy or an operator asked for it."""
+        ended = self._applier.take_ended()
         self.ended += [move for move, _ in ended]
-        earlier, self._earlier = self._earlier, []
-        return tuple(
-            (
-                move.topology,
-                ExecutorId.parse(move.executor),
-                at_s + self._history.rest_s(move, usual_s) - usual_s,
-            )
-            for move, at_s in (*earlier, *ended)
-        )
+        return tuple(self._rest(move, at_s) for move, at_s in ended)
+
+    def _rest(self, move: MoveRecord, at_s: float) -> tuple[str, ExecutorId, float]:
+        """Give topology, executor and when it moved; later than it did where it rests longer."""
+        longer_s = self._history.rest_s(move, self._cooldown_s) - self._cooldown_s
+        return move.topology, ExecutorId.parse(move.executor), at_s + longer_s
 
     def take_ended(self) -> list[MoveRecord]:
         ended, self.ended = self.ended, []

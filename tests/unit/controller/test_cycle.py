@@ -475,6 +475,17 @@ def test_a_topology_that_is_not_active_holds_up_no_other() -> None:
     assert [one.outcome for one in report.topologies] == [Outcome.STAND_BACK, Outcome.MOVED]
 
 
+def test_what_an_earlier_leader_moved_rests_and_begins_no_run() -> None:
+    world = World()
+    memory, _ = cycle(Memory(), world.seen(), AUTO)
+    world.now += 1
+    moved = ("wc-1", executor(2), world.now - 10.0)
+    memory, report = cycle(memory, changed(world.seen(), earlier=(moved,)), AUTO)
+    assert memory.moved_s["wc-1", executor(2)] == world.now - 10.0
+    assert report.topologies[0].felt.effects == ()
+    assert memory.watches["wc-1"].run is None or memory.watches["wc-1"].run.is_own
+
+
 def test_a_surprise_forgets_no_rest() -> None:
     rests = (("wc-1", executor(2), 99.0),)
     memory, report = cycle(Memory(), replace(World(surprise=True).seen(), rests=rests), AUTO)

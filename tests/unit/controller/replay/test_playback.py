@@ -13,13 +13,15 @@ import pytest
 
 from controller import cycle as cycle_module
 from controller.core.decision import Outcome
+from controller.core.guards import GuardAnswer
+from controller.core.runs import Refused
 from controller.cycle import Memory
 from controller.journal.lines import JournalError, compact, to_line
 from controller.journal.reader import Log
 from controller.journal.record import decode, encode
 from controller.journal.writer import Bounds
 from controller.policies.gather.policy import JUDGED_AFTER
-from controller.replay.playback import replay
+from controller.replay.playback import SeenReader, replay
 from controller.report import TopologyReport
 from migration.model import ExecutorId
 from tests.recorded_world import Recorded, edit, plain, record, with_meters
@@ -195,6 +197,27 @@ def test_moves_that_others_asked_for_rest_in_a_replay_too(tmp_path: Path) -> Non
     (path,) = tmp_path.iterdir()
     second = plain(path.read_bytes().splitlines(keepends=True)[2])
     assert second["commands"] == [{"path": "/c", "state": "MOVED"}]
+
+
+def test_what_an_earlier_leader_left_is_seen_in_a_replay_too(tmp_path: Path) -> None:
+    named = range(2, 9)
+    refused = (("wc-1", Refused(("2-2",), (0.0, 9.0), "it was for the worse")),)
+    answers = (("wc-1", "q", GuardAnswer()),)
+
+    def each(tick: int, run: Recorded) -> None:
+        if tick == 1:
+            seen, now_s = run.world.seen, run.world.seen().now_s
+            earlier = tuple(("wc-1", ExecutorId(task, task), now_s - 9.0) for task in named)
+            more = {"earlier": earlier, "refused": refused, "guard_answers": answers}
+            run.world.seen = lambda: replace(seen(), **more)  # type: ignore[method-assign, arg-type]
+
+    reports = record(tmp_path, each=each)
+    assert reports[1].outcome is Outcome.COOLDOWN
+    assert same(tmp_path) == [True] * 12
+    reader = SeenReader()
+    seen = [reader.seen(tick.record) for tick in Log.open([tmp_path]).ticks(0)]
+    assert [len(one.earlier) for one in seen] == [0, *[len(named)] * 11]
+    assert (seen[1].refused, seen[1].guard_answers) == (refused, answers)
 
 
 def test_a_look_that_failed_fails_again(tmp_path: Path) -> None:

@@ -47,18 +47,21 @@ def made(history: History, name: str, at_s: float) -> None:
 
 def test_a_new_leader_lets_rest_what_an_earlier_one_has_moved() -> None:
     history, now_s, time_s = History(), time.monotonic(), time.time()
+    made(history, "m0", time_s - 300.0)
     made(history, "m1", time_s - 20.0)
     history.begin("wc-1", entry("m2", 8), time_s, {})
     of_another_clock = {"outcome": "MOVED", "ended_s": time_s + 900.0}
     history.end("wc-1", entry("m2", 8), **of_another_clock)
+    history.moves.append(replace(history.moves[-1], executor="no executor"))
     nothing: Any = SimpleNamespace(take_ended=list, take_answers=tuple, answers=tuple)
     look = Look(nothing, nothing, history, nothing, nothing, cooldown_s=60.0)
     look.led()
-    rests = look.seen(time_s, None).rests
-    assert [at[:2] for at in rests] == [("wc-1", executor(7)), ("wc-1", executor(8))]
-    assert rests[0][2] == pytest.approx(now_s - 19.0, abs=5.0)
-    assert rests[1][2] == pytest.approx(now_s, abs=5.0)
-    assert look.seen(time_s, None).rests == ()
+    seen = look.seen(time_s, None)
+    assert [at[:2] for at in seen.earlier] == [("wc-1", executor(7)), ("wc-1", executor(8))]
+    assert seen.earlier[0][2] == pytest.approx(now_s - 19.0, abs=5.0)
+    assert seen.earlier[1][2] == pytest.approx(now_s, abs=5.0)
+    assert seen.rests == (), "no move has ended since the last cycle"
+    assert look.seen(time_s, None).earlier == ()
 
 
 def test_a_move_keeps_who_asked_over_leaders_and_gets_what_was_measured() -> None:
