@@ -115,8 +115,8 @@ class Agent:
             log.warning(
                 "no_hooks_here",
                 store=str(self._config.store_dir),
-                reason="the supervisor of this node has no hooks, or another nstorm.store.dir: "
-                "name the jar in its supervisor.childopts, and restart it",
+                reason="the supervisor of this node does not run, or has no hooks, or another "
+                "nstorm.store.dir: name the jar in its supervisor.childopts, and restart it",
             )
 
     def _tend(self, now_s: float) -> None:

@@ -13,7 +13,8 @@ from controller.core.picture import Picture
 from controller.core.policy import Question
 from migration.model import ExecutorId, Plan
 
-_FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
+# But no part of a name, such as of an executor or a host.
+_FIGURE = re.compile(r"(?<![\w.:-])\d+(?:[.,]\d+)*(?![\w:-])")
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,7 @@ def _why_not(cluster: Cluster, snapshot: LoadSnapshot, last: WalkStep) -> str | 
     if unseen := snapshot.pinned.count(NO_HOOKS):
         return (
             f"It cannot be judged yet: {unseen} of {len(snapshot.executors)} executors are in JVMs "
-            "without hooks, which measure nothing. `nstorm adopt` brings the hooks there."
+            "that have reported no hooks, so nothing is measured there. `nstorm doctor` has why."
         )
     if not snapshot.traffic.total_tps:
         return "It cannot be judged: no tuple was counted."

@@ -54,7 +54,10 @@ _UNVERIFIED = (
     "Try this Storm where it may fail; then nstorm.unverified: move in its storm.yaml lets it move."
 )
 _HOOKS = "Name the jar in its childopts and restart it; docs/operations.md, A worker without hooks."
-_ADOPT = "It takes them up when it next starts; `nstorm adopt {}` restarts one after the other."
+_ADOPT = (
+    "Where worker.childopts of its node names the jar, `nstorm adopt {}` restarts such workers one "
+    "after the other; where not, name it there first."
+)
 _WARNED = "No move mends this; docs/operations.md, What no move mends."
 _REPORT = "Keep its log and report it."
 
@@ -279,6 +282,14 @@ def _host(document: Mapping[str, Any], hosts: Iterable[str]) -> str:
     return next((str(name) for name in names if name in set(hosts)), "")
 
 
+def _is_gone(file: Path) -> bool:
+    """Check that a file is not there, as far as this user may see."""
+    try:
+        return not file.is_file()
+    except PermissionError:
+        return False
+
+
 def _of_jar(document: Mapping[str, Any]) -> Found:
     """Find options of this node's JVMs without the jar, or with one that is not there."""
     for key in ("supervisor.childopts", "worker.childopts"):
@@ -290,7 +301,7 @@ def _of_jar(document: Mapping[str, Any]) -> Found:
             yield f"{key} of this node names no jar of nstorm: what starts has no hooks", do
         for option in named:
             file = Path(option.removeprefix("-javaagent:").partition("=")[0])
-            if "%" not in option and not file.is_file():
+            if "%" not in option and _is_gone(file):
                 do = "Put it back at once: `nstorm install --storm-home DIR`."
                 yield f"{key} of this node names {file}, which is not there: no JVM starts", do
 

@@ -79,6 +79,8 @@ def roll(
     with connected(conf) as session:
         heeded(session, "nstorm roll")
         rolling = _Rolling(session, config, run, output)
+        if not dry_run:
+            restart_alone(session, "roll")  # before anything is read that another roll may change
         if forget and not dry_run:
             session.clear(ROLL)
         rolling.begin(None if hosts is None else hosts.split(","), max_unavailable)
@@ -86,7 +88,6 @@ def roll(
             tell(output, {"hosts": rolling.left}, f"would roll: {', '.join(rolling.left)}")
             return
         confirm(f"Empty {', '.join(rolling.left)}, and run the command for each?")
-        restart_alone(session, "roll")
         failed = rolling.work(max_unavailable)
     if output is Output.JSON or not failed:
         found = {"done": rolling.done, "failed": failed}

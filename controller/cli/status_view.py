@@ -37,7 +37,7 @@ def head(document: StatusDocument) -> Iterator[str]:
     """Print who leads, and whether all is well."""
     lead = document.controller or "no controller has led yet"
     if document.controller and not document.controllers:
-        lead = f"{lead} LEADS NO MORE, and no other: decisions and loads are as it last saw them"
+        lead = f"{lead} led last and NONE IS SEEN TO LEAD: all figures are as it last saw them"
     yield f"controller {lead}, mode {document.mode}, epoch {document.epoch}"
     if document.off is not UNSET:
         yield f"SWITCHED OFF: {document.off}; `nstorm on` switches it on"

@@ -7,12 +7,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from controller.cli.asking import operator, patient, teller
 from controller.errors import CommandError
 from controller.output import Output
 from controller.storm.command_record import COMMANDS
-from kvstore.errors import NodeExistsError
+from kvstore.errors import AccessError, NodeExistsError
 from kvstore.printable import one_line
 from kvstore.zookeeper import Session
 
@@ -27,7 +28,9 @@ def restart_alone(session: Session, verb: str) -> None:
     try:
         session.create(_RESTARTS, f"nstorm {verb} by {operator()}".encode(), ephemeral=True)
     except NodeExistsError:
-        stored = session.read(_RESTARTS)
+        stored = None
+        with suppress(AccessError):  # of another operator
+            stored = session.read(_RESTARTS)
         who = one_line(stored.data) if stored else "another command"
         raise CommandError(
             f"{who} restarts workers or hosts now, and two at once could stop too many: wait for "

@@ -298,7 +298,7 @@ def _cause(error: Exception) -> str:
     """Take the one line out of a stack trace, Python's or Java's, that has the cause."""
     java: Any = getattr(error, "java_exception", None)
     for _ in range(_CAUSES if java is not None else 0):  # the first one only names what failed
-        if (below := java.getCause()) is None:
+        if (below := java.getCause()) is None or not below.getMessage():
             break
         java = below
     lines = str(java.toString() if java is not None else error).splitlines() or [repr(error)]

@@ -118,17 +118,22 @@ def test_a_full_disk_does_not_silence_the_node(
         with pytest.raises(StoreError, match="no space left"):
             agent.turn(now_s)
     assert pushed == ["s1", "s1"]
+    agent.close()
 
 
-def test_a_node_without_hooks_is_named_once(tmp_path: Path) -> None:
+def test_a_node_without_hooks_is_named_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     session = cast(Session, cast(Any, SimpleNamespace(interruptions=0)))
     with PlanWriter(tmp_path / "plan", b"plan") as writer:
         agent = Agent(AgentConfig("localhost:1", tmp_path), session, writer, threading.Event())
+        for step in ("_pull", "_hand_out", "_tend"):
+            monkeypatch.setattr(agent, step, lambda now_s: None)
         with capture_logs() as logs:
             for now_s in (5.0, 20.0, 34.0):
-                agent._miss(now_s)
+                agent.turn(now_s)
             assert logs == []
-            agent._miss(36.0)
-            agent._miss(90.0)
+            agent.turn(36.0)
+            agent.turn(90.0)
+        agent.close()
     assert [entry["event"] for entry in logs] == ["no_hooks_here"]
-    agent.close()

@@ -48,7 +48,7 @@ def test_where_it_would_not_help_it_is_stated_with_the_reason() -> None:
     assert [(s.reason, s.executors) for s in judged(held).stays] == [("has threads", 4)]
     stock = APART.holding(dict.fromkeys(range(3), NO_HOOKS))
     assert judged(stock).verdict.startswith(
-        "It cannot be judged yet: 3 of 4 executors are in JVMs without hooks"
+        "It cannot be judged yet: 3 of 4 executors are in JVMs that have reported no hooks"
     )
     silent = APART.at(
         0.0, APART.place, APART.cpu_cores, APART.traffic.of_pairs(np.zeros(0, np.int64))
