@@ -4,7 +4,8 @@ from pathlib import Path
 
 from controller.pipeline.fold import Fold
 from controller.pipeline.stages import raw, ticks
-from tests.bench.replay.reading import lay_out, record
+from tests.bench.replay.cases import record
+from tests.bench.replay.reading import lay_out
 
 
 def test_a_long_log_is_read_whole(tmp_path: Path) -> None:
