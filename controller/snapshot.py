@@ -13,7 +13,6 @@ import numpy as np
 from msgspec import UNSET, Meta, UnsetType, defstruct
 
 from controller.core.cluster import (
-    LEAST,
     MOST,
     Cluster,
     Count,
@@ -24,6 +23,7 @@ from controller.core.cluster import (
     Traffic,
     natural_key,
 )
+from controller.core.figures import LEAST
 from controller.core.resources import SPACES
 from controller.core.spaces import levels_of
 from controller.errors import SnapshotError

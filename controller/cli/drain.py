@@ -57,7 +57,7 @@ def drain(
         heeded(session, "nstorm drain")
         view = LiveCluster.of_session(session)
         if dry_run:
-            would = _would_drain(session, view, config, host)
+            would = _would_drain(session, view, config, host, view.drained())
             tell(output, to_builtins(would), *drain_lines(would, dry=True))
             return
         confirm(f"Move every executor away from {host}?")
@@ -71,9 +71,11 @@ def drain(
     raise typer.Exit(1 if limit_s is not None and left.left else 0)
 
 
-def _would_drain(session: Session, view: LiveCluster, config: Config, host: str) -> DrainStatus:
+def _would_drain(
+    session: Session, view: LiveCluster, config: Config, host: str, drained: Iterable[str]
+) -> DrainStatus:
     """Show a drain before its first move; a `CommandError` if the others cannot carry it."""
-    refusal = cannot_drain_now(session, view, config, host, view.drained())
+    refusal = cannot_drain_now(session, view, config, host, drained)
     if refusal is not None:
         raise CommandError(refusal)
     views = view.topologies()
@@ -85,10 +87,7 @@ def begin_drain(session: Session, view: LiveCluster, config: Config, host: str) 
     drained = view.drained()
     if host in drained:
         return drained[host]
-    refusal = cannot_drain_now(session, view, config, host, drained)
-    if refusal is not None:
-        raise CommandError(refusal)
-    count = sum(len(left_on(one, (host,)).executors) for one in view.topologies())
+    count = _would_drain(session, view, config, host, drained).of
     session.put(f"{DRAINED}/{host}", str(count).encode())
     return count
 

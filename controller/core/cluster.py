@@ -14,13 +14,12 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from controller.core import figures
 from migration.model import Component, Edge
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
-# So that sums, products and quotients of quantities stay finite; what is less counts as nothing.
-MOST, LEAST = 1e15, figures.LEAST
+# So that sums and products of quantities stay finite.
+MOST = 1e15
 Name = Annotated[str, Meta(min_length=1)]
 Quantity = Annotated[float, Meta(ge=0, le=MOST)]
 Count = Annotated[int, Meta(ge=1, le=int(MOST))]

@@ -24,8 +24,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from msgspec import structs
 
-from controller.core.cluster import LEAST, Floats, Ints
-from controller.core.figures import PRIOR_DEVIATION, HopFigures
+from controller.core.cluster import Floats, Ints
+from controller.core.figures import LEAST, PRIOR_DEVIATION, HopFigures
 from controller.core.hops import lab_hop_cores
 from controller.core.metrics import Rates
 from controller.core.picture import Picture

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from controller.core.cluster import LEAST, Count, Name, Quantity
+from controller.core.cluster import Count, Name, Quantity
+from controller.core.figures import LEAST
 
 
 @dataclass(frozen=True, slots=True)

@@ -311,7 +311,7 @@ class LiveController:
             self._surprises.report("cycle_failed", report.error)
         before, self._logged = self._logged, {one.topology: one.news for one in report.topologies}
         for one in report.topologies:
-            if before.get(one.topology) == one.news:
+            if before.get(one.topology) == self._logged[one.topology]:
                 continue  # 17,000 lines a day would have nothing else
             log.info(
                 "decided",

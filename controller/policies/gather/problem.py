@@ -7,8 +7,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.core.cluster import LEAST, Cluster, Floats, Ints, LoadSnapshot, Traffic
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.distance import Distance
+from controller.core.figures import LEAST
 from controller.core.fit import Fit
 from controller.core.limits import JITTER_TIMES, Limits
 from controller.core.reserve import Reserve

@@ -68,15 +68,14 @@ def lay_out(segments: Sequence[Path], ticks: int, each: int, folder: Path) -> No
     head, *lines = [line for path in segments for line in _lines(path)]
     lines = [line for line in lines if b'"kind":"tick"' in line[:60]]
     last = msgspec.json.decode(lines[-1])
-    begin = msgspec.json.decode(head)
+    begin, before = msgspec.json.decode(head), msgspec.json.decode(lines[0])["seq"] - 1
     del begin["crc"]
     for number, first in enumerate(range(0, ticks, each)):
         begun = time.strftime("%Y%m%dT%H%M%S", time.gmtime(_BEGUN_S + first * TICK_S))
         path = folder / f"{begun}-long-{number:06d}.jsonl.gz"
         with gzip.open(path, "wb", compresslevel=6) as file:
             # Or else each would be a copy of the first.
-            before = msgspec.json.decode(lines[0])["seq"] + first - 1
-            file.write(to_line(compact({**begin, "seq": before})))
+            file.write(to_line(compact({**begin, "seq": before + first})))
             for tick in range(first, min(first + each, ticks)):
                 turn, row = divmod(tick, len(lines))
                 later = _later(msgspec.json.decode(lines[row]), last, turn, len(lines))
