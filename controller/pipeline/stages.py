@@ -37,7 +37,7 @@ from migration.model import topology_name
 # Of each topology's time in which something could be decided.
 HELD_BACK_FRAC = 0.3
 # This number of parts for each core keeps all of them busy to the end.
-PARTS_PER_CORE = 2
+PARTS_PER_CORE = 4
 # After this number of ticks it is known what an episode takes.
 SAMPLE_TICKS = 720
 # Folders of trials begin so, and a day follows.
