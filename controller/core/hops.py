@@ -65,8 +65,14 @@ def hop_tps(traffic: Traffic) -> Floats:
     """Count traffic in tuples of no size, (P,), each as many as its bytes cost more."""
     if traffic.size_bytes is None:
         return np.ascontiguousarray(traffic.tps)
-    counted: Floats = traffic.tps * (1.0 + BYTE_TIMES * np.nan_to_num(traffic.size_bytes))
+    counted: Floats = traffic.tps * _by_bytes(traffic.size_bytes)
     return counted
+
+
+@keeping
+def _by_bytes(size_bytes: Floats) -> Floats:
+    """Compute as how many tuples of no size each counts, (P,); those of unknown size as one."""
+    return 1.0 + BYTE_TIMES * np.nan_to_num(size_bytes)
 
 
 @compiled

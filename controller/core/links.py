@@ -15,10 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
+from controller.core.crossing import ROUNDING, crossing, is_above, moves_above
+from controller.core.kept import keeping
+from controller.core.pairs import Rows
 from controller.core.room import Marks
 
-# Sums in another order differ by less than this share, and less than this much.
-ROUNDING = 1e-9
+_ONE_GROUP = np.zeros(0, np.int64)
 
 
 @lru_cache(maxsize=16)
@@ -26,6 +28,16 @@ def _components(component_of: tuple[str, ...]) -> tuple[Ints, int]:
     """Number the component of each executor; gives also how many there are."""
     names, number = np.unique(component_of, return_inverse=True)
     return number.astype(np.int64), len(names)
+
+
+@keeping
+def _streams(component_of: tuple[str, ...], source: Ints, target: Ints) -> Ints:
+    """Number the stream of each pair, (P,), by its two components."""
+    number, count = _components(component_of)
+    pairs = number[source] * count + number[target]
+    is_used = np.bincount(pairs, minlength=count * count) > 0
+    streams: Ints = (np.cumsum(is_used) - 1)[pairs]
+    return streams
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,13 +67,14 @@ class Links:
         return bool(self.is_known.all())
 
     @cached_property
+    def unsized_tps(self) -> Floats:
+        """(P,), the rates of pairs of which no size is known; NaN of others."""
+        return np.where(self.is_known, np.nan, self.traffic.tps)
+
+    @cached_property
     def streams(self) -> Ints:
         """(P,), the stream of each pair, by its two components."""
-        number, count = _components(self.snapshot.component_of)
-        pairs = number[self.traffic.source] * count + number[self.traffic.target]
-        is_used = np.bincount(pairs, minlength=count * count) > 0
-        streams: Ints = (np.cumsum(is_used) - 1)[pairs]
-        return streams
+        return _streams(self.snapshot.component_of, self.traffic.source, self.traffic.target)
 
     @cached_property
     def streams_count(self) -> int:
@@ -116,19 +129,22 @@ class Links:
         """Check whether a placement fills a link more than today's does."""
         return self._is_fuller(self.sent_at(place))
 
-    def grow_by(self, sent: "Sent", place: Ints, rows: Ints, executor: int, worker: int) -> bool:
+    def grow_by(self, sent: "Sent", place: Ints, rows: Rows, executor: int, worker: int) -> bool:
         """Check whether a move fills a link more than today's placement does.
 
         `sent` is what `sent_at` gives for `place`. Only what the executor sends and gets changes:
         these `rows` of the traffic.
         """
-        after = place.copy()
-        after[executor] = worker
-        crossing = sent.crossing + self._crossing_at(after, rows) - self._crossing_at(place, rows)
-        if sent.by_stream is None:
-            return self._is_fuller(Sent(crossing, None))
-        by_stream = self._by_stream_at(after, rows) - self._by_stream_at(place, rows)
-        return self._is_fuller(Sent(crossing, sent.by_stream + by_stream))
+        ends, node_of = (self.traffic.source, self.traffic.target), self.cluster.node_of
+        move = np.ascontiguousarray(place), node_of, executor, worker
+        crossing, by_stream = sent.crossing[np.newaxis], sent.by_stream
+        known = *ends, self.bytes_s, _ONE_GROUP, *move, self._left, self._fullest
+        if moves_above(crossing, rows, *known):
+            return True
+        if by_stream is None:
+            return False
+        unsized = *ends, self.unsized_tps, self.streams, *move, self._alike, self.fullest_tps
+        return moves_above(by_stream, rows, *unsized)
 
     def sent_at(self, place: Ints) -> "Sent":
         """Add up what is sent in a placement."""
@@ -138,12 +154,11 @@ class Links:
         return Sent(self._crossing_at(place), by_stream)
 
     def _is_fuller(self, sent: "Sent") -> bool:
-        if self._fullest(sent.crossing) > self._fullest(self.crossing) * (1 + ROUNDING) + ROUNDING:
+        if is_above(sent.crossing[np.newaxis], self._left, self._fullest):
             return True
         if sent.by_stream is None:
             return False
-        after = _fullest_of(sent.by_stream)
-        return bool((after > self.fullest_tps * (1 + ROUNDING) + ROUNDING).any())
+        return is_above(sent.by_stream, self._alike, self.fullest_tps)
 
     def overfilled_at(self, place: Ints, most: float) -> bool:
         """Check whether a placement uses more than a share of a link, and more than now."""
@@ -180,37 +195,36 @@ class Links:
         scale = sums.sum() / len(sums) / sums if len(sums) else sums
         return replace(self.traffic, tps=self.traffic.tps * scale[self.streams], var=None)
 
-    def _fullest(self, used: Floats) -> float:
-        """Give the share of its capacity that the fullest direction uses, or its bytes."""
+    @cached_property
+    def _left(self) -> Floats:
+        """(2, N), what others leave; 1 where that is not known of each link."""
         left = self.cluster.link_bytes_s
         known = left is not None and bool((left > 0).all())
-        return float((used / left if known and left is not None else used).max(initial=0.0))
+        return left if known and left is not None else self._alike
 
-    def _crossing_at(self, place: Ints, rows: Ints | slice = slice(None)) -> Floats:
-        sent = self._sent(place, self.is_known[rows], self.bytes_s, rows, None)
-        used: Floats = sent[0]
+    @cached_property
+    def _alike(self) -> Floats:
+        """(2, N), as if all links were alike."""
+        return np.ones_like(self.crossing)
+
+    @cached_property
+    def _fullest(self) -> Floats:
+        """(1,), the share of its link that the fullest direction uses today, or its bytes."""
+        return np.array([(self.crossing / self._left).max(initial=0.0)])
+
+    def _crossing_at(self, place: Ints) -> Floats:
+        (sent,) = self._sent(place, self.bytes_s, _ONE_GROUP, 1)
+        used: Floats = sent
         return used
 
-    def _by_stream_at(self, place: Ints, rows: Ints | slice = slice(None)) -> Floats:
-        return self._sent(place, ~self.is_known[rows], self.traffic.tps, rows, self.streams)
+    def _by_stream_at(self, place: Ints) -> Floats:
+        return self._sent(place, self.unsized_tps, self.streams, self.streams_count)
 
-    def _sent(
-        self, place: Ints, counts: Marks, rates: Floats, rows: Ints | slice, of: Ints | None
-    ) -> Floats:
-        """Add up what each group of pairs sends from each node and to it, (groups, 2, N).
-
-        Of these `rows`, those that `counts` marks. `of` is the group of each pair; None: one group.
-        """
-        node, nodes = self.cluster.node_of[place], len(self.cluster.nodes)
-        groups = 1 if of is None else self.streams_count
-        ends = node[self.traffic.source[rows]], node[self.traffic.target[rows]]
-        crosses = np.flatnonzero(counts & (ends[0] != ends[1]))
-        at, rates = 0 if of is None else of[rows][crosses] * nodes, rates[rows][crosses]
-        each = [
-            np.bincount(at + end[crosses], rates, groups * nodes).reshape(groups, nodes)
-            for end in ends
-        ]
-        return np.stack(each, axis=1)
+    def _sent(self, place: Ints, rates: Floats, group: Ints, groups: int) -> Floats:
+        """Add up what each group of pairs sends from each node and to it, (groups, 2, N)."""
+        ends = self.traffic.source, self.traffic.target
+        nodes = self.cluster.node_of, len(self.cluster.nodes)
+        return crossing(*ends, rates, group, groups, np.ascontiguousarray(place), *nodes)
 
 
 class Sent(NamedTuple):

@@ -37,10 +37,9 @@ def change(stays: bool, need: float, own: float, here: float, there: float) -> t
 
 @compiled
 def holds(  # noqa: PLR0917
-    largest: Floats,
-    unit_of: Ints,
-    home: int,
-    worker: int,
+    largest: float,
+    largest_home: float,
+    stays: bool,
     need: float,
     own: float,
     here: float,
@@ -48,15 +47,14 @@ def holds(  # noqa: PLR0917
 ) -> bool:
     """Check whether a worker has room for an executor of another one, its hops counted.
 
-    `largest` is as `Fit.largest` computes it; a need of NaN fits nowhere. `own`, `here` and `there`
-    are as in `change`. A node that is too full must not get fuller by a move away from it, nor by
-    one within it.
+    `largest` is as `Fit.largest` computes it, of the worker and of the one that is left; a need of
+    NaN fits nowhere. `stays`, `own`, `here` and `there` are as in `change`. A node that is too full
+    must not get fuller by a move away from it, nor by one within it.
     """
-    stays = unit_of[home] == unit_of[worker] and home != worker
     came, went = change(stays, need, own, here, there)
     if stays:
-        return bool(came <= max(largest[worker], 0.0) and largest[worker] > -np.inf)
-    return bool(came <= largest[worker] and went <= max(largest[home], 0.0))
+        return bool(came <= max(largest, 0.0) and largest > -np.inf)
+    return bool(came <= largest and went <= max(largest_home, 0.0))
 
 
 @compiled
@@ -66,8 +64,10 @@ def hold(  # noqa: PLR0917
     """Mark the moves that fit, (K,), each as `holds` does; `saved` is as in `near_each`."""
     fits = np.zeros(len(homes), np.bool_)
     for i in range(len(homes)):
+        home, w = homes[i], workers[i]
+        stays = unit_of[home] == unit_of[w] and home != w
         own, here, there = saved[0, i], saved[1, i], saved[2, i]
-        fits[i] = holds(largest, unit_of, homes[i], workers[i], need[i], own, here, there)
+        fits[i] = holds(largest[w], largest[home], stays, need[i], own, here, there)
     return fits
 
 

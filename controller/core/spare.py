@@ -82,12 +82,11 @@ def with_emptied(cluster: Cluster, snapshot: LoadSnapshot, vetoes: Vetoes) -> Cl
 
     It is on a node where the topology has no other, and nothing else is in its way.
     """
-    used = set(cluster.node_of[snapshot.place].tolist())
+    count = np.bincount(cluster.node_of[snapshot.place], minlength=len(cluster.nodes))
     empty = [
         cluster.emptied(w)
-        for w, (name, n) in enumerate(zip(cluster.workers, cluster.node_of.tolist(), strict=True))
-        if n not in used
-        and cluster.closed[w] is None
-        and vetoes.workers[name].outcome is Outcome.NO_WORKER_IN_SLOT
+        for w in np.flatnonzero(count[cluster.node_of] == 0).tolist()
+        if cluster.closed[w] is None
+        and vetoes.workers[cluster.workers[w]].outcome is Outcome.NO_WORKER_IN_SLOT
     ]
     return replace(cluster, spare=max(empty, key=lambda one: one.capacity, default=None))

@@ -101,8 +101,10 @@ def best_of(
 ) -> Choice:
     """Take the best score; ties go to the emptier target if asked for, then to the first ids."""
     tied = np.flatnonzero(moves.score >= moves.score.max() - slack(view))
-    load = rounded(view.fit.frac[moves.workers[tied]]) * emptier_first
-    pick = tied[np.lexsort((moves.workers[tied], moves.executors[tied], load))[0]]
+    pick = tied[0]
+    if len(tied) > 1:
+        load = rounded(view.fit.frac[moves.workers[tied]]) * emptier_first
+        pick = tied[np.lexsort((moves.workers[tied], moves.executors[tied], load))[0]]
     executor, target = int(moves.executors[pick]), int(moves.workers[pick])
     asc_tps, snapshot, workers = float(moves.asc_tps[pick]), view.snapshot, view.cluster.workers
     reason = (

@@ -54,13 +54,17 @@ class KernelWorld(NamedTuple):
 class _Scratch(NamedTuple):
     """Traffic of one executor with each worker and each node, all zero between two executors.
 
-    `workers` lists those worth a look. A stamp is the executor that a worker was listed for last,
-    so one scratch may be used only once for each executor.
+    In `hops_worker` and `hops_node` it is as hops cost it at both ends. `workers` lists those worth
+    a look, and `fits` has which of them the executor may move to. A stamp is the executor that a
+    worker was listed for last, so one scratch may be used only once for each executor.
     """
 
     with_worker: Floats
     with_node: Floats
+    hops_worker: Floats
+    hops_node: Floats
     workers: Ints
+    fits: Marks
     stamp: Ints
 
 
@@ -90,7 +94,10 @@ def _scratch(world: KernelWorld) -> _Scratch:
     return _Scratch(
         np.zeros(workers),
         np.zeros(nodes),
+        np.zeros(workers),
+        np.zeros(nodes),
         np.empty(workers + 1, dtype=np.int64),
+        np.empty(workers + 1, dtype=np.bool_),
         np.full(workers, -1, dtype=np.int64),
     )
 
@@ -127,6 +134,38 @@ def _clear(world: KernelWorld, scratch: _Scratch, with_peers: int) -> None:
     for i in range(with_peers):
         w = scratch.workers[i]
         scratch.with_worker[w] = scratch.with_node[world.node_of[w]] = 0.0
+        scratch.hops_worker[w] = scratch.hops_node[world.node_of[w]] = 0.0
+
+
+@compiled
+def _fit(world: KernelWorld, scratch: _Scratch, e: int, listed: int) -> None:
+    """Mark in `fits` the listed workers that an executor may move to, as `may_move` does.
+
+    What its hops cost is summed up by worker and by node first, so no peer is looked at again.
+    """
+    home, need, hop = world.place[e], world.demand[e], world.hop
+    room, unit_of, node_of = world.room, world.unit_of, world.node_of
+    own_node, mine, own = node_of[home], world.hop_scale[e], 0.0
+    if hop.worker > 0.0:
+        for k in range(world.begin[e], world.begin[e + 1]):
+            other, said = world.peer[k], world.hop_tps[world.row[k]]
+            w = world.place[other]
+            n, both = node_of[w], said * (mine + world.hop_scale[other])
+            scratch.hops_worker[w] += both
+            scratch.hops_node[n] += both
+            own += said * weigh(hop, int(n == own_node), int(w == home))
+    own *= mine
+    here = weigh(hop, scratch.hops_node[own_node], scratch.hops_worker[home])
+    is_any_taken = len(world.taken) > 0
+    for i in range(listed):
+        w = scratch.workers[i]
+        n = node_of[w]
+        there = weigh(hop, scratch.hops_node[n], scratch.hops_worker[w])
+        stays = unit_of[w] == unit_of[home]
+        fits = w != home and holds(room[w], room[home], stays, need, own, here, there)
+        if fits and is_any_taken:
+            fits = not _is_taken(world, own_node, n)
+        scratch.fits[i] = fits
 
 
 @compiled
@@ -139,7 +178,8 @@ def may_move(world: KernelWorld, e: int, w: int) -> bool:
     if w == home or _is_taken(world, world.node_of[home], world.node_of[w]):
         return False
     own, here, there = _near(world, e, w)
-    return holds(world.room, world.unit_of, home, w, world.demand[e], own, here, there)
+    stays = world.unit_of[w] == world.unit_of[home]
+    return holds(world.room[w], world.room[home], stays, world.demand[e], own, here, there)
 
 
 @compiled
@@ -168,13 +208,14 @@ def _best_of(world: KernelWorld, scratch: _Scratch, e: int) -> tuple[int, float]
     listed, with_peers = _sum_by_place(world, scratch, e)
     at_home = scratch.with_worker[world.place[e]]
     at_node = scratch.with_node[world.node_of[world.place[e]]]
+    _fit(world, scratch, e, listed)
     best, best_score = -1, -np.inf
     for i in range(listed):
         w = scratch.workers[i]
         asc = scratch.with_node[world.node_of[w]] - at_node
         near = scratch.with_worker[w] - at_home
         total = weigh(world.weights, asc, near) - world.doubt[e]
-        if total > best_score - 2 * ROUNDING and may_move(world, e, w):
+        if scratch.fits[i] and total > best_score - 2 * ROUNDING:
             new, old = np.rint(total / ROUNDING), np.rint(best_score / ROUNDING)
             if new > old or (new == old and w < best):
                 best, best_score = w, total
@@ -233,9 +274,10 @@ def gather(world: KernelWorld, executors: Ints) -> Table:
         home = world.place[e]
         own = world.node_of[home]
         listed, with_peers = _sum_by_place(world, scratch, e)
+        _fit(world, scratch, e, listed)
         for i in range(listed):
             w = scratch.workers[i]
-            if may_move(world, e, w):
+            if scratch.fits[i]:
                 who[count], to[count] = e, w
                 asc[count] = scratch.with_node[world.node_of[w]] - scratch.with_node[own]
                 near = scratch.with_worker[w] - scratch.with_worker[home]
@@ -272,12 +314,13 @@ def loudest(source: Ints, target: Ints, tps: Floats, begin: Ints) -> Floats:
 
 
 @compiled
-def bounds(world: KernelWorld) -> Floats:
-    """Bound what each executor can gain within its node, and elsewhere, shape (2, E).
+def bounds(world: KernelWorld) -> tuple[Floats, Floats]:
+    """Bound what each executor can gain within its node, and elsewhere, (E,) each.
 
     It is what it would gain if there were room everywhere; minus infinity where it may not move.
     """
-    bound, scratch = np.full((2, len(world.place)), -np.inf), _scratch(world)
+    within, elsewhere = np.full(len(world.place), -np.inf), np.full(len(world.place), -np.inf)
+    scratch = _scratch(world)
     for e in range(len(world.place)):
         if not world.movable[e]:
             continue
@@ -297,9 +340,9 @@ def bounds(world: KernelWorld) -> Floats:
             elif w != home and total > near:
                 near = total
         _clear(world, scratch, with_peers)
-        bound[0, e] = near - world.doubt[e] + ROUNDING
-        bound[1, e] = far - world.doubt[e] + ROUNDING
-    return bound
+        within[e] = near - world.doubt[e] + ROUNDING
+        elsewhere[e] = far - world.doubt[e] + ROUNDING
+    return within, elsewhere
 
 
 @compiled
@@ -337,14 +380,14 @@ def best(world: KernelWorld, bound: Floats, first: int, above: float, slack: flo
 
 @compiled
 def open_pairs(
-    world: KernelWorld, bounds: Floats, loudest: Floats, least: float
+    world: KernelWorld, bounds: tuple[Floats, Floats, Floats], loudest: Floats, least: float
 ) -> list[tuple[int, int, float, float]]:
     """List pairs of executors that gain together what neither gains alone.
 
     Each is the first move of the pair (executor, worker, ASC) and the score of both moves.
 
-    `bounds` is as `View.bounds`, shape (3, E). The first row is of the moves of `gather`, the
-    second of all within the node, the third of all to other nodes. `loudest` is (E,), as the
+    `bounds` is as `View.bounds`: of the moves of `gather`, of all within the node, and of all to
+    other nodes. An executor that may not move may have any. `loudest` is (E,), as the
     function of that name finds it. `least` is what two moves have to gain more than the better one
     of them.
     """
@@ -384,18 +427,19 @@ def open_pairs(
             if to == _NOT_LOOKED_AT:
                 to, first = _best_of(world, scratch, one)
                 bound[one] = first + ROUNDING
-            if to == -1 or not world.movable[other] or not may_move(world, other, to):
+            if to == -1 or not world.movable[other]:
                 continue
             there = node_of[to]
             at_nodes = 1.0 + (node_one == node_other) - (node_one == there) - (node_other == there)
             missed = tps * weigh(world.weights, at_nodes, at_workers)
-            both_fit = _brings(world, one, to) + _brings(world, other, to) <= world.room[to]
-            if first + missed <= least or not both_fit:
+            second = near[other] if node_other == there else far[other]  # at most
+            if min(first, second, first + second) + missed <= least:
                 continue
-            _, second = score_of(world, other, to)
-            second -= world.doubt[other]
+            second = score_of(world, other, to)[1] - world.doubt[other]
             together = first + second + missed
-            if together > least + max(first, second, 0.0):
+            if together <= least + max(first, second, 0.0) or not may_move(world, other, to):
+                continue
+            if _brings(world, one, to) + _brings(world, other, to) <= world.room[to]:
                 goes = int(other) if second > first else one
                 found.append((goes, int(to), score_of(world, goes, to)[0], together))
     return found

@@ -103,15 +103,15 @@ class View:
         )
 
     @cached_property
-    def bounds(self) -> Floats:
-        """Bounds on what the moves of an executor for traffic score, shape (3, E).
+    def bounds(self) -> tuple[Floats, Floats, Floats]:
+        """Bounds on what the moves of an executor for traffic score, (E,) each.
 
-        The last two are those of the traffic alone: within its node, and to others. The first one
-        is of both, and is lowered, in place, to what was found when the executor was last looked
-        at. That changes no answer, only how many executors have to be looked at again.
+        The last two are of moves within its node, and to others. The first one is of both, and is
+        lowered, in place, to what was found when the executor was last looked at. That changes no
+        answer, only how many executors have to be looked at again.
         """
-        found = kernels.bounds(self.world)
-        return np.concatenate([found.max(axis=0, keepdims=True), found])
+        near, far = kernels.bounds(self.world)
+        return np.maximum(near, far), near, far
 
     @property
     def loudest(self) -> Floats:
@@ -153,9 +153,11 @@ class View:
             return False
         place, links = self.snapshot.place, self.reserve.links
         begin, end = self.pairs.begin[executor : executor + 2]
-        rows = self.pairs.row[begin:end].astype(np.int64)
+        rows = self.pairs.row[begin:end]
         if links.grow_by(self.sent, place, rows, executor, worker):
             return True
+        if not self.reserve.spaces:
+            return False
         return self.reserve.overflows(self.snapshot.moved(executor, worker).place)
 
     @cached_property
@@ -167,10 +169,15 @@ class View:
         """Let an executor stay."""
         movable = self.movable.copy()
         movable[executor] = False
-        held = replace(self, movable=movable)
+        held = object.__new__(View)  # `replace` would look at it all again
+        held.__dict__.update(self.__dict__, movable=movable)
+        if "world" in self.__dict__:
+            held.__dict__["world"] = self.world._replace(movable=movable)
         if "bounds" in self.__dict__:  # of all others they are the same
-            held.__dict__["bounds"] = self.bounds.copy()
-            held.bounds[:, executor] = -np.inf
+            bound, *others = self.bounds
+            bound = bound.copy()
+            bound[executor] = -np.inf
+            held.__dict__["bounds"] = (bound, *others)
         return held
 
     @property

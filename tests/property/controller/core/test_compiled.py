@@ -80,8 +80,8 @@ def test_every_loop_of_a_decision_is_the_same(
 
     def answers() -> list[Any]:
         view = View.of(cluster, snapshot, rules)
-        looked, carried = view.bounds.copy(), view.moved(e, w)
-        best = kernels.best(view.world, looked[0], e, 0.0, 1e-9)
+        looked, carried = view.bounds[0].copy(), view.moved(e, w)
+        best = kernels.best(view.world, looked, e, 0.0, 1e-9)
         pairs = kernels.open_pairs(view.world, view.bounds, view.loudest, 0.0)
         ends = snapshot.traffic.source, snapshot.traffic.target
         return [
@@ -104,7 +104,7 @@ def test_every_loop_of_a_decision_is_the_same(
 
 def test_every_loop_is_asked() -> None:
     called = {name for name, known in vars(kernels).items() if isinstance(known, Loop)}
-    inside = {"_is_taken", "_scratch", "_sum_by_place", "_clear", "_best_of", "_near", "_brings"}
-    inside |= {"change", "holds", "near", "weigh"}
+    inside = {"_is_taken", "_scratch", "_sum_by_place", "_clear", "_fit", "_best_of", "_near"}
+    inside |= {"_brings", "change", "holds", "near", "weigh"}
     outside = {"roomiest", "may_move", "score", "gather", "bounds", "doubts", "loudest"}
     assert called == inside | outside | {"best", "open_pairs", "score_of"}

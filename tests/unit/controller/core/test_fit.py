@@ -111,8 +111,8 @@ def test_each_reason_is_one_sentence_with_the_figures() -> None:
 def test_a_demand_that_is_no_number_fits_nowhere() -> None:
     found = fit([0, 1], [np.nan, 0.1])
     assert not found.fits(np.array([0]), np.array([2])).any()
-    unit_of = np.arange(3)
-    assert not room.holds(found.largest(), unit_of, 0, 2, np.nan, 0.0, 0.0, 0.0)
+    home, _, there = found.largest().tolist()
+    assert not room.holds(there, home, False, np.nan, 0.0, 0.0, 0.0)
 
 
 def test_a_move_gives_the_same_as_to_place_all() -> None:

@@ -71,7 +71,7 @@ def test_what_a_move_changes_is_told_from_its_traffic(large: float, small: float
                 after = start.copy()
                 after[executor] = worker
                 rows = pairs.row[pairs.begin[executor] : pairs.begin[executor + 1]]
-                move = rows.astype(np.int64), executor, worker
+                move = rows, executor, worker
                 assert links.grow_by(links.sent_at(start), start, *move) == links.grow_at(after)
 
 
