@@ -145,14 +145,15 @@ def _cycle(
         time_s=seen.time_s,
     )
     memory, cases, budget = _taken_back(memory, seen, settings, cases, budget)
+    cases = _waiting(_guarded(cases, memory.watches, felt), memory, seen, holds)
     cases = choose_each(
         policy,
-        _guarded(cases, memory.watches, felt),
+        cases,
         memory.of_policy,
         settings.limits,
         budget,
         first=memory.tick,
-        begins={topology for topology, mode in holds.modes.items() if mode is Mode.AUTO},
+        begins=holds.unaided,
     )
     cases = plan_each(cases, epoch, seen.free)
     return _ended(memory, seen, cases, holds.modes, felt)
@@ -174,7 +175,6 @@ def _observed(
         seen.rests,
         layouts=memory.layouts,
         refused=_by_topology(seen.refused),
-        cooldown_s=settings.cooldown_s,
         time_s=seen.time_s,
     )
     named = {view.id: (view.publication.name, spouts[view.id]) for view in views}
@@ -276,6 +276,18 @@ def _guarded(
     ]
 
 
+def _waiting(
+    cases: list[TopologyCase], memory: Memory, seen: CycleInput, holds: Restrictions
+) -> list[TopologyCase]:
+    """Note where moves for gain alone wait; advice and proposals do not."""
+    return [
+        replace(case, waits=memory.watches[case.id].waits(seen.now_s))
+        if case.id in holds.unaided
+        else case
+        for case in cases
+    ]
+
+
 def _ended(
     memory: Memory,
     seen: CycleInput,
@@ -293,7 +305,7 @@ def _ended(
     decided = {one.id: one.decided for one in in_turn(cases, tick) if one.decided is not None}
     after = replace(
         memory,
-        watches={**watches, **_begun(watches, reports)},
+        watches={**watches, **_begun(watches, reports), **_begun_to_wait(watches, reports, seen)},
         moved_s={**memory.moved_s, **dict.fromkeys(begun_by(reports), seen.now_s)},
         of_policy={t: one.memory for t, one in decided.items() if one.memory is not None},
     )
@@ -317,6 +329,17 @@ def _begun(watches: Mapping[str, Watch], reports: Iterable[TopologyReport]) -> d
     }
 
 
+def _begun_to_wait(
+    watches: Mapping[str, Watch], reports: Iterable[TopologyReport], seen: CycleInput
+) -> dict[str, Watch]:
+    """Note since when moves for gain wait."""
+    return {
+        one.topology: replace(watches[one.topology], waits_since_s=seen.now_s)
+        for one in reports
+        if one.outcome is Outcome.WATCHING and watches[one.topology].waits_since_s is None
+    }
+
+
 def _by_topology(refused: Iterable[tuple[str, Refused]]) -> dict[str, tuple[Refused, ...]]:
     found: dict[str, tuple[Refused, ...]] = {}
     for topology, one in refused:
@@ -327,8 +350,8 @@ def _by_topology(refused: Iterable[tuple[str, Refused]]) -> dict[str, tuple[Refu
 def _looks(memory: Memory) -> dict[str, LoadSeen]:
     """Give what the last cycle has seen of the load of topologies."""
     return {
-        topology: LoadSeen(watch.looked_s, memory.rates[topology], memory.timed[topology])
-        for topology, watch in memory.watches.items()
+        topology: LoadSeen(memory.watches[topology].looked_s, rates, memory.timed[topology])
+        for topology, rates in memory.rates.items()
     }
 
 

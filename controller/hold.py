@@ -25,6 +25,11 @@ class Restrictions:
     excluded: Excluded  # with ids of nodes in place of hosts
     busy_nodes: Mapping[str, Veto]  # that have had all the moves that they may have within an hour
 
+    @property
+    def unaided(self) -> frozenset[str]:
+        """The topologies whose moves begin without an operator."""
+        return frozenset(name for name, mode in self.modes.items() if mode is Mode.AUTO)
+
 
 def hold_each(
     views: Sequence[TopologyView],

@@ -22,6 +22,7 @@ from deploy.ingest.world import Window, WindowWorld
 from migration.model import Edge, ExecutorId, Node, NodeLoad, Publication, Slot, WorkerLoad
 from tests import messages
 from tests.messages import replace
+from tests.watched import first_memory
 
 SLOTS = tuple(Slot(node, port) for node in "ab" for port in (1, 2))
 BEGIN_S = 1_700_000_000.0
@@ -217,7 +218,8 @@ def record(
         {"mode": mode, "policy": policy, "cooldown.executor.secs": 12, **each_worker, **keys}
     )
     writer = Writer(folder, name, bounds or Bounds())
-    run = Recorded(world, Recorder(config, writer), config, delay_ticks, epoch)
+    memory = first_memory(BEGIN_S + ticks.start * TICK_S)
+    run = Recorded(world, Recorder(config, writer), config, delay_ticks, epoch, memory=memory)
     reports: list[TopologyReport] = []
     for tick in ticks:
         world.advance(window(tick))

@@ -66,10 +66,12 @@ class Part:
             self.crossing_bytes + other.crossing_bytes,
         )
 
-    def ended(self, now_s: float) -> Block | None:
-        """Make a block of it; None if a worker has not reported, or nobody has looked for long."""
-        if now_s - self.began_s > _LONGEST_S or not len(self.ms) or (self.ms <= 0).any():
-            return None
+    def ended(self, now_s: float) -> Block | str:
+        """Make a block of it, or give the reason why it is none."""
+        if now_s - self.began_s > _LONGEST_S:
+            return f"there was no cycle for {_LONGEST_S:.0f} s"
+        if not len(self.ms) or (self.ms <= 0).any():
+            return "a worker did not report"
         return Block(
             now_s,
             float((self.ns / self.ms).sum()) / _NS_PER_MS,
@@ -97,17 +99,17 @@ class LoadSeen:
 
 def part_between(
     before: LoadSeen, after: LoadSeen, spouts: Ints, layout: Layout | None = None
-) -> Part | None:
-    """Count what came between two looks; `spouts` are the tasks of spouts.
+) -> Part | str:
+    """Count what came between two looks, or give the reason why that is not known.
 
-    None if a worker came, went or was restarted, or rows of traffic were left out. Without a layout
-    nothing is known of what crossed between nodes.
+    `spouts` are the tasks of spouts. Without a layout nothing is known of what crossed between
+    nodes.
     """
     was, now = before.rates, after.rates
-    if not same_jvms(before, after):
-        return None
-    if (was.cut | now.cut).any() or (now.process_ns < was.process_ns).any():
-        return None
+    if not same_jvms(before, after) or (now.process_ns < was.process_ns).any():
+        return "a worker came, went or was restarted"
+    if (was.cut | now.cut).any():
+        return "a worker left rows of traffic out of its report"
     emits = np.flatnonzero(np.isin(ends_of(now.pairs)[0], spouts))
     all_sent = sent_between(was, now)
     sent, sender = all_sent[emits], worker_of(now.pairs[emits])

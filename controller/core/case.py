@@ -29,6 +29,7 @@ class TopologyCase:
     back: Decision | None = None  # which takes back a run of moves that was for the worse
     vetoes: Vetoes | None = None  # None where no policy decides
     guard: Veto | None = None  # why a guard lets no policy decide
+    waits: Veto | None = None  # why a move for gain alone does not begin yet
     decided: Decided[Any] | None = None
     plan: Plan | None = None  # that begins the moves
 

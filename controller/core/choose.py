@@ -13,6 +13,7 @@ from controller.core.decision import PASSING, Decision, Outcome, Vetoes
 from controller.core.fit import with_others
 from controller.core.limits import Limits
 from controller.core.policy import Case, Decided, M, Policy
+from controller.core.reserve import Reserve
 from controller.core.spare import with_emptied
 from controller.core.veto import under
 
@@ -51,7 +52,7 @@ def choose_each(
             cluster = replace(cluster, spare=why)
         cluster = with_others(cluster, shifted)
         limited = replace(limits, max_moves=budget.free_moves)
-        asked = Case(cluster, case.picture.snapshot, limited)
+        asked = Case(cluster, case.picture.snapshot, limited, case.waits)
         chosen = decide(policy, asked, case.vetoes, memory)
         decision = chosen.decision.cut_to(budget.free_moves)
         count = len(decision.moves)
@@ -93,6 +94,7 @@ def decide(policy: Policy[M], case: Case, vetoes: Vetoes, memory: M | None = Non
     """Decide among what the vetoes leave of a case: the one engine of every run.
 
     Without a move, the decision is the veto on the policy's best one, if a veto stands in its way.
+    What moves for gain alone waits where the case has a reason for that.
     Do not open a slot if a worker will have room when a temporary veto expires.
     """
     allowed = under(case, vetoes)
@@ -102,7 +104,17 @@ def decide(policy: Policy[M], case: Case, vetoes: Vetoes, memory: M | None = Non
     if decision.moves:
         more = _resting(policy, case, vetoes)
     decision = replace(decision, reason=decision.reason + more) if more else decision
+    if case.waits is not None and decision.moves and not _relieves(case, decision):
+        reason = f"{case.waits.reason}, but {decision.reason}"
+        decision = Decision(case.waits.outcome, reason, (), decision.warnings)
     return replace(decided, decision=decision)
+
+
+def _relieves(case: Case, decision: Decision) -> bool:
+    """Check whether moves begin or end where something is above its limit, or lead to a relief."""
+    over = Reserve.of(case.cluster, case.snapshot, case.limits).is_over
+    names = {case.cluster.workers[w] for w in np.flatnonzero(over)}
+    return decision.relieves or any({m.source, m.target} & names for m in decision.moves)
 
 
 def decide_in_file(policy: Policy[M], case: Case, vetoes: Vetoes, memory: M | None) -> Decided[M]:

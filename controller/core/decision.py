@@ -30,6 +30,7 @@ class Outcome(StrEnum):
     CAPPED = "CAPPED"
     NOT_LEADER = "NOT_LEADER"
     MOVE_IN_FLIGHT = "MOVE_IN_FLIGHT"
+    WATCHING = "WATCHING"
     NO_LOW_WORKER = "NO_LOW_WORKER"
     LAST_IN_WORKER = "LAST_IN_WORKER"
     NO_WORKER_IN_SLOT = "NO_WORKER_IN_SLOT"
@@ -108,7 +109,8 @@ class Decision:
 
     The outcome is WOULD_MOVE exactly if there are moves; the reason is one line that names the
     numbers; warnings name what placement cannot repair. The moves of an exchange begin together or
-    not at all: each goes where others make room.
+    not at all: each goes where others make room. `relieves` marks the way to a placement where less
+    is too full, whatever its next step is.
     """
 
     outcome: Outcome
@@ -116,6 +118,7 @@ class Decision:
     moves: tuple[Move, ...] = ()
     warnings: tuple[str, ...] = ()
     is_exchange: bool = False
+    relieves: bool = False
 
     def cut_to(self, most: int) -> "Decision":
         """Leave out moves beyond this number; an exchange stays whole."""

@@ -78,10 +78,15 @@ MEASURES = (
 INPUT = Measure("input_tps", -1, lambda b: b.input_tps)
 
 
-def judged(before: Sequence[Block], after: Sequence[Block]) -> Effect:
-    """Compare blocks; what users feel decides before CPU, and a change for the worse first."""
+def judged(before: Sequence[Block], after: Sequence[Block], lacks: str = "") -> Effect:
+    """Compare blocks; what users feel decides before CPU, and a change for the worse first.
+
+    `lacks` is why blocks are missing before.
+    """
     found = {m.name: c for m in (INPUT, *MEASURES) if (c := _change(m, before, after))}
     why = _why_unknown(before, after, found)
+    if lacks and len(before) < LEAST_BEFORE:
+        why = f"{why}: {lacks}"
     throughput = _throughput(before, after, found)
     if throughput:
         why = None

@@ -7,7 +7,7 @@ from types import NoneType
 from typing import Any, Generic, Protocol, TypeVar
 
 from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.decision import Decision, Rule
+from controller.core.decision import Decision, Rule, Veto
 from controller.core.limits import Limits
 
 M = TypeVar("M")
@@ -20,6 +20,7 @@ class Case:
     cluster: Cluster
     snapshot: LoadSnapshot
     limits: Limits
+    waits: Veto | None = None  # why a move for gain alone does not begin yet
 
 
 class Question(Protocol):

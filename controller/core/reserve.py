@@ -54,6 +54,15 @@ class Reserve:
         """(P,), what a tuple of each pair counts where a link binds; None: all the same."""
         return self.links.size if self.links_bind else None
 
+    @property
+    def is_over(self) -> Marks:
+        """(W,), the workers above `load.high` of their CPU, of a space, or of their node's link."""
+        high, fit = self.fit.limits.high_frac, self.fit
+        by_node = self.links.shares.max(axis=0) > high
+        in_spaces = (one.share_at(fit.place) > high for one in self.spaces)
+        over: Marks = np.any([fit.is_high, by_node[fit.cluster.node_of], *in_spaces], axis=0)
+        return over
+
     def refuses(self, place: Ints) -> bool:
         """Check whether a placement fills a link more than today's, or a space too much."""
         if self.fit.cluster.node_cores is None:

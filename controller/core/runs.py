@@ -20,7 +20,8 @@ from controller.core.blocks import (
     spout_tasks,
 )
 from controller.core.cluster import MOST
-from controller.core.effect import INPUT_FACTOR, LOOKS, MOST_BLOCKS, judged
+from controller.core.decision import Outcome, Veto
+from controller.core.effect import INPUT_FACTOR, LEAST_BEFORE, LOOKS, MOST_BLOCKS, judged
 from controller.core.figures import Effect, GuardRow, Verdict
 from controller.core.guards import breached
 from controller.core.layout import Layout
@@ -29,6 +30,10 @@ from migration.model import ExecutorId, Plan, Slot
 
 # Classes are loaded, code is compiled and queues are worked off for so long after a move.
 WARM_S = 30.0
+# A move that begins before those before it could be judged is of their run. Its own time is within.
+RUN_S = 2 * WARM_S + LOOKS[0] * BLOCK_S
+# Blocks may not come at all: a worker does not report, or is restarted again and again.
+LONGEST_WAIT_S = 2 * LEAST_BEFORE * BLOCK_S
 # How many effects of a topology, and runs that were taken back, are remembered.
 _REMEMBERED = 8
 # The input now is the mean of this number of blocks: a burst of some seconds is no other load.
@@ -58,6 +63,11 @@ class Run(Struct, frozen=True):
     made: tuple[OwnMove, ...] = ()  # by a policy
     is_own: bool = True  # a policy has begun all of them
     predicted_cpu: float | None = None  # by what factor the CPU was to change
+    lacks: str = ""  # why blocks are missing in `before`
+
+    def goes_on(self, now_s: float) -> bool:
+        """Return whether a move that begins now is of this run."""
+        return now_s - self.last_begun_s <= RUN_S
 
 
 class Refused(Struct, frozen=True):
@@ -89,6 +99,8 @@ class Watch:
     back: tuple[OwnMove, ...] = ()  # the moves of a run that goes back, as far as they are left
     refused: tuple[Refused, ...] = ()
     pause: str = ""  # why the topology has to pause, until it does
+    lacks: str = ""  # why the last block that was missing is so, as long as too few are there
+    waits_since_s: float | None = None  # as long as moves for gain wait for blocks, monotonic
 
     @property
     def is_returning(self) -> bool:
@@ -100,6 +112,31 @@ class Watch:
         """The input of the last minute; None where it is not known yet."""
         recent = self.blocks[-_RECENT_BLOCKS:]
         return float(np.mean([block.input_tps for block in recent])) if recent else None
+
+    def before(self, now_s: float) -> tuple[Block, ...]:
+        """Give the blocks against which a run that begins now is judged."""
+        lasts_s = (MOST_BLOCKS + 1) * BLOCK_S
+        return tuple(block for block in self.blocks if now_s - block.ended_s <= lasts_s)
+
+    def waits(self, now_s: float) -> Veto | None:
+        """Return why no run begins for gain alone: there are too few blocks to judge it by.
+
+        Where blocks do not come, moves wait for `LONGEST_WAIT_S` all the same, and no longer.
+        """
+        run, known = self.run, len(self.before(now_s))
+        if known >= LEAST_BEFORE or (run is not None and run.goes_on(now_s)):
+            return None
+        begins_s = now_s if run is None or run.ended_s is None else run.calm_s + WARM_S
+        missing_s = (LEAST_BEFORE - known) * BLOCK_S + max(begins_s - now_s, 0.0)
+        since_s = now_s if self.waits_since_s is None else self.waits_since_s
+        left_s = min(missing_s, since_s + LONGEST_WAIT_S - now_s)
+        if left_s <= 0:
+            return None
+        why = (
+            f"a move for gain waits for some {left_s:.0f} s more: its effect is judged by "
+            f"{LEAST_BEFORE * BLOCK_S:.0f} s before it, and {known * BLOCK_S:.0f} s are measured"
+        )
+        return Veto(Outcome.WATCHING, f"{why}; {self.lacks}" if self.lacks else why)
 
     @property
     def stays(self) -> dict[str, str]:
@@ -139,7 +176,6 @@ def watch_each(
     *,
     layouts: Mapping[str, Layout],  # of the last look, by topology
     refused: Mapping[str, tuple[Refused, ...]],  # under earlier leaders, by topology
-    cooldown_s: float,
     time_s: float,
 ) -> dict[str, Watch]:
     """Look at topologies once more; `before` is what the last look saw."""
@@ -152,10 +188,7 @@ def watch_each(
         if watch.is_returning:
             watch = _returning(watch, view, moves, begun)
         elif begun or new or (moves.has_ended and not watch.under_way):
-            within_s = 2 * cooldown_s
-            watch = _begun(
-                watch, new, begun or Begun(), now.now_s, within_s=within_s, time_s=time_s
-            )
+            watch = _begun(watch, new, begun or Begun(), now.now_s, time_s=time_s)
         elif moves.under_way or moves.has_ended:
             watch = replace(watch, part=None)
         else:
@@ -170,14 +203,19 @@ def watch_each(
 
 
 def _begun(
-    watch: Watch, new: frozenset[str], begun: Begun, now_s: float, *, within_s: float, time_s: float
+    watch: Watch,
+    new: frozenset[str],
+    begun: Begun,
+    now_s: float,
+    *,
+    time_s: float,
 ) -> Watch:
     run, effects = watch.run, watch.effects
     own = {made.id for made in begun.made}
     # A move that came and went between two looks has no name here; no policy has begun it.
     is_own = bool(own) and new <= own
     named = tuple(sorted(new | own))
-    if run is not None and now_s - run.last_begun_s <= within_s:
+    if run is not None and run.goes_on(now_s):
         effects = effects[:-1]
         run = structs.replace(
             run,
@@ -191,41 +229,46 @@ def _begun(
     else:
         if run is not None:
             effects = _final(effects)
-        lasts_s = (MOST_BLOCKS + 1) * BLOCK_S
-        known = tuple(block for block in watch.blocks if now_s - block.ended_s <= lasts_s)
         run = Run(
             named,
             time_s,
             now_s,
-            known,
+            watch.before(now_s),
             now_s,
             made=begun.made,
             is_own=is_own,
             predicted_cpu=begun.predicted_cpu,
+            lacks=watch.lacks,
         )
     moving = Effect(Verdict.UNKNOWN, "moves are under way", run.moves, run.begun_s)
-    return replace(watch, part=None, blocks=(), run=run, effects=(*effects, moving)[-_REMEMBERED:])
+    effects = (*effects, moving)[-_REMEMBERED:]
+    watch = replace(watch, lacks="", waits_since_s=None)
+    return replace(watch, part=None, blocks=(), run=run, effects=effects)
 
 
 def _together(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one * other
 
 
-def _calm(watch: Watch, more: Part | None, now_s: float, *, time_s: float) -> Watch:
+def _calm(watch: Watch, more: Part | str | None, now_s: float, *, time_s: float) -> Watch:
     """Nothing moves: take what came into a block, and judge the run again if it has got one."""
     run = watch.run
     if run is not None and run.ended_s is None:
         run = structs.replace(run, ended_s=time_s, calm_s=now_s)
         return _judged(replace(watch, run=run), run)
+    if isinstance(more, str):
+        return replace(watch, part=None, lacks=more)
     if more is None or (run is not None and more.began_s - run.calm_s < WARM_S):
         return replace(watch, part=None)
     part = more if watch.part is None else watch.part + more
     if not part.is_full(now_s):
         return replace(watch, part=part)
-    block, blocks = part.ended(now_s), watch.blocks
-    if block is not None:
-        blocks = (*blocks, block)[-MOST_BLOCKS:]
-    watch = replace(watch, part=None, blocks=blocks)
+    block = part.ended(now_s)
+    if isinstance(block, str):
+        return replace(watch, part=None, lacks=block)
+    watch = replace(watch, part=None, blocks=(*watch.blocks, block)[-MOST_BLOCKS:])
+    if len(watch.blocks) >= LEAST_BEFORE:
+        watch = replace(watch, lacks="", waits_since_s=None)
     return watch if run is None else _judged(watch, run)
 
 
@@ -252,7 +295,7 @@ def _judged(watch: Watch, run: Run) -> Watch:
     if count > LOOKS[0] and count not in LOOKS:
         return watch
     effect = structs.replace(
-        judged(run.before, watch.blocks),
+        judged(run.before, watch.blocks, run.lacks),
         moves=run.moves,
         begun_s=run.begun_s,
         ended_s=run.ended_s,

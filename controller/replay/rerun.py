@@ -48,6 +48,7 @@ LEFT_OUT = (
     "A shuffle would send elsewhere once its targets are near.",
     "An overloaded worker would have slowed the topology down.",
     "A move takes seconds, or is undone.",
+    "After its start a controller watches for two minutes before it moves for a gain.",
     "The moves of other topologies count against max.moves.per.cycle.",
     "min.age, the caps by hour and by host, and the windows hold moves back.",
     "Other topologies use a part of each node.",

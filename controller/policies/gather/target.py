@@ -139,7 +139,10 @@ def _follow(view: View, options: TargetOptions, goal: Target, *, adopts: bool) -
     if left <= 0:
         gain = "leaves more room than this placement on the way to it"
     reason = f"towards a target that {gain}, by {away} executor{'s' * (away != 1)}: {named}"
-    return Decision(Outcome.WOULD_MOVE, reason, moves, is_exchange=is_exchange), relieved
+    decision = Decision(
+        Outcome.WOULD_MOVE, reason, moves, is_exchange=is_exchange, relieves=relieved
+    )
+    return decision, relieved
 
 
 def _doubt_tps(view: View, problem: Problem, end: Ints) -> float:

@@ -17,7 +17,7 @@ from controller.core.excluded import Excluded
 from controller.core.fit import Capacity
 from controller.core.limits import Limits
 from controller.core.topology import TopologyView
-from controller.cycle import CycleInput, Memory, cycle
+from controller.cycle import CycleInput, Memory
 from controller.journal.cycle_record import cycle_record
 from controller.journal.rows import rows_of
 from controller.policies.gather.goal import Answer
@@ -38,6 +38,7 @@ from migration.model import (
     WorkerLoad,
 )
 from tests.messages import executor, node_acks, publication, replace, worker_ack, worker_load
+from tests.watched import cycle
 
 A1, A2, B1, B2 = Slot("a", 1), Slot("a", 2), Slot("b", 1), Slot("b", 2)
 # 1 is a spout. 2 talks to 3 and 4 most, so it belongs on node a.

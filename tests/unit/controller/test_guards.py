@@ -101,7 +101,7 @@ AUTO_BY_LAG = Config(mode=Mode.AUTO, guards=LAG)
 
 def test_a_run_that_breaches_a_guard_goes_back_and_the_topology_pauses() -> None:
     world = Guarded()
-    world.run(60, ADVISE)
+    world.run(140, ADVISE)
     world.run(20, AUTO_BY_LAG)
     assert moved(world) == [("2-2", "a:1")]
     world.lag = 250.0

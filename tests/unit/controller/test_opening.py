@@ -7,13 +7,14 @@ from controller.core.decision import Outcome
 from controller.core.excluded import Excluded
 from controller.core.fit import Capacity
 from controller.core.limits import Limits
-from controller.cycle import CycleInput, Memory, cycle
+from controller.cycle import CycleInput, Memory
 from controller.policies.gather.goal import Answer
 from controller.report import TopologyReport
 from controller.storm.answers import misfit, plan_of
 from migration.model import Base, Entry, Phase, Slot
 from tests.messages import executor, replace
 from tests.unit.controller.test_cycle import A1, AUTO, B1, B2, World, last, two_topologies
+from tests.watched import cycle
 
 C1 = Slot("c", 1)
 FREE = frozenset({Slot("a", 3), Slot("b", 3), C1, Slot("c", 2)})

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from controller.config import Config, Mode, build
 from controller.core.decision import Outcome
-from controller.cycle import Memory, cycle
+from controller.cycle import Memory
 from controller.policies.registry import NAMES
 from controller.replay.recording import Ended, Span
 from controller.replay.rerun import Rerun
@@ -22,6 +22,7 @@ from tests.property.controller.cli.test_decide import two_workers
 from tests.property.controller.policies.gather.test_policy import worlds
 from tests.property.controller.policies.test_single_move import World
 from tests.unit.controller.test_cycle import World as LiveWorld
+from tests.watched import cycle
 
 SLOTS = tuple(Slot(node, port) for node in "abc" for port in (1, 2))
 

@@ -16,7 +16,7 @@ from controller.config import Config, Mode
 from controller.core.controls import Controls, Pause
 from controller.core.decision import Outcome
 from controller.core.resources import RESOURCES
-from controller.cycle import Memory, cycle
+from controller.cycle import Memory
 from controller.journal.cycle_record import as_json as journaled
 from controller.journal.cycle_record import cycle_record
 from controller.report import TopologyReport
@@ -42,6 +42,7 @@ from migration.model import (
 from tests.messages import executor, replace
 from tests.recorded_world import with_sizes
 from tests.unit.controller.test_cycle import A1, B1, World
+from tests.watched import cycle
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "status"
 APPROVE = Config(mode=Mode.APPROVE)

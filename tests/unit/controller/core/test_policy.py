@@ -11,7 +11,7 @@ import pytest
 from controller.config import Config, Mode, build
 from controller.core.decision import Decision, Outcome
 from controller.core.policy import Case, Decided, Policy
-from controller.cycle import Memory, cycle
+from controller.cycle import Memory
 from controller.journal.lines import JournalError
 from controller.journal.record import made
 from controller.policies import registry
@@ -20,6 +20,7 @@ from controller.snapshot import parse
 from controller.walk import walk
 from migration.model import ExecutorId
 from tests.unit.controller.test_cycle import World
+from tests.watched import cycle
 
 
 @dataclass(frozen=True)

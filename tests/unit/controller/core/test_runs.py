@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from controller.core.blocks import LoadSeen, part_between
-from controller.core.effect import MOST_BLOCKS
+from controller.core.effect import LEAST_BEFORE, MOST_BLOCKS
 from controller.core.figures import Effect, Verdict
 from controller.core.fit import Capacity
 from controller.core.latency import Timed, observe_timed
 from controller.core.layout import Layout, MadeOf
 from controller.core.metrics import Rates, by_topology, observe
-from controller.core.runs import KEPT, Watch, watch_each
+from controller.core.runs import KEPT, RUN_S, Watch, watch_each
 from controller.core.tasks import component_targets
 from controller.core.topology import TopologyView
 from controller.journal.record import decode, encode
@@ -22,7 +22,6 @@ from tests.messages import executor, publication, replace, worker_load
 A, B = Slot("a", 1), Slot("b", 1)
 NODES = [Node("a", "host-a", 400.0, (1,), 1), Node("b", "host-b", 400.0, (1,), 1)]
 PUBLICATION = publication({1: A, 2: A, 3: B}, NODES, spouts={1})
-COOLDOWN_S = 105.0
 
 
 @dataclass
@@ -70,7 +69,6 @@ class World:
             self.rests,
             layouts=self.layouts,
             refused={},
-            cooldown_s=COOLDOWN_S,
             time_s=1.7e9 + self.now_s,
         )["wc-1"]
         self.rests = ()
@@ -152,13 +150,26 @@ def test_moves_that_begin_later_are_another_run_and_end_the_first() -> None:
     world = World()
     world.run(400)
     world.move("m1")
-    world.run(2 * COOLDOWN_S)
+    world.run(RUN_S)
     world.move("m2")
     first, second = world.watch.effects
     assert first.is_final and first.moves == ("m1",) and first.end == KEPT
     assert second.moves == ("m2",)
     assert world.watch.run is not None
     assert 15 <= len(world.watch.run.before) < MOST_BLOCKS
+
+
+def test_a_further_move_of_a_run_waits_for_no_blocks_and_one_after_a_restart_does() -> None:
+    world = World()
+    world.cycle()
+    assert world.watch.waits(world.now_s) is not None
+    world.move("m1")
+    world.run(60)
+    assert len(world.watch.blocks) < LEAST_BEFORE
+    assert world.watch.waits(world.now_s) is None
+    world.jvm = "2-2"
+    waits = world.cycle().waits(world.now_s)
+    assert waits is not None and waits.reason.endswith("; a worker came, went or was restarted")
 
 
 def test_a_move_that_came_and_went_between_two_looks_counts() -> None:
@@ -178,7 +189,8 @@ def test_another_jvm_or_rows_left_out_give_no_block() -> None:
     assert len(world.run(30).blocks) == 3
     looked = LoadSeen(0.0, world.rates, world.timed)
     cut = replace(world.rates, cut=np.ones(2, bool))
-    assert part_between(looked, LoadSeen(5.0, cut, world.timed), np.array([1])) is None
+    why = part_between(looked, LoadSeen(5.0, cut, world.timed), np.array([1]))
+    assert why == "a worker left rows of traffic out of its report"
 
 
 def test_a_restart_by_no_move_ends_what_is_measured() -> None:

@@ -10,7 +10,7 @@ from msgspec import structs
 from controller.config import Config, Mode
 from controller.core.controls import Controls
 from controller.core.decision import Move
-from controller.cycle import CycleInput, Memory, cycle
+from controller.cycle import CycleInput, Memory
 from controller.report import Report, TopologyReport
 from controller.storm.act import Act
 from controller.storm.answer_records import PlanAnswer, PlanStep
@@ -28,6 +28,7 @@ from kvstore.zookeeper import Stored
 from migration import wire
 from migration.model import Plan
 from tests.unit.controller.test_cycle import AUTO, World
+from tests.watched import cycle
 
 
 @pytest.mark.parametrize(("drained", "by"), [((), "policy gather"), (("host-b",), "drain")])

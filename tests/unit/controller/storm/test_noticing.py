@@ -81,7 +81,7 @@ def test_a_run_that_pays_is_no_news() -> None:
 
 def test_a_breached_guard_and_the_pause_for_it_are_noticed_once() -> None:
     world, person = Guarded(), Person()
-    person.run(world, 60, ADVISE)
+    person.run(world, 140, ADVISE)
     person.run(world, 20, AUTO_BY_LAG)
     world.lag = 250.0
     person.run(world, 400, AUTO_BY_LAG)

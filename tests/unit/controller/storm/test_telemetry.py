@@ -8,13 +8,14 @@ from structlog.testing import capture_logs
 from controller.config import build
 from controller.core.decision import Outcome
 from controller.core.topology import TopologyView
-from controller.cycle import CycleInput, Memory, cycle
+from controller.cycle import CycleInput, Memory
 from controller.report import Report
 from controller.storm.move_record import MoveRecord
 from controller.storm.telemetry import Telemetry
 from deploy.ingest.world import WindowWorld
 from tests.messages import replace
 from tests.recorded_world import publication, three_cycles, windows, with_sizes
+from tests.watched import cycle
 
 CONFIG = build({"mode": "advise", "link.capacity.mbit": 0.04})
 MOVE = MoveRecord(

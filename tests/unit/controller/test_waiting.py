@@ -1,0 +1,138 @@
+"""A move for gain waits until its effect can be judged, and nothing else does."""
+
+import pytest
+
+from controller.config import Config, Mode
+from controller.core.controls import Controls
+from controller.core.decision import Outcome
+from controller.core.effect import LEAST_BEFORE
+from controller.core.figures import Verdict
+from controller.core.limits import Limits
+from controller.core.runs import LONGEST_WAIT_S, TAKEN_BACK
+from controller.cycle import CycleInput, Memory
+from controller.journal.record import decode, encode
+from controller.report import TopologyReport
+from controller.storm.answers import explain
+from migration.model import NodeLoad, Slot, WorkerLoad
+from tests.messages import replace
+from tests.unit.controller.test_back import ADVISE, AUTO, CYCLE_S, World, moved
+
+A, B = Slot("a", 1), Slot("b", 1)
+
+
+def begun_s(world: World) -> float | None:
+    """Give the seconds until the first move begins; None where none has."""
+    outcomes = [report.outcome for report in world.reports]
+    return CYCLE_S * outcomes.index(Outcome.MOVED) if Outcome.MOVED in outcomes else None
+
+
+def waiting(world: World) -> list[TopologyReport]:
+    return [report for report in world.reports if report.outcome is Outcome.WATCHING]
+
+
+def test_where_auto_is_the_first_mode_the_first_gain_waits_and_is_judged() -> None:
+    world = World(times={A: 1.8})
+    world.run(600)
+    first, *_ = waiting(world)
+    assert not first.moves and first.plan is None
+    assert first.reason.startswith("a move for gain waits for some 120 s more: its effect is ")
+    assert "and 0 s are measured, but " in first.reason and "2-2" in first.reason
+    assert "for some 10 s more" in waiting(world)[-1].reason
+    assert 120 <= (begun_s(world) or 0) <= 140
+    assert moved(world) == [("2-2", "a:1"), ("2-2", "b:1")], "what does not pay goes back"
+    effect = world.reports[-1].felt.effect
+    assert effect is not None and effect.end == TAKEN_BACK
+
+
+def test_a_topology_that_was_watched_by_another_mode_waits_no_more() -> None:
+    world = World()
+    world.run(140, ADVISE)
+    assert world.cycle().outcome is Outcome.MOVED
+
+
+@pytest.mark.parametrize("mode", [Mode.ADVISE, Mode.APPROVE, Mode.OBSERVE])
+def test_what_is_shown_or_proposed_does_not_wait(mode: Mode) -> None:
+    world = World()
+    world.run(60, Config(mode=mode))
+    assert not waiting(world)
+    outcomes = {Mode.ADVISE: Outcome.WOULD_MOVE, Mode.APPROVE: Outcome.AWAITING_APPROVAL}
+    assert world.reports[-1].outcome is outcomes.get(mode, Outcome.PAUSED)
+
+
+def test_a_relief_waits_for_nothing() -> None:
+    # Of node b a fifth is used.
+    world = World()
+    world.run(30, replace(AUTO, limits=Limits(high_frac=0.15, low_frac=0.1)))
+    assert moved(world)[0][0] in {"2-2", "3-3"} and (begun_s(world) or 0) < 30
+    assert not waiting(world)
+
+
+class Left(World):
+    """A world in which a worker leaves rows out, or is restarted once a minute."""
+
+    restarts: bool = False
+
+    def seen(self) -> CycleInput:
+        seen = super().seen()
+        return seen if self.restarts else replace(seen, loads=tuple(map(_cut, seen.loads)))
+
+    def _load(self, slot: Slot) -> WorkerLoad:
+        made = super()._load(slot)
+        jvm = f"{self.now_s // 60:.0f}-1" if self.restarts and slot == B else "1-1"
+        return replace(made, incarnation=jvm)
+
+
+def _cut(load: NodeLoad) -> NodeLoad:
+    return replace(load, left_out=1)
+
+
+@pytest.mark.parametrize(
+    ("restarts", "why"),
+    [
+        (False, "a worker left rows of traffic out of its report"),
+        (True, "a worker came, went or was restarted"),
+    ],
+)
+def test_where_nothing_can_be_measured_the_wait_ends(restarts: bool, why: str) -> None:
+    world = Left()
+    world.restarts = restarts
+    world.run(LONGEST_WAIT_S + 100)
+    assert LONGEST_WAIT_S <= (begun_s(world) or 0) <= LONGEST_WAIT_S + 30
+    assert why in waiting(world)[-1].reason
+    effect = world.reports[-1].felt.effect
+    assert effect is not None and effect.verdict is Verdict.UNKNOWN
+    assert f"of 120 s at least: {why}" in effect.sentence
+
+
+def test_a_wait_that_has_ended_is_no_excuse_for_the_next_one() -> None:
+    world = World()
+    world.run(60)
+    assert world.memory.watches["wc-1"].waits_since_s is not None
+    held = Controls(modes={"wc": "advise"})
+    seen = world.seen
+    world.seen = lambda: replace(seen(), controls=held)  # type: ignore[method-assign]
+    world.run(150)
+    watch = world.memory.watches["wc-1"]
+    assert len(watch.blocks) > LEAST_BEFORE
+    assert watch.waits_since_s is None
+
+
+def test_a_new_leader_waits_anew_and_a_journal_remembers_since_when() -> None:
+    world = World()
+    world.run(100)
+    again = decode(Memory, encode(world.memory))
+    assert again.watches["wc-1"].waits_since_s == world.memory.watches["wc-1"].waits_since_s
+    world.memory = Memory()
+    world.run(100)
+    assert moved(world) == []
+    world.run(60)
+    assert moved(world) == [("2-2", "a:1")]
+
+
+def test_explain_has_the_reason_and_what_to_do() -> None:
+    world = World()
+    world.run(30)
+    answer = explain(world.reports[-1], "", AUTO)
+    assert answer is not None and answer.outcome == "WATCHING"
+    assert answer.reason.startswith("a move for gain waits for some ")
+    assert answer.what_to_do.startswith("Nothing.")
