@@ -41,7 +41,7 @@ def test_nobody_moves_anything_unless_told() -> None:
 
 
 def test_the_controller_brings_traffic_together_and_loses_nothing() -> None:
-    result = run(setting("controller: {}\n"), 1)
+    result = run(replace(setting("controller: {}\n"), seconds=180), 1)
     outcomes = {report.outcome for report in result.reports}
     assert result.reports[0].outcome is Outcome.STALE_METRICS
     assert Outcome.MOVED in outcomes
@@ -99,7 +99,8 @@ def test_moves_that_keep_it_even_keep_it_even() -> None:
 
 
 def test_a_dead_worker_makes_the_controller_wait_and_then_go_on() -> None:
-    result = run(setting('controller: {}\nevents: ["at 22: kill n1:6700"]\n'), 1)
+    killed = setting('controller: {}\nevents: ["at 22: kill n1:6700"]\n')
+    result = run(replace(killed, seconds=200), 1)
     outcomes = [report.outcome for report in result.reports]
     assert Outcome.STALE_METRICS in outcomes[4:8]
     assert result.moves[-1][0] > 32
