@@ -73,7 +73,7 @@ FED_S = 12.0
 SIDE_S, SETTLE_S = 8, 2.0
 MOST_PAIRS, PAIR_S = 8, 25.0
 # The whole run, and what of it is needed after the controller's work.
-RUN_S, DRAIN_S, LEAST_WORK_S = 285.0, 15.0, 40.0
+RUN_S, DRAIN_S, LEAST_WORK_S = 365.0, 15.0, 40.0
 AFTERWARDS_S = 10.0 + LEAST_PAIRS * PAIR_S + DRAIN_S
 SETTLE_LIMIT_S = 60.0
 

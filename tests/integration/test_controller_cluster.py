@@ -102,7 +102,7 @@ def test_every_query_of_dashboard_and_alerts_finds_what_a_running_cluster_serves
             return not missing
 
         with suppress(LabError):  # the assertion shows more
-            lab.wait_until("an answer to each query", found_all, limit_s=180)
+            lab.wait_until("an answer to each query", found_all, limit_s=300)
         assert missing == set()
         (group,) = prometheus.get("rules")["groups"]
         assert {(rule["health"], rule.get("lastError", "")) for rule in group["rules"]} == {
@@ -129,7 +129,7 @@ def test_it_moves_by_itself_and_nothing_is_lost(
         return [move for move in read(session).ended_moves if move.topology.startswith(NAME)]
 
     first = controllers.start("auto")
-    lab.wait_until("three moves have ended", lambda: len(ended()) >= 3, limit_s=300)
+    lab.wait_until("three moves have ended", lambda: len(ended()) >= 3, limit_s=420)
     assert {move.outcome for move in ended()} == {"MOVED"}
     status, topology = shown_by(controllers)
     assert all(worker["hooks"] for worker in topology["workers"])

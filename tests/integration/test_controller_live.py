@@ -288,6 +288,13 @@ def last_cycle(session: Session) -> CycleStatus:
     return next(iter(read(session).cycles), CycleStatus())
 
 
+def asked_for(session: Session, executor: str = "2-2", slot: str = "a:6700") -> None:
+    """Let an operator ask for a move: that of a policy would wait for two minutes."""
+    wait_for(lambda: last_cycle(session).outcome == "WOULD_MOVE")
+    wish = encode(Command(WC, executor, slot, why="for a test"))
+    session.create(f"{COMMANDS}/c-", wish, ephemeral=True, sequence=True)
+
+
 def test_it_makes_the_best_moves_by_itself(storm: str, puppets: Puppets, conf: Path) -> None:
     with leading(storm, "one", cooldown_s=600.0, capacity=ALONE) as session:
 
@@ -295,7 +302,8 @@ def test_it_makes_the_best_moves_by_itself(storm: str, puppets: Puppets, conf: P
             found = read(session).ended_moves
             return len(found) >= 3 and found
 
-        first, *_ = wait_for(ended)
+        wait_for(lambda: last_cycle(session).outcome == "WATCHING")
+        first, *_ = wait_for(ended, 300.0)
         assert (first.executor, first.source, first.target) == ("2-2", "b:6700", "a:6700")
         assert first.outcome == "MOVED"
         assert set(first.phase_s) == {"PREPARE", "SWITCH", "DRAIN", "STOP", "SETTLE"}
@@ -332,9 +340,9 @@ def test_it_makes_the_best_moves_by_itself(storm: str, puppets: Puppets, conf: P
 def test_a_new_leader_waits_for_the_second_report_and_not_for_its_next_cycle(
     storm: str, puppets: Puppets
 ) -> None:
-    with leading(storm, "one", cycle_s=3600.0):
-        plan = wait_for(lambda: (p := puppets.plan()) and p.entries and p)
-    assert plan.epoch == 1
+    with leading(storm, "one", mode=Mode.ADVISE, cycle_s=3600.0) as session:
+        wait_for(lambda: last_cycle(session).outcome == "WOULD_MOVE")
+        assert last_cycle(session).tick > 1
 
 
 def test_a_move_is_noticed_and_a_receiver_that_hangs_holds_no_cycle_up(
@@ -345,7 +353,9 @@ def test_a_move_is_noticed_and_a_receiver_that_hangs_holds_no_cycle_up(
         for name, one in (("server", server), ("slow", slow)):
             (tmp_path / name).write_text(one.url)
             receivers.append(Receiver(webhook=str(tmp_path / name)))
-        with leading(storm, "one", capacity=ALONE, receivers=tuple(receivers)) as session:
+        noticing = {"mode": Mode.ADVISE, "receivers": tuple(receivers)}
+        with leading(storm, "one", capacity=ALONE, **noticing) as session:
+            asked_for(puppets.session)
             assert server.came.acquire(timeout=120) and slow.came.acquire(timeout=120)
             tick = last_cycle(session).tick
             wait_for(lambda: last_cycle(session).tick > tick + 3)
@@ -353,7 +363,7 @@ def test_a_move_is_noticed_and_a_receiver_that_hangs_holds_no_cycle_up(
     assert message["cluster"] == storm
     first = message["notices"][0]
     assert (first["kind"], first["topology"]) == ("move", "wc-1")
-    assert first["text"].startswith("2-2 has moved from host-b:6700 to host-a:6700: ")
+    assert first["text"] == "2-2 has moved from host-b:6700 to host-a:6700: for a test"
 
 
 def test_a_target_that_is_never_ready_ends_in_an_undo(
@@ -361,7 +371,8 @@ def test_a_target_that_is_never_ready_ends_in_an_undo(
 ) -> None:
     monkeypatch.setattr("controller.storm.live.Timing", lambda: Timing(prepare_limit_s=0.3))
     puppets.never_ready = True
-    with leading(storm, "one") as session:
+    with leading(storm, "one", mode=Mode.ADVISE) as session:
+        asked_for(puppets.session)
         told = wait_for(lambda: read(session).ended_moves)
         assert told[0].outcome == "UNDONE"
         assert told[0].stopped_after_s is None
@@ -371,7 +382,8 @@ def test_a_target_that_is_never_ready_ends_in_an_undo(
 
 def test_another_leader_finishes_the_move(storm: str, puppets: Puppets) -> None:
     puppets.never_ready = True
-    with leading(storm, "one"):
+    with leading(storm, "one", mode=Mode.ADVISE):
+        asked_for(puppets.session)
         plan = wait_for(lambda: (p := puppets.plan()) and p.entries and p)
         assert plan.epoch == 1
     assert puppets.plan() == plan
@@ -393,11 +405,12 @@ def test_a_leader_whose_session_expires_finishes_the_move_in_another(
 
     def lead(session: Session) -> None:
         sessions.append(session)
-        LiveController(session, Config(mode=Mode.AUTO, cycle_s=0.5), name="one").run(stop)
+        LiveController(session, Config(mode=Mode.ADVISE, cycle_s=0.5), name="one").run(stop)
 
     thread = threading.Thread(target=serve, args=(storm, lead, stop), name="one")
     thread.start()
     try:
+        asked_for(puppets.session)
         plan = wait_for(lambda: (p := puppets.plan()) and p.entries and p)
         expire_session(sessions[0])
         wait_for(lambda: len(sessions) == 2)
@@ -622,7 +635,8 @@ def test_a_leader_that_finds_garbage_for_a_plan_writes_it_anew(
     storm: str, puppets: Puppets
 ) -> None:
     puppets.session.put(wire.plan_path(WC), b"not a plan")
-    with leading(storm, "one") as session:
+    with leading(storm, "one", mode=Mode.ADVISE) as session:
+        asked_for(puppets.session)
         wait_for(lambda: read(session).ended_moves)
 
 
@@ -632,7 +646,8 @@ def test_a_plan_that_is_lost_in_mid_move_is_written_anew(
 ) -> None:
     puppets.never_ready = True
     path = wire.plan_path(WC)
-    with leading(storm, "one") as session:
+    with leading(storm, "one", mode=Mode.ADVISE) as session:
+        asked_for(puppets.session)
         wait_for(lambda: puppets.held is not None and puppets.held.entries)
         held = puppets.held
         assert held is not None

@@ -57,7 +57,7 @@ def test_a_live_run_is_decided_again_byte_for_byte(
         for thread in threads:
             thread.start()
         try:
-            wait_for(lambda: len(read(session).ended_moves) >= 2, 60.0)
+            wait_for(lambda: len(read(session).ended_moves) >= 2, 240.0)  # the first gain waits
             time.sleep(1.0)
         finally:
             stop.set()
@@ -100,7 +100,9 @@ def test_any_controllers_journal_tells_who_moved_what_once_zookeeper_has_forgott
         leading(storm, "two", capacity=ALONE, **journal(standby)),
     ):
         folders = (tmp_path / "leader", standby)
-        wait_for(lambda: all(any(m.after for m in known_moves(None, [at])[:1]) for at in folders))
+        wait_for(
+            lambda: all(any(m.after for m in known_moves(None, [at])[:1]) for at in folders), 300.0
+        )
         wait_for(lambda: not (puppets.plan() or Plan("", 0, 0, "")).entries)
         (first, *_) = look("history")
     # Only now: a leader at work would write it again.
