@@ -14,7 +14,7 @@ from controller.core.policy import Question
 from migration.model import ExecutorId, Plan
 
 # But no part of a name, such as of an executor or a host.
-_FIGURE = re.compile(r"(?<![\w.:-])\d+(?:[.,]\d+)*(?![\w:-])")
+_FIGURE = re.compile(r"(?<![\w.:-])\d+(?:[.,]\d+)*(?![\w-]|[.:]\w)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -313,6 +313,11 @@ def test_a_decision_is_news_by_its_moves_and_words_and_not_by_its_figures() -> N
     assert one.news != changed(one, reason="it settles").news
     hot = changed(one, reason="node-1 at 0.9 of its CPU is above 0.8")
     assert hot.news == changed(hot, reason="node-1 at 0.91 of its CPU is above 0.8").news
+    gains = changed(one, reason="a gain of 24.9 is above 22.42: 4-4 from host:6700")
+    assert (
+        gains.news == changed(gains, reason="a gain of 31 is above 22.4: 4-4 from host:6700").news
+    )
+    assert gains.news != changed(gains, reason=gains.reason.replace("6700", "6701")).news
     assert hot.news != changed(hot, reason="node-2 at 0.9 of its CPU is above 0.8").news
     assert changed(one, reason="2-2 rests").news != changed(one, reason="3-3 rests").news
     assert one.news != changed(one, warnings=("a:1 has started again",)).news
