@@ -1,22 +1,19 @@
 """Prints answers of a leader or a journal: one fact as a line, many of a kind as a table."""
 
 import json
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Column, Table
 
-from controller.console import Console
 from controller.core.hostnames import shown
 from controller.errors import CommandError
 from controller.journal_place import journal_dir
 from controller.output import Output
 from migration import storm_yaml
 
-_WIDE = 400
 Name = Annotated[
     str,
     typer.Argument(metavar="[TOPOLOGY]", help="Id or name of the topology; else all topologies."),
@@ -28,43 +25,74 @@ Journal = Annotated[
 
 
 def show_facts(
-    found: Sequence[Mapping[str, Any]],
-    output: Output,
-    hosts: Mapping[str, str] | None = None,
-    file: IO[str] | None = None,
+    found: Sequence[Mapping[str, Any]], output: Output, hosts: Mapping[str, str] | None = None
 ) -> None:
     """Print one fact as a line, and many of a kind as a table, with hosts for supervisors' ids.
 
-    A table goes to the file in place of standard output.
+    Where the output is no terminal, a row of a table is a line with tabs between its cells.
     """
     if output is Output.JSON:
         print(json.dumps(found, indent=1))
-        return
-    console = Console(highlight=False, file=file)
-    if not console.is_terminal:
-        console.width = _WIDE  # a row a line, for grep
+    elif sys.stdout.isatty():
+        draw_facts(found, hosts)
+    else:
+        for name, value in _facts(found, hosts):
+            if isinstance(value, str):
+                print(f"{name}: {value}")
+            else:
+                heads, rows = value
+                print(f"{name}:", *map(_tabbed, [heads, *rows]), sep="\n")
+
+
+def draw_facts(
+    found: Sequence[Mapping[str, Any]],
+    hosts: Mapping[str, str] | None = None,
+    file: IO[str] | None = None,
+    width: int | None = None,
+) -> None:
+    """Draw the tables; None: as wide as the terminal."""
+    # rich: a pipe needs none
+    from rich.box import SIMPLE_HEAD  # noqa: PLC0415
+    from rich.table import Column, Table  # noqa: PLC0415
+
+    from controller.console import Console  # noqa: PLC0415
+
+    console = Console(highlight=False, file=file, width=width)
+    for name, value in _facts(found, hosts):
+        if isinstance(value, str):
+            console.print(f"{name}: {value}", soft_wrap=True)
+            continue
+        heads, rows = value
+        # What has no spaces, such as a slot, stays in one piece where there is room.
+        most = max(1, console.width // len(heads) - 1)
+        columns = (
+            Column(
+                head, min_width=min(most, max(map(len, " ".join(of).split(" ")))), overflow="fold"
+            )
+            for head, of in zip(heads, zip(*rows, strict=True), strict=True)
+        )
+        table = Table(*columns, title=name, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+
+
+def _facts(
+    found: Iterable[Mapping[str, Any]], hosts: Mapping[str, str] | None
+) -> Iterator[tuple[str, str | tuple[list[str], list[list[str]]]]]:
+    """Give each fact by its name as a text, or as the heads and rows of its table."""
     for one in found:
         known = one.get("hosts", hosts or {})
         for key, value in one.items():
             if isinstance(value, list) and value and isinstance(value[0], dict):
-                rows = [[_cell(of, known) for of in row.values()] for row in value]
-                # What has no spaces, such as a slot, stays in one piece where there is room.
-                most = max(1, console.width // len(value[0]) - 1)
-                columns = (
-                    Column(
-                        name.replace("_", " "),
-                        min_width=min(most, max(map(len, " ".join(of).split(" ")))),
-                        overflow="fold",
-                    )
-                    for name, of in zip(value[0], zip(*rows, strict=True), strict=True)
-                )
-                table = Table(*columns, title=key, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-                for row in rows:
-                    table.add_row(*row)
-                console.print(table)
+                heads = [name.replace("_", " ") for name in value[0]]
+                yield key, (heads, [[_cell(of, known) for of in row.values()] for row in value])
             elif key != "hosts" and value not in (None, "", [], {}):
-                line = f"{key.replace('_', ' ')}: {_cell(value, known)}"
-                console.print(line, soft_wrap=True)
+                yield key.replace("_", " "), _cell(value, known)
+
+
+def _tabbed(cells: Iterable[str]) -> str:
+    return "\t".join(cell.translate({ord("\t"): " ", ord("\n"): " "}) for cell in cells)
 
 
 def _cell(value: Any, hosts: Mapping[str, str]) -> str:

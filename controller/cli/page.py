@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from controller.cli.asking import ask, connected
-from controller.cli.facts import show_facts
+from controller.cli.facts import draw_facts
 from controller.cli.operate import look
 from controller.cli.running import Conf
 from controller.cli.status_document import StatusDocument
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 # `nstorm off` waits for moves to end; a visitor waits no longer than that.
 _ACT_LIMIT_S = 90.0
 _MOST_PRINTED = 20_000  # characters
+_COLUMNS = 110
 # Connections at once; who is beyond hears that, and nobody else.
 _MOST_CONNECTIONS = 100
 
@@ -164,7 +165,7 @@ def _explain(conf: Path, topology: str, what: str) -> tuple[int, str]:
     except (ConfigError, ControllerError, StoreError) as error:
         return 2, printable(str(error))
     text = io.StringIO()
-    show_facts(found, Output.TABLE, file=text)
+    draw_facts(found, file=text, width=_COLUMNS)
     return 0, text.getvalue()[:_MOST_PRINTED].strip()
 
 
@@ -178,7 +179,7 @@ def _act(conf: Path, command: Sequence[str]) -> tuple[int, str]:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_ACT_LIMIT_S,
-            env=os.environ | {"COLUMNS": "110", "NO_COLOR": "1", "TERM": "dumb"},
+            env=os.environ | {"COLUMNS": str(_COLUMNS), "NO_COLOR": "1", "TERM": "dumb"},
             check=False,
         )
     except subprocess.TimeoutExpired:

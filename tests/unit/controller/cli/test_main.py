@@ -68,10 +68,16 @@ SHOWING = {"rich", "kazoo.recipe", "controller.storm.collect"}
         (["check-topology", "--help"], DECIDING | {"controller.storm.collect"}),
         (["pause", "--help"], DECIDING | {"controller.config", "rich"}),
         (["cancel", "--help"], DECIDING | {"controller.config", "rich"}),
-        (["plan", "--help"], DECIDING | {"controller.config", "controller.replay.playback"}),
+        (
+            ["plan", "--help"],
+            DECIDING | {"controller.config", "controller.replay.playback", "rich"},
+        ),
         (["status", "--help"], DECIDING | {"controller.config", "controller.cli.why", "rich"}),
         (["move", "--help"], DECIDING | {"controller.config", "rich"}),
-        (["history", "--help"], DECIDING | {"controller.config", "controller.replay.playback"}),
+        (
+            ["history", "--help"],
+            DECIDING | {"controller.config", "controller.replay.playback", "rich"},
+        ),
         (["mode", "--help"], DECIDING | {"controller.config", "rich"}),
         (["top", "--help"], DECIDING | {"controller.config"}),
         (["decide", "--help"], {"numba", "controller.storm.collect"}),

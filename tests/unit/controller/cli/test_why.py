@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -77,6 +78,7 @@ def test_a_table_is_as_wide_as_the_terminal(
 ) -> None:
     rows = [{"worker": f"{'a' * 60}:6700", "reason": "why " * 60, "end": "MOVED"}]
     monkeypatch.setattr(Console, "is_terminal", True)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
     show_facts([{"places": rows}], Output.TABLE)
@@ -84,6 +86,20 @@ def test_a_table_is_as_wide_as_the_terminal(
     assert max(map(len, printed.splitlines())) <= 80
     assert printed.count("why") == 60
     assert printed.count("a") >= 60
+
+
+def test_a_pipe_gets_a_row_a_line_with_tabs_between_cells(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows = [{"worker": "a:1", "why_not": "long " * 90 + "\tx\ny"}, {"worker": "b:1", "why_not": ""}]
+    show_facts([{"reason": "r", "places": rows}], Output.TABLE)
+    assert capsys.readouterr().out.splitlines() == [
+        "reason: r",
+        "places:",
+        "worker\twhy not",
+        f"a:1\t{'long ' * 90} x y",
+        "b:1\t",
+    ]
 
 
 def test_a_topology_that_nobody_knows_has_no_history(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,8 +121,7 @@ def test_people_read_hosts_and_programs_ids(capsys: pytest.CaptureFixture[str]) 
     show_facts(found, Output.TABLE)
     said = capsys.readouterr().out
     assert "reason: 7-7 [count] from node-1:6700 to node-1:6701" in said
-    assert "node-1:6700 " in said
-    assert "[by you]" in said
+    assert "node-1:6700\tclosed [by you]" in said
     assert "hosts" not in said
     show_facts(found, Output.JSON)
     assert json.loads(capsys.readouterr().out) == found
