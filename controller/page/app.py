@@ -20,7 +20,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controller.cli.status_document import StatusDocument
-from controller.page.feed import Feed, Point
+from controller.page.feed import Feed, Packed, Point
 
 _STATIC = Path(__file__).with_name("static")
 _FILES = {"/": "page.html", "/page.js": "page.js", "/page.css": "page.css"}
@@ -177,21 +177,30 @@ def _sender(file: Path) -> Callable[[], FileResponse]:
     return send
 
 
+def _sent(document: Packed, request: Request) -> Response:
+    """Send a document as it was packed for all, which the middleware would do for each visitor."""
+    kind = "application/json"
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return Response(document.plain, media_type=kind)
+    headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+    return Response(document.gzip, media_type=kind, headers=headers)
+
+
 def _add_readings(api: FastAPI, feed: Feed, ask: Explain, done: Done) -> None:
     visitors = [0]
 
     @api.get("/api/status", responses=_schema_of(StatusDocument))
-    def status() -> Response:
+    def status(request: Request) -> Response:
         """Give what `nstorm status -o json` prints."""
         shown = feed.shown
-        if not shown.status:
+        if not shown.status.plain:
             raise HTTPException(503, shown.problem)
-        return Response(shown.status, media_type="application/json")
+        return _sent(shown.status, request)
 
     @api.get("/api/timeline", responses=_schema_of(list[Point]))
-    def timeline() -> Response:
+    def timeline(request: Request) -> Response:
         """Give the last hour, the oldest point first."""
-        return Response(feed.points(), media_type="application/json")
+        return _sent(feed.shown.points, request)
 
     @api.get(
         "/api/events",

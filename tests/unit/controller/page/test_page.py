@@ -1,5 +1,6 @@
 """The page: what anybody may read, what only the token may do, and what nobody gets."""
 
+import gzip
 import json
 import re
 import socket
@@ -73,6 +74,28 @@ def test_the_status_is_what_the_command_prints() -> None:
     assert point["topologies"].keys() == {one.topology for one in DOCUMENT.topologies}
 
 
+def test_a_status_is_packed_once_for_all_visitors(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed: list[bytes] = []
+    usual = gzip.compress
+
+    def compress(text: bytes, level: int) -> bytes:
+        packed.append(text)
+        return usual(text, level)
+
+    monkeypatch.setattr(gzip, "compress", compress)
+    feed = filled()
+    for _ in range(3):
+        for path in ("/api/status", "/api/timeline"):
+            asked = Page(feed=feed).get(path)
+            plain = Page(feed=feed).get(path, headers={"Accept-Encoding": "identity"})
+            assert (asked.headers["Content-Encoding"], plain.headers.get("Content-Encoding")) == (
+                "gzip",
+                None,
+            )
+            assert asked.json() == plain.json()
+    assert len(packed) == 2, "the status and the time line"
+
+
 def test_what_has_not_been_read_is_not_there() -> None:
     answer = Page(feed=Feed(nothing, 60.0)).get("/api/status")
     assert (answer.status_code, answer.json()["detail"]) == (503, "it has not been read yet")
@@ -100,12 +123,12 @@ def test_it_reads_again_after_an_error_and_keeps_an_hour() -> None:
         yield look
 
     with Feed(source, 0.01) as feed:
-        while not feed.shown.status:
+        while not feed.shown.status.plain:
             time.sleep(0.01)
     assert feed.shown.number >= 3 and not feed.shown.problem
     for _ in range(MOST_POINTS + 10):
         feed.take(DOCUMENT)
-    assert len(json.loads(feed.points())) == 1, "a point each 5 s"
+    assert len(json.loads(feed.shown.points.plain)) == 1, "a point each 5 s"
 
 
 @pytest.mark.parametrize("verb", VERBS)
