@@ -100,7 +100,10 @@ def _installed(given: argparse.Namespace) -> int:
     if wanted != text:
         _replace(conf, wanted)
     print("\n".join(f"written: {one}" for one in missing))
-    print("restart Nimbus and the supervisors, one after the other: docs/install.md, step 4")
+    print(
+        "restart Nimbus and the supervisors, one after the other. Under systemd check first that "
+        "`systemctl show -p KillMode` of a supervisor's unit prints process, or its workers end too"
+    )
     return 0
 
 
@@ -226,7 +229,10 @@ def _edited(text: str, change: Callable[[str, Any], Any]) -> str:
     with suppress(yaml.YAMLError):
         if (storm_yaml.load(text) or {}) == after:
             return text
-    raise ConfigError("the storm.yaml cannot be edited by a program: see docs/install.md, step 3")
+    raise ConfigError(
+        f"the storm.yaml cannot be edited by a program: append the jar's -javaagent option to "
+        f"{', '.join(KEYS)} by hand"
+    )
 
 
 def _put_jar(source: Path, kept: Path, link: Path) -> None:

@@ -440,11 +440,11 @@ def prefixed_values(document: Mapping[str, Any], reader: Reader) -> dict[str, An
 def refuse_unknown(given: Mapping[str, Any]) -> None:
     """Refuse a key that is not in the table: to pass it over would be worse than no start.
 
-    Keys are without the leading ``nstorm.``. The `ConfigError` names the key, and the one that was
-    meant.
+    Keys are without the leading ``nstorm.``. The `ConfigError` names each such key, and what
+    was meant.
     """
-    for problem in unknown(given):
-        raise ConfigError(problem)
+    if problems := list(unknown(given)):
+        raise ConfigError("; ".join(problems))
 
 
 def unknown(given: Mapping[str, Any]) -> Iterator[str]:

@@ -69,8 +69,9 @@ def main() -> None:
         interrupt.end_at_once()
     except ModuleNotFoundError as error:
         print(
-            f"nstorm: {error.name} is missing; a node needs only `nstorm-agent`, for all other "
-            f"commands type in nstorm's folder: {pip_install('controller')}",
+            f"nstorm: {error.name} is missing, so only agent, install and jar run here. For all "
+            "other commands take the archive or image of controllers, or type in nstorm's folder: "
+            f"{pip_install('controller')}",
             file=sys.stderr,
         )
         sys.exit(2)

@@ -24,9 +24,10 @@ INSTALL = REPOSITORY / "deploy" / "install.sh"
 
 @pytest.mark.parametrize("role", release.ROLES)
 def test_what_the_dockerfile_copies_is_what_a_release_writes(role: str) -> None:
-    (source,) = re.findall(r"^COPY (dist/\S+)", DOCKERFILE, re.MULTILINE)
-    written = f"dist/{release.archive_name(role, '0.2.0')}"
-    assert fnmatch(written, source.replace("${ROLE}", role))
+    (source,) = re.findall(r"^COPY (nstorm-\S+)", DOCKERFILE, re.MULTILINE)
+    assert fnmatch(release.archive_name(role, "0.2.0"), source.replace("${ROLE}", role))
+    built = f"docker build -f deploy/Dockerfile --build-arg ROLE={role} -t nstorm-{role}:0.2.0 dist"
+    assert built in PAGE
     assert "/install.sh /opt/nstorm" in DOCKERFILE
     # A wheel with machine code fits one Python and the C library of one Debian, or a newer one.
     assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) == {
