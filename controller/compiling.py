@@ -18,7 +18,7 @@ from controller.core.compiled import run_as_python_until
 from controller.core.limits import Limits
 from controller.core.policy import Case, Searching
 from controller.policies.gather.policy import Gather
-from controller.policies.gather.problem import TargetOptions
+from controller.policies.options import TargetOptions
 from controller.policies.otd import otd
 
 # It keeps what it compiles on disk. What the machine is there for comes first.

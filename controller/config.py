@@ -12,16 +12,15 @@ from urllib.parse import SplitResult, urlsplit
 
 import yaml
 
+from controller.core.capacity import Capacity
 from controller.core.excluded import Excluded
-from controller.core.fit import Capacity
 from controller.core.guards import Guard
 from controller.core.limits import Limits
 from controller.core.receivers import Receiver
 from controller.core.resources import RESOURCES
 from controller.errors import ControllerError
 from controller.journal_place import keys_with_journal
-from controller.policies.gather.problem import TargetOptions
-from controller.policies.registry import NAMES, Aniello, Options
+from controller.policies.options import NAMES, Aniello, Options, TargetOptions
 from controller.strict import joined
 from controller.strict import read as strict_read
 from controller.windows import checked

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 from controller.config import Mode
 from controller.core.case import TopologyCase
-from controller.core.decision import Decision, Move, Outcome, Vetoes, proposal_id
+from controller.core.decision import Move, Outcome, Vetoes, proposal_id
 from controller.core.distance import inter_node_tps
 from controller.core.figures import NOT_KNOWN, Effect, GuardRow, SpoutFigures
+from controller.core.moved import applied
 from controller.core.picture import Picture
 from controller.core.policy import Question
 from migration.model import ExecutorId, Plan
@@ -72,7 +73,7 @@ class TopologyReport:
         cluster, snapshot = self.picture.cluster, self.picture.snapshot
         if any(move.target not in cluster.workers for move in self.moves):
             return None  # a slot that is opened has no load yet
-        after = Decision(self.outcome, self.reason, self.moves).applied(cluster, snapshot)
+        after = applied(self.moves, cluster, snapshot)
         used = float(snapshot.cpu_cores.sum())
         return float(after.cpu_cores.sum()) / used if used else None
 

@@ -12,18 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from msgspec import UNSET, Meta, UnsetType, defstruct
 
-from controller.core.cluster import (
-    MOST,
-    Cluster,
-    Count,
-    Floats,
-    LoadSnapshot,
-    Name,
-    Quantity,
-    Traffic,
-    natural_key,
-)
+from controller.core.cluster import Cluster, Floats, LoadSnapshot, Traffic, natural_key
 from controller.core.figures import LEAST
+from controller.core.quantities import MOST, Count, Name, Quantity
 from controller.core.resources import SPACES
 from controller.core.spaces import levels_of
 from controller.errors import SnapshotError

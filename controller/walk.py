@@ -12,6 +12,7 @@ from controller.core.decision import Decision, Outcome, Vetoes, first_of
 from controller.core.distance import inter_node_tps
 from controller.core.fit import Fit
 from controller.core.headroom import headroom
+from controller.core.moved import applied
 from controller.core.policy import Case, Decided, Search, Searching, search_inline
 from controller.core.veto import cooldown, exclusions, placement_vetoes
 from controller.policies.registry import policy
@@ -67,7 +68,7 @@ def walk(
         found = decided(step, snapshot)
         decision, memory = found.decision, found.memory
         rests |= {move.executor: step for move in decision.moves}
-        snapshot = decision.applied(cluster, snapshot)
+        snapshot = applied(decision.moves, cluster, snapshot)
         yield WalkStep(decision, snapshot)
         if not decision.moves:
             return

@@ -32,8 +32,9 @@ from controller.core.reserve import Reserve  # noqa: E402
 from controller.core.spaces import any_space  # noqa: E402
 from controller.core.view.view import View  # noqa: E402
 from controller.cycle import Memory, cycle  # noqa: E402
-from controller.policies.gather.problem import Problem, TargetOptions  # noqa: E402
+from controller.policies.gather.problem import Problem  # noqa: E402
 from controller.policies.gather.search import search  # noqa: E402
+from controller.policies.options import TargetOptions  # noqa: E402
 from controller.snapshot import parse  # noqa: E402
 from controller.storm.status import status_of  # noqa: E402
 from migration import wire  # noqa: E402

@@ -25,8 +25,8 @@ from controller.core.policy import Question, Search, search_inline
 from controller.errors import SnapshotError
 from controller.output import Output, OutputOption, quiet
 from controller.policies.gather import anneal
+from controller.policies.options import NAMES
 from controller.policies.profiles import Profiles
-from controller.policies.registry import NAMES
 from controller.snapshot import parse_with_profiles
 from controller.walk import WalkStep, as_document, walk
 

@@ -32,10 +32,8 @@ from controller.core.receivers import Receiver
 from controller.core.switch import left, would
 from controller.core.topology import TopologyView
 from controller.output import Output, OutputOption
-from controller.policies.registry import NAMES
+from controller.policies.options import NAMES
 from controller.storm.collect import LiveCluster
-from controller.storm.noticing import Notice
-from controller.storm.notifier import NoticeError, send
 from kvstore.ensemble import OPEN
 from kvstore.errors import AccessError, StoreError
 from kvstore.reader import StoreReader
@@ -117,6 +115,10 @@ def of_storm_yaml(document: Mapping[str, Any]) -> Found:
 
 def of_receivers(receivers: Sequence[Receiver], cluster: str, time_s: float) -> Found:
     """Send a trial notice to each receiver, and find those that have not taken it."""
+    # Late: they load what decides, and the web.
+    from controller.storm.noticing import Notice  # noqa: PLC0415
+    from controller.storm.notifier import NoticeError, send  # noqa: PLC0415
+
     if not receivers:
         yield "nobody gets notices", "Name receivers in nstorm.notice; docs/operations.md, Notices."
     for one in receivers:

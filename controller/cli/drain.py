@@ -19,17 +19,16 @@ from controller.cli.asking import (
 from controller.cli.running import Conf
 from controller.cli.status_document import (
     DrainStatus,
+    drain_lines,
     drain_progress,
 )
-from controller.cli.status_view import drain_lines
 from controller.config import Config, from_storm_yaml
-from controller.core.drain import cannot_drain
+from controller.core.drainable import cannot_drain
 from controller.core.undrained import left_on
 from controller.errors import CommandError
 from controller.output import Output, OutputOption, tell
 from controller.storm.collect import DRAINED, LiveCluster
-from controller.storm.leader_status import read
-from controller.storm.status import loads_of
+from controller.storm.leader_status import loads_of, read
 from kvstore.zookeeper import Session
 from migration import storm_yaml
 

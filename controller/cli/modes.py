@@ -9,6 +9,7 @@ from msgspec.structs import asdict, replace
 from controller.cli.asking import ask, connected, end, heeded, operator, topologies, topology_named
 from controller.cli.running import Conf
 from controller.core.controls import EVERYWHERE, Controls, Rejected
+from controller.core.decision import Outcome
 from controller.errors import CommandError
 from controller.journal.rows import rows_of
 from controller.output import Output, OutputOption, tell
@@ -40,7 +41,7 @@ def mode(
     persists over restarts, new leaders, and new submissions under the same name. It takes
     precedence over the topology's own configuration.
     """
-    # Late: all settings take numpy and the policies.
+    # Late: `approve` and `reject` need none of the settings.
     from controller.config import Mode, from_storm_yaml  # noqa: PLC0415
 
     chosen = words[-1]
@@ -94,8 +95,6 @@ def approve(proposal: ProposalId, conf: Conf, output: OutputOption = Output.TABL
     A proposal can be approved for 10 minutes after it was last shown. Its moves must still be
     allowed and fit, and the policy must still want a move.
     """
-    from controller.core.decision import Outcome  # noqa: PLC0415  # as in `mode`
-
     with connected(conf) as session:
         found, now = _proposal(session, proposal)
         if now.outcome not in (Outcome.AWAITING_APPROVAL, Outcome.MOVE_IN_FLIGHT):

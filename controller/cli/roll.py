@@ -17,7 +17,7 @@ from controller.cli.status_document import drain_progress
 from controller.cli.steps import Steps, restart_alone
 from controller.config import Config, from_storm_yaml
 from controller.core.decision import Outcome
-from controller.core.drain import on_hosts
+from controller.core.drainable import on_hosts
 from controller.core.excluded import nodes_named
 from controller.core.hostnames import shown
 from controller.core.outcomes import what_to_do

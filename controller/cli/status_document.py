@@ -285,6 +285,17 @@ def drain_progress(views: Sequence[TopologyView], host: str, of: int) -> DrainSt
     )
 
 
+def drain_lines(one: DrainStatus, *, dry: bool = False) -> Iterator[str]:
+    """Print how far a drain is, or what a dry run would move."""
+    if dry:
+        stay = len(one.stay)
+        yield f"would move {one.left - stay} executors away from host {one.host}, {stay} stay"
+    else:
+        yield f"host {one.host} is drained: {one.left} of {one.of} executors left"
+    for stays in one.stay:
+        yield f"  {stays.executor} of {stays.topology} stays: {stays.reason}"
+
+
 def _topology(view: TopologyView, found: CycleStatus | None, controls: Controls) -> TopologyStatus:
     publication, cycle = view.publication, found or CycleStatus()
     return TopologyStatus(

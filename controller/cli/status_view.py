@@ -7,11 +7,11 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from controller.cli.status_document import (
-    DrainStatus,
     ExecutorStatus,
     StatusDocument,
     TopologyStatus,
     WorkerStatus,
+    drain_lines,
     storms,
 )
 from controller.core.figures import SpoutFigures
@@ -20,17 +20,6 @@ from controller.core.resources import RESOURCES
 from controller.storm.move_record import MoveRecord
 from migration.model import Way
 from migration.wire import SPEAKS
-
-
-def drain_lines(one: DrainStatus, *, dry: bool = False) -> Iterator[str]:
-    """Print how far a drain is, or what a dry run would move."""
-    if dry:
-        stay = len(one.stay)
-        yield f"would move {one.left - stay} executors away from host {one.host}, {stay} stay"
-    else:
-        yield f"host {one.host} is drained: {one.left} of {one.of} executors left"
-    for stays in one.stay:
-        yield f"  {stays.executor} of {stays.topology} stays: {stays.reason}"
 
 
 def head(document: StatusDocument) -> Iterator[str]:

@@ -3,14 +3,15 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from controller.core.capacity import Capacity
 from controller.core.case import Budget, TopologyCase
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Outcome, Vetoes
-from controller.core.fit import Capacity, Fit
+from controller.core.fit import Fit
 from controller.core.limits import Limits
+from controller.core.openable import opened_slot
 from controller.core.picture import Picture
 from controller.core.runs import OwnMove, Watch
-from controller.core.slots import opened_slot
 from controller.core.spaces import overfilled
 from controller.core.veto import row_of
 from controller.core.view.proposals import proposals

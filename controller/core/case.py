@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.core.cluster import Spare
+from controller.core.capacity import Spare
 from controller.core.decision import Decision, Move, Veto, Vetoes
 from controller.core.fit import shifted_cores
 from controller.core.picture import Picture

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from controller.core.capacity import Spare
 from controller.core.case import Budget, TopologyCase, shift
-from controller.core.cluster import Spare
 from controller.core.decision import PASSING, Decision, Outcome, Vetoes
 from controller.core.fit import with_others
 from controller.core.limits import Limits

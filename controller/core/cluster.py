@@ -8,21 +8,16 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from msgspec import Meta
 from numpy.typing import NDArray
 
+from controller.core.capacity import Spare
 from migration.model import Component, Edge
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
-# So that sums and products of quantities stay finite.
-MOST = 1e15
-Name = Annotated[str, Meta(min_length=1)]
-Quantity = Annotated[float, Meta(ge=0, le=MOST)]
-Count = Annotated[int, Meta(ge=1, le=int(MOST))]
 
 
 @lru_cache(maxsize=2**16)
@@ -32,14 +27,6 @@ def natural_key(name: str) -> tuple[tuple[int, str], ...]:
     # the digits, which Python does only up to a few thousand of them.
     parts = re.split(r"0*([0-9]+)", name)
     return tuple((len(p), p) if i % 2 else (-1, p) for i, p in enumerate(parts))
-
-
-class Spare(NamedTuple):
-    """A free slot where a worker of the topology could be started."""
-
-    worker: str  # its id, once it runs
-    node: str
-    capacity: float  # as `Capacity.of` gives it
 
 
 class Level(NamedTuple):

@@ -5,13 +5,9 @@ and never looks at a clock. So live run, file and simulation get the same answer
 """
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-
-from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.fit import predicted
-from controller.core.limits import Limits
 
 
 class Outcome(StrEnum):
@@ -123,15 +119,3 @@ class Decision:
     def cut_to(self, most: int) -> "Decision":
         """Leave out moves beyond this number; an exchange stays whole."""
         return self if self.is_exchange else replace(self, moves=self.moves[:most])
-
-    def applied(self, cluster: Cluster, snapshot: LoadSnapshot) -> LoadSnapshot:
-        """Make the moves: the same load on the placement after them, but for what hops use."""
-        place = snapshot.place.copy()
-        for move in self.moves:
-            executor = snapshot.executors.index(move.executor)
-            place[executor] = cluster.workers.index(move.target)
-        return predicted(cluster, snapshot, place)
-
-
-# A policy that remembers nothing.
-Rule = Callable[[Cluster, LoadSnapshot, Limits], Decision]

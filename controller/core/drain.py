@@ -1,110 +1,22 @@
 """Moves executors away from hosts that operators drain, before any policy is asked."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from controller.core.capacity import Spare
 from controller.core.case import Budget, TopologyCase, shift
-from controller.core.cluster import Cluster, Spare
+from controller.core.cluster import Cluster
 from controller.core.decision import Decision, Outcome
-from controller.core.excluded import Excluded, nodes_named
-from controller.core.fit import Capacity, Fit, room_of, why_not_all, with_others
+from controller.core.excluded import Excluded
+from controller.core.fit import Fit, with_others
 from controller.core.limits import Limits
 from controller.core.picture import Picture
-from controller.core.slots import slots_to_open
-from controller.core.topology import TopologyView
-from controller.core.undrained import left_on
 from controller.core.view.proposals import proposals
 from migration.model import ExecutorId, Slot
-
-
-def on_hosts(view: TopologyView, hosts: Collection[str]) -> int:
-    """Count the executors that Storm has on hosts, and the moves that have an end there."""
-    nodes = nodes_named(view.publication.hosts, hosts)
-    executors = view.publication.executors
-    placed = {one.executor for one in executors if one.slot and one.slot.supervisor in nodes}
-    ends = {
-        entry.executor
-        for entry in view.plan.entries
-        if {entry.source.supervisor, entry.target.supervisor} & nodes
-    }
-    return len(placed | ends)
-
-
-def cannot_drain(
-    views: Sequence[TopologyView],
-    host: str,
-    drained: Iterable[str],
-    demand: Mapping[tuple[str, str], float],  # by topology and executor
-    room_of_worker: Mapping[
-        tuple[str, str], float
-    ],  # by topology and worker, below the upper limit
-    *,
-    free: Collection[Slot],
-    limits: Limits,
-    capacity: Capacity,
-    excluded: Collection[str] = (),  # hosts
-) -> str | None:
-    """Give the reason why a host cannot be drained; None if the other hosts can carry it.
-
-    What one topology needs there is no room for the next.
-    """
-    hosts = {node.host for view in views for node in view.publication.nodes}
-    closed = {*drained, host}
-    if host not in hosts:
-        return f"{host} is no host of the cluster, which has {', '.join(sorted(hosts)) or 'none'}"
-    if hosts <= closed:
-        return f"{host} is the last host that is not drained"
-    unused: dict[str, float] = {}  # of nodes and free slots, after the topologies before
-    for view in views:
-        left = left_on(view, closed)
-        leaving = [str(executor) for executor in left.executors if executor not in left.stays]
-        name = view.publication.name
-        nodes = nodes_named(view.publication.hosts, closed.union(excluded))
-        if any((view.id, executor) not in demand for executor in leaving):
-            return f"the load of {name} is not known yet: try again in some seconds"
-        needs = sum(demand[view.id, executor] for executor in leaving)
-        vetoes = view.allowed.vetoes.workers
-        others = [
-            slot
-            for slot in view.observation.slots
-            if slot.supervisor not in nodes and str(slot) not in vetoes
-        ]
-        spares = [one for one in slots_to_open(view, free, capacity) if one.node not in nodes]
-        if capacity.is_shared:
-            rooms = _rooms_of_nodes(view, others, spares, room_of_worker, limits)
-        else:
-            rooms = {str(slot): room_of_worker.get((view.id, str(slot)), 0.0) for slot in others}
-            rooms |= {one.worker: room_of(0.0, one.capacity, limits) for one in spares}
-        rooms = {place: max(unused.get(place, room), 0.0) for place, room in rooms.items()}
-        room = sum(rooms.values())
-        why_not = why_not_all(needs, room, "its workers and free slots on other hosts")
-        if why_not is not None:
-            return f"{len(leaving)} executors of {name} {why_not}"
-        if needs:
-            # It may go to any of them.
-            unused |= {place: one * (1 - needs / room) for place, one in rooms.items()}
-    return None
-
-
-def _rooms_of_nodes(
-    view: TopologyView,
-    others: Iterable[Slot],
-    spares: Iterable[Spare],
-    room_of_worker: Mapping[tuple[str, str], float],
-    limits: Limits,
-) -> dict[str, float]:
-    """List what fits on the nodes of some slots; where no worker reports, all of its CPU does."""
-    known = {Slot.parse(worker).supervisor: room for (_, worker), room in room_of_worker.items()}
-    nodes = {slot.supervisor for slot in others} | {one.node for one in spares}
-    return {
-        node.id: known.get(node.id, room_of(0.0, node.cpu_capacity / 100, limits))
-        for node in view.publication.nodes
-        if node.id in nodes
-    }
 
 
 def drain_each(

@@ -22,6 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from controller.core.capacity import Capacity
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.distance import TrafficWeights
 from controller.core.hops import FREE, HOP, HopRates, hop_cores
@@ -29,9 +30,7 @@ from controller.core.limits import Limits
 from controller.core.pairs import Pairs
 from controller.core.resources import CPU, Resource
 from controller.core.room import Marks, change_each, hold, near_each, sums
-from migration.meters import BYTES_PER_MBIT
 from migration.model import Node
-from migration.settings import setting
 
 # Sums of loads in another order differ in the last digits; that must decide nothing.
 TOLERANCE_CORES = 1e-9
@@ -653,45 +652,6 @@ def with_others(cluster: Cluster, more: Mapping[str, float]) -> Cluster:
     if cluster.other_cores is not None:
         others += cluster.other_cores
     return replace(cluster, other_cores=np.maximum(others, 0.0))
-
-
-def room_at(load_frac: float | None, capacity: float, limits: Limits) -> float:
-    """Compute what fits where a share of the capacity is used."""
-    return room_of((load_frac or 0.0) * capacity, capacity, limits)
-
-
-def room_of(used: float, capacity: float, limits: Limits) -> float:
-    """Compute what fits on one worker until it is high; negative where it is."""
-    return limits.high_frac * capacity - used
-
-
-def why_not_all(need: float, room: float, where: str) -> str | None:
-    """Give the reason why some executors do not fit together; None if they do."""
-    if need <= room:
-        return None
-    return f"need {need:.3g} {CPU.unit}, and {where} have {room:.3g} below {CPU.limit}"
-
-
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """How much a worker may use, and a link may carry."""
-
-    fixed_cores: float | None = setting("worker.cpu.capacity")  # of every worker
-    link_mbit: float | None = setting("link.capacity.mbit")  # in each direction of every node
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether workers share the CPU of their node: nothing else limits them."""
-        return self.fixed_cores is None
-
-    @property
-    def link_bytes_s(self) -> float | None:
-        """Bytes per second in one direction; None where that is not known."""
-        return None if self.link_mbit is None else self.link_mbit * BYTES_PER_MBIT
-
-    def of(self, node: Node, more: int) -> float:
-        """Compute what a worker has where `more` slots of its node are in use than Storm counts."""
-        return self.fixed_cores or node.cpu_capacity / 100 / max(node.slots_in_use + more, 1)
 
 
 def _used(cluster: Cluster, place: Ints, demand: Floats) -> Floats:

@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from controller.core.cluster import MOST
 from controller.core.figures import GuardRow, GuardState, SpoutFigures
+from controller.core.quantities import MOST
 
 # What is not looked at for so long may have been within its limit in between.
 _LONGEST_S = 30.0

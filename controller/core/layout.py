@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from controller.core.capacity import Capacity
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
-from controller.core.fit import Capacity
 from controller.core.hops import lab_hop_cores
 from controller.core.meters import Columns
 from controller.core.metrics import Rates

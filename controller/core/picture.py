@@ -6,10 +6,11 @@ from itertools import chain
 
 import numpy as np
 
+from controller.core.capacity import Capacity
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Outcome, Veto
 from controller.core.figures import HopFigures, Peak
-from controller.core.fit import SURE, Capacity, Fit, beside_each_other, outside_cores
+from controller.core.fit import SURE, Fit, beside_each_other, outside_cores
 from controller.core.hops import AS_IN_THE_LAB
 from controller.core.layout import Layout, layout_of, opened_by
 from controller.core.limits import Limits

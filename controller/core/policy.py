@@ -7,10 +7,12 @@ from types import NoneType
 from typing import Any, Generic, Protocol, TypeVar
 
 from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.decision import Decision, Rule, Veto
+from controller.core.decision import Decision, Veto
 from controller.core.limits import Limits
 
 M = TypeVar("M")
+# A policy that remembers nothing.
+Rule = Callable[[Cluster, LoadSnapshot, Limits], Decision]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,12 +19,12 @@ from controller.core.blocks import (
     same_jvms,
     spout_tasks,
 )
-from controller.core.cluster import MOST
 from controller.core.decision import Outcome, Veto
 from controller.core.effect import INPUT_FACTOR, LEAST_BEFORE, LOOKS, MOST_BLOCKS, judged
 from controller.core.figures import Effect, GuardRow, Verdict
 from controller.core.guards import breached
 from controller.core.layout import Layout
+from controller.core.quantities import MOST
 from controller.core.topology import TopologyView, settled_placement
 from migration.model import ExecutorId, Plan, Slot
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from controller.core.capacity import Spare
 from controller.core.case import TopologyCase
-from controller.core.cluster import Cluster, LoadSnapshot, Spare
+from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Outcome, Vetoes
 from controller.core.picture import Picture
 from migration.model import ExecutorId, Slot

@@ -28,9 +28,9 @@ from controller.policies.component_graph import (
     linearised,
 )
 from controller.policies.even import sort_slots
+from controller.policies.options import Aniello
 from controller.policies.placement import as_decision
 from controller.policies.profiles import NONE, Profiles
-from controller.policies.registry import Aniello
 
 # Loads and traffic count in units of the largest; sums that differ by less are a tie.
 TIE = 1e-9

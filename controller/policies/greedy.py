@@ -6,7 +6,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from controller.core.cluster import Cluster, LoadSnapshot, Spare
+from controller.core.capacity import Spare
+from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Outcome
 from controller.core.limits import TIE, Limits
 from controller.core.skew import skew_of

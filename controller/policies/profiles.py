@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from controller.core.cluster import Count, Name, Quantity
 from controller.core.figures import LEAST
+from controller.core.quantities import Count, Name, Quantity
 
 
 @dataclass(frozen=True, slots=True)

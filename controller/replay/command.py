@@ -19,7 +19,7 @@ from controller.journal.cycle_record import as_builtins
 from controller.journal.lines import JournalError, compact
 from controller.journal.reader import Log
 from controller.output import From, Output, OutputOption, To, counted, print_list, quiet, unix_s
-from controller.policies.registry import NAMES
+from controller.policies.options import NAMES
 from controller.replay import playback
 from controller.replay.playback import Replayed, recorded_config
 from controller.replay.recording import spans

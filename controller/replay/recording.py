@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from controller.config import Config
 from controller.core.blocks import ended_between
+from controller.core.capacity import Capacity
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.decision import Outcome
-from controller.core.fit import Capacity
 from controller.core.latency import Timed, added, observe_timed
 from controller.core.layout import Layout, layout_of, opened_by
 from controller.core.metrics import Rates, by_topology, observe

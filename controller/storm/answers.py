@@ -9,14 +9,16 @@ import numpy as np
 from msgspec import structs
 
 from controller.config import Config
-from controller.core.cluster import Cluster, LoadSnapshot, Spare
-from controller.core.decision import TEMPORARY, Decision, Move, Outcome, Veto, Vetoes, first_of
+from controller.core.capacity import Spare
+from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.decision import TEMPORARY, Move, Veto, Vetoes, first_of
 from controller.core.distance import crossing_tps, inter_node_tps
 from controller.core.fit import Fit
 from controller.core.headroom import headroom
+from controller.core.moved import applied
+from controller.core.openable import opened_slot
 from controller.core.outcomes import what_to_do
 from controller.core.picture import Picture
-from controller.core.slots import opened_slot
 from controller.core.times import utc
 from controller.core.veto import young
 from controller.core.view.view import View
@@ -147,7 +149,7 @@ def misfit(made: Picture, moves: tuple[Move, ...], config: Config) -> str | None
     gone = [name for m in moves for name in (m.executor, m.target) if name not in places]
     if gone:
         return f"the load of {gone[0]} is not known yet"
-    after = Decision(Outcome.WOULD_MOVE, "", moves).applied(cluster, snapshot)
+    after = applied(moves, cluster, snapshot)
     now, then = (Fit.of(cluster, one, config.limits) for one in (snapshot, after))
     overfilled = then.overfilled(now)
     return f"the loads have changed: {overfilled}" if overfilled else None

@@ -3,8 +3,10 @@
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
+from controller.core.capacity import room_at
 from controller.core.figures import GuardRow, Peak, SpoutFigures
-from controller.journal.rows import CycleRecord
+from controller.core.limits import Limits
+from controller.journal.rows import CycleRecord, rows_of
 from controller.storm.missed import Missed
 from controller.storm.move_record import MoveRecord
 from kvstore.zookeeper import Session
@@ -106,3 +108,17 @@ def read(session: Session) -> LeaderStatus:
         return _DECODER.decode(wire.unpacked(stored.data)) if stored else LeaderStatus()
     except (ValueError, msgspec.DecodeError, RecursionError):
         return LeaderStatus()
+
+
+def loads_of(
+    status: LeaderStatus, limits: Limits
+) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
+    """Give what executors use and what fits on workers, by topology and id."""
+    demand, room = {}, {}
+    for cycle in status.cycles:
+        for executor in rows_of(cycle.executors):
+            demand[cycle.topology, executor.executor] = executor.cpu_cores
+        for worker in rows_of(cycle.workers):
+            fits = room_at(worker.load_frac, worker.capacity_cores, limits)
+            room[cycle.topology, worker.slot] = fits
+    return demand, room

@@ -11,13 +11,10 @@ from controller.config import Config
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.distance import node_traffic
 from controller.core.figures import NOT_KNOWN
-from controller.core.fit import room_at
 from controller.core.headroom import headroom
-from controller.core.limits import Limits
 from controller.core.meters import known_rows
 from controller.core.picture import Picture
 from controller.journal.cycle_record import cycle_record
-from controller.journal.rows import rows_of
 from controller.report import TopologyReport
 from controller.storm.leader_status import (
     STATUS,
@@ -153,17 +150,3 @@ def _without(status: LeaderStatus, parts: tuple[str, ...]) -> LeaderStatus:
         left_out=parts,
         nodes={} if "nodes" in parts else status.nodes,
     )
-
-
-def loads_of(
-    status: LeaderStatus, limits: Limits
-) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
-    """Give what executors use and what fits on workers, by topology and id."""
-    demand, room = {}, {}
-    for cycle in status.cycles:
-        for executor in rows_of(cycle.executors):
-            demand[cycle.topology, executor.executor] = executor.cpu_cores
-        for worker in rows_of(cycle.workers):
-            fits = room_at(worker.load_frac, worker.capacity_cores, limits)
-            room[cycle.topology, worker.slot] = fits
-    return demand, room

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import psutil
 
+from controller.core.capacity import Capacity
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.distance import inter_node_tps
 from controller.core.figures import PRIOR_DEVIATION
-from controller.core.fit import SURE, Capacity
+from controller.core.fit import SURE
 from controller.core.hops import lab_hop_cores
 from controller.core.layout import layout_of, opened_by
 from controller.core.learnt import times_at_rest

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from controller.config import Config
+from controller.core.capacity import Capacity
 from controller.core.cluster import Floats
-from controller.core.fit import Capacity
 from controller.cycle import Memory
 from controller.report import TopologyReport
 from deploy.cycle import cycle_with_searches

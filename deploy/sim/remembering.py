@@ -7,7 +7,7 @@ from controller.core.decision import Decision
 from controller.core.limits import Limits
 from controller.core.policy import Case, Policy, Search, Searching, search_inline
 from controller.policies.gather.policy import Gather
-from controller.policies.gather.problem import TargetOptions
+from controller.policies.options import TargetOptions
 
 
 class Remembering:

@@ -11,7 +11,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta, Struct
 
-from controller.core.cluster import MOST, Quantity
+from controller.core.quantities import MOST, Quantity
 
 
 class System(StrEnum):

@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 
 from controller.config import Config, Mode
 from controller.config import build as build_config
-from controller.core.cluster import MOST, Count, Name, Quantity
+from controller.core.quantities import MOST, Count, Name, Quantity
 from controller.strict import joined, read
 from deploy.sim import ScenarioError
 from deploy.sim.flow.feed import Feed

@@ -17,7 +17,7 @@ from rich.table import Table
 from controller.cli.running import new_app
 from controller.errors import CommandError
 from controller.output import Output, OutputOption, example, quiet
-from controller.policies.registry import NAMES
+from controller.policies.options import NAMES
 from controller.strict import meant
 from deploy.command import Secure
 from migration.settings import DEFAULT

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from controller.cli.asking import operator
 from controller.cli.main import app
 from controller.config import Config, Mode
-from controller.core.fit import Capacity
+from controller.core.capacity import Capacity
 from controller.core.receivers import Receiver
 from controller.errors import ControllerError
 from controller.output import quiet, unix_s

@@ -17,7 +17,7 @@ import pytest
 
 from controller.cli.roll import ROLL
 from controller.config import JournalBounds, Mode
-from controller.core.fit import Capacity
+from controller.core.capacity import Capacity
 from controller.core.stock import stock_workers
 from controller.output import quiet
 from controller.storm.collect import DRAINED, LiveCluster

@@ -19,8 +19,8 @@ from controller.policies.component_graph import (
     left_out,
     linearised,
 )
+from controller.policies.options import Aniello
 from controller.policies.profiles import Machine, Profiles
-from controller.policies.registry import Aniello
 from tests.papers.table import Paper
 from tests.papers.triggers import Rules, Trigger, begin, look, worthwhile
 from tests.papers.worlds import hand_graph

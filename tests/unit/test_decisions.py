@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.policies.registry import NAMES
+from controller.policies.options import NAMES
 from migration.settings import SETTINGS
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from controller.config import from_storm_yaml
 from controller.core.decision import Outcome
 from controller.core.limits import Limits
 from controller.core.outcomes import ROW, what_to_do
-from controller.policies.registry import NAMES
+from controller.policies.options import NAMES
 from controller.snapshot import parse
 from migration.meters import OF_EXECUTOR, OF_NODE, OF_WORKER, Meter
 from tests.meters_page import page as meters_page
@@ -245,5 +245,5 @@ def test_a_policy_without_memory_is_two_files() -> None:
             for path in ROOT.glob("controller/**/*.py")
             if f'"{name}"' in path.read_text()
         }
-        assert holders == {"controller/policies/registry.py"}, name
+        assert holders == {"controller/policies/options.py"}, name
         assert name in NAMES

@@ -7,11 +7,13 @@ import numpy as np
 
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.limits import Limits
+from controller.core.moved import applied
 from controller.policies.gather.goal import Answer, Target, digest
-from controller.policies.gather.problem import TIE, Problem, TargetOptions
+from controller.policies.gather.problem import TIE, Problem
 from controller.policies.gather.route import Route, next_steps, route
 from controller.policies.gather.search import search
 from controller.policies.greedy import greedy
+from controller.policies.options import TargetOptions
 
 # Up to this many executors, `greedy` is followed to its end, so that a target is never worse.
 GREEDY_EXECUTORS = 60
@@ -101,7 +103,7 @@ def _end_of_greedy(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> 
         return ()
     limits = replace(limits, max_moves=1)
     while (decision := greedy(cluster, snapshot, limits)).moves:
-        snapshot = decision.applied(cluster, snapshot)
+        snapshot = applied(decision.moves, cluster, snapshot)
     return (snapshot.place,)
 
 

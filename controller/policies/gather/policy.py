@@ -10,11 +10,11 @@ from controller.core.decision import Decision
 from controller.core.fit import Fit
 from controller.core.policy import Case, Decided, Policy
 from controller.policies.gather.goal import Answer, Target, digest
-from controller.policies.gather.problem import TargetOptions
 from controller.policies.gather.question import TargetQuestion
 from controller.policies.gather.target import TargetMemory, target
 from controller.policies.gather.unpacked import Unpacked
 from controller.policies.greedy import greedy_opening, or_open
+from controller.policies.options import TargetOptions
 
 # After a search without a result there is none for this long, while all executors are where they
 # were. That holds also where others may move than then. Executors rest one by one, and the end of

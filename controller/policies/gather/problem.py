@@ -1,7 +1,7 @@
 """The problem of a placement: who talks to whom, how much fits where, the cost of today."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -11,44 +11,12 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.distance import Distance
 from controller.core.figures import LEAST
 from controller.core.fit import Fit
-from controller.core.limits import JITTER_TIMES, Limits
+from controller.core.limits import Limits
 from controller.core.reserve import Reserve
-from migration.settings import setting
+from controller.policies.options import TargetOptions
 
-# With 10, one of ten keyed starts ended 5.2 % above the best known placement; with 16 none by 4 %.
-STILL_EFFORT = 16
 # Gains below this share of all traffic are rounding noise.
 TIE = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class TargetOptions:
-    """The options of `gather` for targets; limits are apart."""
-
-    gain_frac: float = setting("target.gain")  # δ, of what today's placement costs
-    move_price_frac: float = setting("target.move.price")  # λ times E, of the same
-    fill_frac: float = setting("target.fill")  # of the upper threshold
-    # Whether the placements of a way may cost any more than today's, on average. If not, they may
-    # cost more by at most what the end of the way gains. While loads jitter a way may
-    # end anywhere: a worker gets hot, or an executor no longer fits.
-    detours: bool = False
-    effort: int = 1  # how many times as long annealing may take as it has to
-
-    @property
-    def on_still_loads(self) -> "TargetOptions":
-        """The options where loads stand still, as in a file.
-
-        Workers are filled up to the threshold, and ways may cost more than to stay. No noise makes
-        a placement look better than it is, so the best is worth a longer search.
-        """
-        return replace(self, fill_frac=1.0, detours=True, effort=STILL_EFFORT)
-
-    @property
-    def on_jittering_loads(self) -> "TargetOptions":
-        """The options where loads jitter: twice the gain and price, for some finds are noise."""
-        times = JITTER_TIMES
-        gain, price = times * self.gain_frac, times * self.move_price_frac
-        return replace(self, gain_frac=gain, move_price_frac=price)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from controller.core.fit import Fit
 from controller.core.limits import Limits
 from controller.policies.gather.evaluate import find
 from controller.policies.gather.goal import Answer
-from controller.policies.gather.problem import TargetOptions
+from controller.policies.options import TargetOptions
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,14 @@ from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decision import Decision, Outcome
 from controller.core.fit import SURE, made_of
 from controller.core.limits import Limits
+from controller.core.moved import applied
 from controller.core.view.proposals import proposals
 from controller.core.view.view import View
 from controller.policies.gather.goal import Target, digest
-from controller.policies.gather.problem import Problem, TargetOptions
+from controller.policies.gather.problem import Problem
 from controller.policies.gather.route import Route, Step, next_steps
 from controller.policies.greedy import choose_greedy, relieving
+from controller.policies.options import TargetOptions
 from controller.policies.single_move import disjoint
 
 
@@ -103,7 +105,10 @@ def _unless_seen(
     decision: Decision, cluster: Cluster, snapshot: LoadSnapshot, memory: TargetMemory
 ) -> Decision:
     """Make no move back to a placement that was left."""
-    if not decision.moves or digest(decision.applied(cluster, snapshot).place) not in memory.seen:
+    if (
+        not decision.moves
+        or digest(applied(decision.moves, cluster, snapshot).place) not in memory.seen
+    ):
         return decision
     reason = f"it would lead back to a placement that was left, though {decision.reason}"
     return Decision(Outcome.NOTHING_TO_GAIN, reason, (), decision.warnings)

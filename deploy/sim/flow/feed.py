@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta, Struct
 
-from controller.core.cluster import MOST, Count, Quantity
+from controller.core.quantities import MOST, Count, Quantity
 from deploy.sim.flow.workload import Unbounded
 
 Positive = Annotated[float, Meta(gt=0, le=MOST)]

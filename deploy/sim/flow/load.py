@@ -10,8 +10,9 @@ from typing import Annotated
 import numpy as np
 from msgspec import UNSET, Meta, Struct
 
-from controller.core.cluster import MOST, Floats, Quantity
+from controller.core.cluster import Floats
 from controller.core.latency import BEGINS_MS
+from controller.core.quantities import MOST, Quantity
 from deploy.sim.flow.nodes import MB_BYTES, Nodes
 from deploy.sim.flow.world import World
 from migration.model import (

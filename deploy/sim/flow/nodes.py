@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 import numpy as np
 from msgspec import Meta, Struct
 
-from controller.core.cluster import MOST, Count, Floats, Ints, Name, Quantity
+from controller.core.cluster import Floats, Ints
+from controller.core.quantities import MOST, Count, Name, Quantity
 from deploy.sim.flow.feed import Span
 from deploy.sim.flow.workload import Unbounded
 

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import networkx as nx  # type: ignore[import-untyped]
 from msgspec import Meta, Struct
 
-from controller.core.cluster import MOST, Count, Name, Quantity
+from controller.core.quantities import MOST, Count, Name, Quantity
 from deploy.sim import ScenarioError
 
 ACKER = "__acker"

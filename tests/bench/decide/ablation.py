@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
-from controller.core.decision import Rule
+from controller.core.policy import Rule
 from controller.policies import greedy
 from controller.policies.gather import anneal as annealing
 from controller.policies.gather import evaluate, route, search

@@ -8,14 +8,16 @@ from statistics import median
 from typing import Any
 
 from controller.core.cluster import Ints, LoadSnapshot
-from controller.core.decision import Rule
 from controller.core.fit import TOLERANCE_CORES, Fit
 from controller.core.limits import Limits
+from controller.core.moved import applied
+from controller.core.policy import Rule
 from controller.policies.gather.anneal import anneal
-from controller.policies.gather.problem import Problem, TargetOptions
+from controller.policies.gather.problem import Problem
 from controller.policies.gather.search import HOT
+from controller.policies.options import Options, TargetOptions
 from controller.policies.otd import otd
-from controller.policies.registry import Options, policy
+from controller.policies.registry import policy
 from deploy.sim.remembering import Remembering
 from tests.bench.decide.cases import Case
 from tests.bench.decide.proof import prove
@@ -115,7 +117,7 @@ def followed(decide: Rule, case: Case) -> Followed:
         if not decision.moves:
             return Followed(snapshot, moves, too_full, True, decision.reason)
         moves += len(decision.moves)
-        snapshot = decision.applied(cluster, snapshot)
+        snapshot = applied(decision.moves, cluster, snapshot)
         too_full += bool((Fit.of(cluster, snapshot).used > high).any())
         if snapshot.place.tobytes() in seen:
             break

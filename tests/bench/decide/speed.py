@@ -16,22 +16,23 @@ import numpy as np
 from msgspec import structs
 
 from controller.config import Config
+from controller.core.capacity import Capacity
 from controller.core.case import Budget, TopologyCase
 from controller.core.choose import choose_each
 from controller.core.cluster import Cluster, Level, LoadSnapshot
 from controller.core.decision import Vetoes
-from controller.core.fit import Capacity
 from controller.core.layout import Layout
 from controller.core.limits import Limits
 from controller.core.meters import NodeRates
 from controller.core.metrics import Rates, observe_each
+from controller.core.moved import applied
 from controller.core.pairs import Pairs
 from controller.core.picture import Picture, picture_each
 from controller.core.veto import veto_each
 from controller.policies.gather.policy import Gather
-from controller.policies.gather.problem import TargetOptions
 from controller.policies.gather.question import TargetQuestion
 from controller.policies.greedy import greedy
+from controller.policies.options import TargetOptions
 from deploy.ingest.world import Window, WindowWorld
 from migration.meters import BYTES_PER_MBIT
 from migration.model import (
@@ -97,7 +98,7 @@ def at_rest(executors: int) -> Case:
         decision = greedy(cluster, snapshot, Limits())
         if not decision.moves:
             return cluster, snapshot
-        snapshot = decision.applied(cluster, snapshot)
+        snapshot = applied(decision.moves, cluster, snapshot)
 
 
 def _in_use(cluster: Cluster, snapshot: LoadSnapshot) -> Case:

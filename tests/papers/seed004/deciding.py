@@ -8,11 +8,12 @@ from uuid import UUID
 import numpy as np
 
 from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.decision import Rule
 from controller.core.distance import inter_node_frac, inter_node_tps
 from controller.core.headroom import headroom
 from controller.core.limits import Limits
+from controller.core.moved import applied
 from controller.core.pairs import Pairs
+from controller.core.policy import Rule
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd
 from deploy.sim.remembering import gather
@@ -58,7 +59,7 @@ def _walk(
         decision = policy(places, now, limits)
         if not decision.moves:
             return
-        now = decision.applied(places, now)
+        now = applied(decision.moves, places, now)
         yield now
 
 

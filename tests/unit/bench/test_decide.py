@@ -8,7 +8,8 @@ import pytest
 from controller.core.distance import inter_node_tps
 from controller.core.fit import Fit
 from controller.core.limits import Limits
-from controller.policies.gather.problem import Problem, TargetOptions
+from controller.policies.gather.problem import Problem
+from controller.policies.options import TargetOptions
 from tests.bench.decide.cases import CASES, Groups, Hardware, crowd, keyed, planted
 from tests.bench.decide.fresh import measured, summary
 from tests.bench.decide.report import as_tables, bench

@@ -3,9 +3,9 @@
 import pytest
 
 from controller.config import Config, Mode
+from controller.core.capacity import Capacity
 from controller.core.decision import Outcome
 from controller.core.excluded import Excluded
-from controller.core.fit import Capacity
 from controller.core.limits import Limits
 from controller.cycle import CycleInput, Memory
 from controller.policies.gather.goal import Answer

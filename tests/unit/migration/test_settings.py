@@ -8,7 +8,7 @@ import pytest
 
 from agent.config import AgentConfig
 from controller.config import Config, build, from_storm_yaml, keys_of
-from controller.policies.registry import NAMES
+from controller.policies.options import NAMES
 from kvstore.endpoint import Endpoint
 from migration import ConfigError
 from migration.settings import (

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from controller.cli.main import app
 from controller.errors import ControllerError
 from controller.output import Output
-from controller.policies.registry import NAMES
+from controller.policies.options import NAMES
 
 Document = dict[str, Any]
 quantities = st.one_of(

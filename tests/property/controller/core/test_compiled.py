@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from controller.core.cluster import LoadSnapshot
 from controller.core.compiled import Loop, run_as_python_until
 from controller.core.limits import Limits
+from controller.core.moved import applied
 from controller.core.pairs import _LATELY
 from controller.core.view import kernels
 from controller.core.view.view import View
@@ -63,7 +64,7 @@ def test_a_decision_is_the_same(
                 lambda: policy(cluster, snapshot, replace(rules, max_moves=most))  # noqa: B023
             )
             assert repr(machine) == repr(python)
-            snapshot = machine.applied(cluster, snapshot)
+            snapshot = applied(machine.moves, cluster, snapshot)
 
 
 @settings(max_examples=200)

@@ -10,9 +10,11 @@ from controller.core.cluster import Cluster
 from controller.core.fit import Fit, predicted
 from controller.core.hops import HOP_COST_S, LEAST_OWN
 from controller.core.limits import Limits
+from controller.core.moved import applied
 from controller.policies.gather.anneal import anneal
-from controller.policies.gather.problem import Problem, TargetOptions
+from controller.policies.gather.problem import Problem
 from controller.policies.greedy import greedy
+from controller.policies.options import TargetOptions
 from tests.property.controller.policies.gather.test_policy import worlds as uneven_worlds
 from tests.property.controller.policies.test_single_move import World, limits, worlds
 
@@ -109,5 +111,5 @@ def test_a_move_for_traffic_leaves_as_much_room_for_input(world: World, rules: L
     decision = greedy(cluster, snapshot, replace(rules, max_moves=1))
     if fit.is_high.any() or not decision.moves:
         return
-    after = decision.applied(cluster, snapshot)
+    after = applied(decision.moves, cluster, snapshot)
     assert fit.placed(after.place).growth >= fit.growth * 0.98

@@ -8,8 +8,8 @@ from controller.config import Config
 from controller.core.cluster import Cluster
 from controller.core.fit import Fit
 from controller.core.limits import Limits
-from controller.policies.gather.problem import Problem, TargetOptions
-from controller.policies.registry import Options
+from controller.policies.gather.problem import Problem
+from controller.policies.options import Options, TargetOptions
 from controller.walk import walk
 from tests.property.controller.policies.gather.test_policy import limits, options, worlds
 from tests.property.controller.policies.test_single_move import World

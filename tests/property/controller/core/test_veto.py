@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from controller.config import Config, Mode, build
 from controller.core.decision import Outcome
 from controller.cycle import Memory
-from controller.policies.registry import NAMES
+from controller.policies.options import NAMES
 from controller.replay.recording import Ended, Span
 from controller.replay.rerun import Rerun
 from controller.snapshot import parse

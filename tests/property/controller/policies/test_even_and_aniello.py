@@ -26,8 +26,8 @@ from controller.policies.aniello import (
     spread_out,
 )
 from controller.policies.even import even, even_place, lf, lf_place, pipelines
+from controller.policies.options import Aniello
 from controller.policies.profiles import Machine, Profiles
-from controller.policies.registry import Aniello
 from migration.model import Edge
 from tests.snapshots import cluster, components, snapshot
 

@@ -8,14 +8,14 @@ from hypothesis import given
 
 from controller.core.choose import decide
 from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.decision import Decision, Outcome, Rule
+from controller.core.decision import Decision, Outcome
 from controller.core.excluded import Excluded
 from controller.core.limits import Limits
-from controller.core.policy import Case, Policy, Searching, Stateless
+from controller.core.policy import Case, Policy, Rule, Searching, Stateless
 from controller.core.veto import placement_vetoes
 from controller.policies.gather.policy import Gather
-from controller.policies.gather.problem import TargetOptions
 from controller.policies.greedy import greedy
+from controller.policies.options import TargetOptions
 from deploy.sim.remembering import gather
 from tests.property.controller.policies.gather.test_policy import after, limits, options, worlds
 from tests.property.controller.policies.test_single_move import World

@@ -9,14 +9,14 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from controller.cli.status_document import drain_progress
-from controller.cli.status_view import drain_lines
-from controller.core.cluster import Spare
-from controller.core.drain import _drain, cannot_drain, on_hosts
+from controller.cli.status_document import drain_lines, drain_progress
+from controller.core.capacity import Capacity, Spare
+from controller.core.drain import _drain
+from controller.core.drainable import cannot_drain, on_hosts
 from controller.core.excluded import Excluded
-from controller.core.fit import Capacity, Fit
+from controller.core.fit import Fit
 from controller.core.limits import Limits
-from controller.core.slots import slots_to_open
+from controller.core.openable import slots_to_open
 from controller.core.topology import TopologyView
 from migration.model import Base, Entry, ExecutorId, Node, Phase, PinnedExecutor, Plan, Slot
 from tests.messages import node_acks, publication, worker_ack

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from controller.core import room
+from controller.core.capacity import Capacity, why_not_all
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
-from controller.core.fit import Capacity, Fit, beside_each_other, outside_cores, why_not_all
+from controller.core.fit import Fit, beside_each_other, outside_cores
 from controller.core.limits import Limits
 from migration.model import Node
 
@@ -35,6 +36,7 @@ AMOUNTS = frozenset(
 ALLOWED = {
     "controller/assess/storm_ui.py": "what workers of Storm's UI have, before there is a `Fit`",
     "controller/core/allowed.py": "the room for moves in a plan",
+    "controller/core/capacity.py": "what fits by single numbers, for commands, which load no numpy",
     "controller/core/fit.py": "here it belongs",
     "controller/core/room.py": "loops of `Fit`",
     "controller/core/layout.py": "shares out the measured CPU that no executor owns",

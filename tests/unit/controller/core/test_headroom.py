@@ -9,11 +9,12 @@ import pytest
 from controller.cli.status_document import as_document
 from controller.cli.status_view import as_tables
 from controller.config import Config
+from controller.core.capacity import Capacity
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.controls import Controls
 from controller.core.decision import Outcome
 from controller.core.distance import node_traffic
-from controller.core.fit import Capacity, Fit
+from controller.core.fit import Fit
 from controller.core.headroom import NETWORK, Headroom, headroom
 from controller.core.layout import layout_of
 from controller.core.limits import Limits

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import pytest
 from msgspec import structs
 
+from controller.core.capacity import Capacity
 from controller.core.cluster import LoadSnapshot
-from controller.core.fit import Capacity
 from controller.core.layout import Layout, MadeOf, build_cluster, layout_of, opened_by
 from controller.core.metrics import Rates, by_topology, observe
 from controller.core.picture import stale_workers

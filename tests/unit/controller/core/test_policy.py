@@ -56,7 +56,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> type[Counting]:
     """Give a policy of this file a line in the registry."""
     module = SimpleNamespace(counting=Counting())
     monkeypatch.setitem(sys.modules, "controller.policies.counting", module)
-    monkeypatch.setattr(registry, "_PAPERS", {"counting": "counting:counting"})
+    monkeypatch.setattr(registry, "PAPERS", {"counting": "counting:counting"})
     return Counting
 
 

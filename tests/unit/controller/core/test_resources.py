@@ -27,6 +27,7 @@ NAMES_CPU = {
         "migration/model.py",
     },
     "load is what is relieved, and its limits are those of each resource": {
+        "controller/core/capacity.py",
         "controller/core/cluster.py",
         "controller/core/fit.py",
         "controller/core/limits.py",

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from controller.core.blocks import LoadSeen, part_between
+from controller.core.capacity import Capacity
 from controller.core.effect import LEAST_BEFORE, MOST_BLOCKS
 from controller.core.figures import Effect, Verdict
-from controller.core.fit import Capacity
 from controller.core.latency import Timed, observe_timed
 from controller.core.layout import Layout, MadeOf
 from controller.core.metrics import Rates, by_topology, observe

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from msgspec import structs
 
+from controller.core.capacity import Capacity
 from controller.core.cluster import Traffic
-from controller.core.fit import Capacity
 from controller.core.layout import Layout, MadeOf
 from controller.core.metrics import Rates, by_topology, observe
 from controller.core.sizes import pair_keys

@@ -5,14 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controller.core.cluster import Cluster, Level, LoadSnapshot, Spare
+from controller.core.capacity import Spare
+from controller.core.cluster import Cluster, Level, LoadSnapshot
 from controller.core.limits import Limits
 from controller.core.reserve import Reserve
 from controller.core.resources import SPACES
 from controller.core.spaces import SpaceUse, uses_of
 from controller.core.view.view import View
-from controller.policies.gather.problem import Problem, TargetOptions
+from controller.policies.gather.problem import Problem
 from controller.policies.gather.search import search
+from controller.policies.options import TargetOptions
 from tests.snapshots import cluster, snapshot
 
 MB = 1e6

@@ -22,8 +22,8 @@ from controller.policies.aniello import (
     online_place,
     share_out,
 )
+from controller.policies.options import Aniello
 from controller.policies.profiles import NONE, Profiles
-from controller.policies.registry import Aniello
 from controller.snapshot import parse
 from tests.snapshots import cluster
 from tests.unit.controller.policies.placement_worlds import chain, speeds, topology

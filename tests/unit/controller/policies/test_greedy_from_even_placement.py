@@ -21,8 +21,8 @@ from controller.core.limits import Limits
 from controller.core.policy import Case, Policy, Searching, Stateless
 from controller.core.veto import placement_vetoes
 from controller.policies.gather.policy import Gather
-from controller.policies.gather.problem import TargetOptions
 from controller.policies.greedy import greedy
+from controller.policies.options import TargetOptions
 from controller.policies.otd import otd
 from migration.model import Edge
 

@@ -10,6 +10,7 @@ import pytest
 from controller.core.cluster import Cluster, Ints, LoadSnapshot, Traffic
 from controller.core.decision import Decision, Outcome
 from controller.core.limits import Limits
+from controller.core.moved import applied
 from controller.errors import PolicyError
 from controller.policies import heterogeneity as placing
 from controller.policies.heterogeneity import Model, heterogeneity
@@ -144,7 +145,7 @@ def world(
 
 
 def placement(cluster: Cluster, snapshot: LoadSnapshot, decision: Decision) -> list[int]:
-    place: list[int] = decision.applied(cluster, snapshot).place.tolist()
+    place: list[int] = applied(decision.moves, cluster, snapshot).place.tolist()
     return place
 
 

@@ -17,6 +17,7 @@ from msgspec import structs
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Outcome
 from controller.core.limits import Limits
+from controller.core.moved import applied
 from controller.core.policy import Case
 from controller.errors import PolicyError
 from controller.policies.component_graph import input_rates
@@ -36,8 +37,8 @@ from controller.policies.model_driven.policies import allocate_existing
 from controller.policies.model_driven.policies import dsm as dsm_policy
 from controller.policies.model_driven.policies import rsm as rsm_policy
 from controller.policies.model_driven.policies import sam as sam_policy
+from controller.policies.options import Options
 from controller.policies.profiles import Performance, Profile, Profiles
-from controller.policies.registry import Options
 from controller.policies.registry import policy as policy_of
 from tests.papers.acquisition import (
     acquire,
@@ -339,7 +340,7 @@ def world(
 
 
 def placement(cluster: Cluster, snapshot: LoadSnapshot, decision: Decision) -> list[int]:
-    place: list[int] = decision.applied(cluster, snapshot).place.tolist()
+    place: list[int] = applied(decision.moves, cluster, snapshot).place.tolist()
     return place
 
 

@@ -15,8 +15,9 @@ from controller.core.decision import Outcome
 from controller.core.distance import inter_node_tps
 from controller.core.limits import Limits
 from controller.errors import PolicyError
+from controller.policies.options import Aniello, Options
 from controller.policies.profiles import Performance, Profile, Profiles
-from controller.policies.registry import Aniello, Options, policy
+from controller.policies.registry import policy
 from controller.snapshot import parse
 from deploy.sim.remembering import Remembering
 from migration import ConfigError

@@ -13,11 +13,11 @@ import pytest
 from controller.config import Config
 from controller.core.choose import decide
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
-from controller.core.decision import Decision, Move, Outcome, Rule, Veto, Vetoes
+from controller.core.decision import Decision, Move, Outcome, Veto, Vetoes
 from controller.core.distance import inter_node_tps
 from controller.core.fit import Fit
 from controller.core.limits import Limits
-from controller.core.policy import Case, Stateless
+from controller.core.policy import Case, Rule, Stateless
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd
 from controller.snapshot import parse

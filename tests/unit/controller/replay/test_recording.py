@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 import pytest
 
+from controller.core.capacity import Capacity
 from controller.core.cluster import LoadSnapshot
-from controller.core.fit import Capacity
 from controller.core.layout import Layout, layout_of
 from controller.core.metrics import Rates, observe_each
 from controller.journal.lines import JournalError, compact

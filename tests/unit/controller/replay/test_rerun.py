@@ -11,7 +11,7 @@ from controller.config import build
 from controller.core.decision import Decision, Outcome
 from controller.core.policy import Case, Decided, Policy
 from controller.journal.reader import Log
-from controller.policies.registry import NAMES
+from controller.policies.options import NAMES
 from controller.replay import rerun
 from controller.replay.recording import Span, spans
 from controller.replay.rerun import NO_CYCLE, OUTCOMES, Rerun

@@ -13,10 +13,11 @@ from controller.storm.leader_status import (
     ExecutorRow,
     LeaderStatus,
     LinkRow,
+    loads_of,
     read,
 )
 from controller.storm.move_record import MoveRecord
-from controller.storm.status import loads_of, publish
+from controller.storm.status import publish
 from kvstore.zookeeper import Session, Stored
 from migration.wire import LARGEST_NODE_BYTES
 

@@ -8,13 +8,15 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
 
 from controller.core.cluster import Cluster
-from controller.core.decision import Decision, Outcome, Rule
+from controller.core.decision import Decision, Outcome
 from controller.core.fit import NOISE_FRAC, TOLERANCE_CORES, Fit
 from controller.core.limits import Limits
+from controller.core.policy import Rule
 from controller.policies.gather.anneal import anneal
 from controller.policies.gather.evaluate import find
-from controller.policies.gather.problem import Problem, TargetOptions
+from controller.policies.gather.problem import Problem
 from controller.policies.greedy import greedy
+from controller.policies.options import TargetOptions
 from deploy.sim.remembering import gather
 from tests.property.controller.policies.test_single_move import World, small_snapshots
 

@@ -8,6 +8,7 @@ import pytest
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.distance import inter_node_tps
 from controller.core.limits import Limits
+from controller.core.moved import applied
 from deploy.sim.remembering import gather
 from tests.snapshots import cluster, snapshot
 
@@ -46,7 +47,7 @@ def test_a_way_is_hardly_longer_than_the_shortest_that_ends_as_well(seed: int) -
     policy, limits, now, moves = gather(), Limits(), start, 0
     while made := (decision := policy(where, now, limits)).moves:
         moves += len(made)
-        now = decision.applied(where, now)
+        now = applied(decision.moves, where, now)
     assert moves > 0
     nearest = shortest(start, len(where.nodes), inter_node_tps(where, now), limits.high_frac)
     assert moves <= MOST_TIMES * nearest

@@ -24,9 +24,9 @@ from controller.policies.gather.policy import (
     Gather,
     Remembered,
 )
-from controller.policies.gather.problem import TargetOptions
 from controller.policies.gather.question import TargetQuestion
 from controller.policies.greedy import greedy
+from controller.policies.options import TargetOptions
 from controller.policies.registry import policy
 from controller.searching import SubprocessSearches
 from controller.snapshot import parse

@@ -11,15 +11,17 @@ from controller.core.decision import Decision, Outcome
 from controller.core.distance import inter_node_tps
 from controller.core.fit import Fit
 from controller.core.limits import Limits
+from controller.core.moved import applied
 from controller.core.view.view import View
 from controller.policies.gather import search
 from controller.policies.gather.anneal import anneal
 from controller.policies.gather.evaluate import find
 from controller.policies.gather.goal import Target, digest
-from controller.policies.gather.problem import Problem, TargetOptions
+from controller.policies.gather.problem import Problem
 from controller.policies.gather.route import Route, next_steps, route
 from controller.policies.gather.target import TargetMemory, target
 from controller.policies.greedy import greedy
+from controller.policies.options import TargetOptions
 from controller.snapshot import parse
 from deploy.sim.remembering import gather
 from tests.bench.decide.worlds import TIGHT, Kind
@@ -54,7 +56,7 @@ def walk(start: World, limits: Limits, options: TargetOptions | None = None) -> 
     policy, path = gather(options or TargetOptions()), [start]
     while (decision := policy(*path[-1], limits)).moves:
         cluster, snapshot = path[-1]
-        path.append((cluster, decision.applied(cluster, snapshot)))
+        path.append((cluster, applied(decision.moves, cluster, snapshot)))
     return path
 
 
@@ -333,7 +335,7 @@ def test_two_small_ones_change_places_with_a_big_one() -> None:
     full = cluster, replace(snapshot, pinned=(None, None, "stays", None, "stays"))
     decision = gather()(*full, NODES_ONLY)
     assert (len(decision.moves), decision.is_exchange) == (3, True)
-    assert decision.applied(*full).place.tolist() == [1, 1, 0, 0, 1]
+    assert applied(decision.moves, *full).place.tolist() == [1, 1, 0, 0, 1]
 
 
 def test_full_workers_exchange_executors_that_are_not_quite_alike() -> None:

@@ -10,8 +10,8 @@ from controller.core.limits import Limits
 from controller.core.policy import Case, Stateless
 from controller.journal.record import decode, encode
 from controller.policies.gather.policy import Gather, InVain, Remembered
-from controller.policies.gather.problem import TargetOptions
 from controller.policies.gather.unpacked import STAYS_S, Unpacked
+from controller.policies.options import TargetOptions
 from controller.policies.otd import otd
 
 LIMITS = Limits(high_frac=0.8)
