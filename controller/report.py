@@ -14,8 +14,8 @@ from controller.core.picture import Picture
 from controller.core.policy import Question
 from migration.model import ExecutorId, Plan
 
-# But no part of a name, such as of an executor or a host.
-_FIGURE = re.compile(r"(?<![\w.:-])\d+(?:[.,]\d+)*(?![\w-]|[.:]\w)")
+# But no part of a name, such as of an executor, a host or a slot.
+_FIGURE = re.compile(r"(?<![\w.:-])\d++(?:,\d++)*+(?:\.\d++)?+(?![\w-]|[.:]\w)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,9 @@ class TopologyReport:
     @property
     def news(self) -> tuple[object, ...]:
         """The decision without its figures, which jitter: where it is the same, so is the log."""
-        texts = (_FIGURE.sub("#", text) for text in (self.reason, *self.warnings))
-        return (self.outcome, *((one.executor, one.target) for one in self.moves), *texts)
+        reason, *warnings = (_FIGURE.sub("#", text) for text in (self.reason, *self.warnings))
+        moves = ((one.executor, one.target) for one in self.moves)
+        return (self.outcome, *moves, reason, *sorted(warnings))
 
     @property
     def predicted_cpu(self) -> float | None:

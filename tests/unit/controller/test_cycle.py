@@ -11,10 +11,10 @@ from msgspec import UNSET
 
 from controller import cycle as cycle_module
 from controller.config import Config, Mode
+from controller.core.capacity import Capacity
 from controller.core.controls import Controls, Pause, Rejected
 from controller.core.decision import Move, Outcome
 from controller.core.excluded import Excluded
-from controller.core.fit import Capacity
 from controller.core.limits import Limits
 from controller.core.topology import TopologyView
 from controller.cycle import CycleInput, Memory
@@ -319,6 +319,18 @@ def test_a_decision_is_news_by_its_moves_and_words_and_not_by_its_figures() -> N
     )
     assert gains.news != changed(gains, reason=gains.reason.replace("6700", "6701")).news
     assert hot.news != changed(hot, reason="node-2 at 0.9 of its CPU is above 0.8").news
+    gain = "a gain of {} weighted t/s is above the threshold {}: 3-3 (count, {} cores) from {}"
+    gains = changed(one, reason=gain.format("41.7", "8.357", "0.129", "10.0.0.1:6700 to b:1"))
+    again = gain.format("1,236.88", "16.8", "0.1", "10.0.0.1:6700 to b:1")
+    assert gains.news == changed(gains, reason=again).news
+    for other in ("10.0.0.2:6700 to b:1", "10.0.0.1:6701 to b:1", "10.0.0.1:6700 to b:2"):
+        assert gains.news != changed(gains, reason=gain.format(1, 2, 3, other)).news
+    by_ip = changed(one, reason="10.0.0.1 at 0.9 of its CPU")
+    assert by_ip.news != changed(by_ip, reason="10.0.0.2 at 0.9 of its CPU").news
+    hottest = changed(one, warnings=("a at 0.92 of its CPU", "b at 0.91 of its CPU"))
+    assert (
+        hottest.news == changed(one, warnings=("b at 0.93 of its CPU", "a at 0.9 of its CPU")).news
+    )
     assert changed(one, reason="2-2 rests").news != changed(one, reason="3-3 rests").news
     assert one.news != changed(one, warnings=("a:1 has started again",)).news
 
