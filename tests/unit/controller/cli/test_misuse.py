@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from controller.cli import asking
+from controller.cli.main import _TABLE
 from kvstore.zookeeper import Session
 from tests.unit.controller.cli.test_operate import never
 from tests.unit.controller.conftest import Nstorm
@@ -91,8 +92,28 @@ MISUSES = [
     ("tune nosuch", "nosuch: no such file or folder"),
     ("check-topology nosuch.jar", "nosuch.jar: there is no such file"),
     ("check-storm nosuch", "nosuch: there is no lib/ in it"),
+    ("pipeline ticks nosuch", "nosuch: no such file or folder"),
+    ("pipeline turbo nosuch", "'turbo' is not one of 'raw', 'ticks', 'episodes'"),
+    ("install --storm-home nosuch", "there is no such file, so nosuch is no folder of a Storm"),
+    ("install --storm-home nosuch --check --undo", "not allowed with argument --check"),
+    ("jar nosuch", "unrecognized arguments: nosuch"),
+    ("agent --conf nosuch.yaml", "nosuch.yaml: No such file or directory"),
+    ("controller --conf nosuch.yaml", "nosuch.yaml: No such file or directory"),
+    ("controller --conf ok.yaml --mode turbo", "invalid choice: 'turbo'"),
+    ("doctor --conf nosuch.yaml", "nosuch.yaml: No such file or directory"),
+    ("doctor", AWAY),
+    ("bundle --conf nosuch.yaml", "nosuch.yaml: No such file or directory"),
+    ("resume", AWAY),
+    ("on", AWAY),
+    ("undrain h", AWAY),
+    ("status --conf " + "x" * 60_000, "File name too long"),
+    ("assess \x1b[2J", r"\x1b[2J: no such file or folder"),
+    ("install --storm-home \x1b[2J", r"so \x1b[2J is no folder of a Storm"),
 ]
 FOR_FILES = {
+    "install",
+    "jar",
+    "pipeline",
     "decide",
     "assess",
     "replay",
@@ -120,7 +141,8 @@ def test_a_misuse_is_refused_in_one_sentence(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Session, "connect", never)
     monkeypatch.setattr(asking, "NO_ANSWER_S", 0.05)
-    monkeypatch.setattr("kvstore.logs.log_to_stderr", lambda _: None)
+    for module in ("kvstore.logs", "agent.command", "controller.cli.daemons"):
+        monkeypatch.setattr(f"{module}.log_to_stderr", lambda *_: None)
     monkeypatch.setattr("kvstore.service.log.warning", lambda *_, **__: None)
     shown = nstorm(*words)
     assert (shown.code, shown.out) == (2, "")
@@ -128,3 +150,8 @@ def test_a_misuse_is_refused_in_one_sentence(
     assert len(shown.err) < 600
     assert "\x1b" not in shown.err
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted(FILES)
+
+
+def test_each_verb_is_misused() -> None:
+    typed = {words.partition(" ")[0] for words, _ in MISUSES}
+    assert set(_TABLE) <= typed | {"cancel", "plan", "reject"}, "those three: test_misuse_live.py"
