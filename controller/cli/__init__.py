@@ -56,8 +56,6 @@ def main() -> None:
     """Run the command line, and print what to install where a package is missing."""
     verb = "".join(sys.argv[1:2])
     interrupt.while_loading()
-    # pydantic, which typer loads, would look through all that is installed for plugins.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
     try:
         if verb in VERBS:
             sys.exit(VERBS[verb](sys.argv[2:]))

@@ -18,9 +18,7 @@ from controller.core.switch import left
 from controller.core.times import utc
 from controller.errors import CommandError
 from controller.output import Output, OutputOption, tell
-from controller.storm.apply import Applier
 from controller.storm.collect import LiveCluster
-from controller.storm.history import History
 from controller.storm.leader import Leader
 from controller.storm.mirror import Mirror
 from controller.storm.move_record import HISTORY
@@ -101,19 +99,24 @@ def _end_moves(session: Session, limit_s: float) -> list[str]:
     until_s, wake = time.monotonic() + limit_s, threading.Event()
     mirror, timing = Mirror(session, wake), Timing()
     view = LiveCluster(mirror, timing)
-    history = History()
     with _leading(session) as leader:
-        applier = Applier(session, mirror=mirror, leader=leader, timing=timing, history=history)
-        led = False
+        applier = None
         while True:
             with suppress(AccessError):  # an operator need not be one who may lead
                 leader.refresh()
             views = view.topologies()
             if leader.epoch is not None:
-                if not led:
+                if applier is None:
+                    # Late: where somebody leads, this command needs no numpy.
+                    from controller.storm.apply import Applier  # noqa: PLC0415
+                    from controller.storm.history import History  # noqa: PLC0415
+
                     view.led()
+                    history = History()
                     history.load(session.read(HISTORY))
-                led = True
+                    applier = Applier(
+                        session, mirror=mirror, leader=leader, timing=timing, history=history
+                    )
                 applier.step(views)
                 if history.changed:
                     session.put(HISTORY, history.dump())

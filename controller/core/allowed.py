@@ -3,14 +3,13 @@
 Only what was observed counts here. What settings, operators and time hold back is in `veto.py`.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 from msgspec import UNSET
 
-from controller.core.cluster import Ints
 from controller.core.decision import Outcome, Veto, Vetoes
 from controller.core.pins import pinned
 from migration.model import (
@@ -133,14 +132,15 @@ class Allowed:
         observation = self.observation
         return observation.cannot_close is not None and observation.staying[slot] - leaving <= 1
 
-    def last_of(self, executors: Sequence[str], place: Ints) -> Vetoes:
-        """Veto the last executor of each worker on another placement, shape (E,)."""
+    def last_of(self, executors: Sequence[str], place: Sequence[int]) -> Vetoes:
+        """Veto the last executor of each worker on another placement."""
         why = self.observation.cannot_close
         if why is None:
             return Vetoes()
         veto = Veto(Outcome.LAST_IN_WORKER, f"the last executor of its worker: {why}")
-        alone = np.bincount(place)[place] == 1
-        return Vetoes({executors[e]: veto for e in np.flatnonzero(alone).tolist()})
+        count = Counter(place)
+        alone = (e for e, worker in zip(executors, place, strict=True) if count[worker] == 1)
+        return Vetoes(dict.fromkeys(alone, veto))
 
     @cached_property
     def _held(self) -> Mapping[ExecutorId, Veto]:

@@ -71,7 +71,7 @@ def plan_of(
     lasting = _vetoes(report).without(TEMPORARY)
 
     def also(now: LoadSnapshot) -> Vetoes:
-        return first_of(lasting, made.view.allowed.last_of(now.executors, now.place))
+        return first_of(lasting, made.view.allowed.last_of(now.executors, now.place.tolist()))
 
     walked = list(
         walk(
