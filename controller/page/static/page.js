@@ -17,7 +17,22 @@ function made(kind, tag, attributes, parts) {
 }
 const el = (tag, attributes, ...parts) => made(null, tag, attributes, parts);
 const svg = (tag, attributes, ...parts) => made("http://www.w3.org/2000/svg", tag, attributes, parts);
-const put = (id, ...parts) => $(id).replaceChildren(...parts.flat(Infinity).filter((part) => part !== null));
+// What has the focus keeps it, by its name: a keyboard would begin at the top again with each status.
+function put(id, ...parts) {
+  const held = $(id).contains(document.activeElement) ? document.activeElement.dataset.name : null;
+  $(id).replaceChildren(...parts.flat(Infinity).filter((part) => part !== null));
+  if (held) [...$(id).querySelectorAll("[data-name]")].find((one) => one.dataset.name === held)?.focus({ preventScroll: true });
+}
+// Draws a part again only where what it shows has changed: a thousand executors take their time.
+const drawn = new Map();
+function fresh(id, shown, draw) {
+  const key = JSON.stringify(shown);
+  if (drawn.get(id) === key) return;
+  drawn.set(id, key);
+  draw();
+}
+const button = (text, name, click, attributes = {}) =>
+  el("button", { type: "button", "data-name": name, "aria-label": name === text ? null : name, ...attributes, on: { click } }, text);
 
 const known = (value) => value !== null && value !== undefined;
 const number = (value, digits = 0) => known(value) ? value.toLocaleString("en", { maximumFractionDigits: digits }) : "–";
@@ -41,7 +56,7 @@ function table(columns, rows) {
   const heads = columns.map(([name, isNumber, key]) => el("th", {
     class: isNumber ? "n" : null, scope: "col",
     "aria-sort": key && key === at.sort ? (at.down ? "descending" : "ascending") : null,
-  }, key ? el("button", { type: "button", on: { click: () => sortBy(key) } }, name, key === at.sort ? (at.down ? " ▾" : " ▴") : "") : name));
+  }, key ? button(`${name}${key === at.sort ? (at.down ? " ▾" : " ▴") : ""}`, `Sort by ${name}`, () => sortBy(key)) : name));
   const lines = rows.map((row) => el("tr", {}, row.map((cell, i) => el("td", { class: columns[i][1] ? "n" : null }, cell))));
   return el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, lines));
 }
@@ -59,13 +74,13 @@ function show() {
   const one = chosen();
   for (const section of document.querySelectorAll("main > section:not(:last-child)")) section.hidden = !one;
   if (!one) return;
-  const letter = letters(one);
-  showDecision(one);
-  showTimeline(one);
-  showHosts(one, letter);
-  showTraffic(one);
-  showMoves(one);
-  showExecutors(one);
+  const { hosts, agents, ended_moves } = at.status, { topology, executors, links, moves, workers, ...rest } = one;
+  fresh("decision", [topology, rest, hosts], () => showDecision(one));
+  fresh("timeline", [topology, at.points.length, at.points.at(-1)], () => showTimeline(one));
+  fresh("hosts", [topology, executors, moves, workers, hosts, agents.map((agent) => agent.meters)], () => showHosts(one, letters(one)));
+  fresh("traffic", [topology, links, workers.map((worker) => worker.slot), hosts], () => showTraffic(one));
+  fresh("moves", [topology, moves, ended_moves, hosts], () => showMoves(one));
+  fresh("executors", [topology, executors, hosts], () => showExecutors(one));
 }
 
 function showHead() {
@@ -76,10 +91,9 @@ function showHead() {
   if (at.problem) alerts.push(`${at.problem}. What is shown is of ${at.readS ? time(at.readS) : "nothing"}.`);
   if (doc) {
     const one = chosen();
-    $("topologies").replaceChildren(...doc.topologies.map((topology) => el("button", {
-      type: "button", "aria-pressed": String(topology === one),
-      on: { click: () => { at.topology = topology.topology; show(); } },
-    }, topology.name)));
+    fresh("topologies", [doc.topologies.map((topology) => [topology.topology, topology.name]), one && one.topology], () => put("topologies",
+      doc.topologies.map((topology) => button(topology.name, topology.name, () => { at.topology = topology.topology; show(); },
+        { "aria-pressed": String(topology === one) }))));
     if (doc.off) alerts.push(`Everything is switched off: ${doc.off}`);
     if (!doc.controllers.length) alerts.push("No controller leads.");
     if (doc.controls.freeze) alerts.push(`Frozen: ${doc.controls.freeze.reason}`);
@@ -91,7 +105,7 @@ function showHead() {
     if (one && one.nimbus_error) alerts.push(`Nimbus follows no plan: ${one.nimbus_error}`);
     for (const worker of one ? one.workers : []) if (worker.error || worker.fault) alerts.push(`${place(worker.slot)}: ${worker.error || worker.fault}`);
   }
-  put("alerts", alerts.map((text) => el("li", {}, text)));
+  fresh("alerts", alerts, () => put("alerts", alerts.map((text) => el("li", {}, text))));
 }
 
 function showDecision(one) {
@@ -101,7 +115,7 @@ function showDecision(one) {
     parts.push(el("p", {}, el("span", { class: "outcome" }, found.outcome), ` ${found.reason}`));
     for (const warning of found.warnings) parts.push(el("p", { class: "bad" }, warning));
     if (found.proposal) parts.push(el("p", {}, `Proposal ${found.proposal} waits. `,
-      ["approve", "reject"].map((verb) => [el("button", { type: "button", on: { click: () => act(verb, { proposal: found.proposal }) } }, verb), " "])));
+      ["approve", "reject"].map((verb) => [button(verb, `${verb} ${found.proposal}`, () => act(verb, { proposal: found.proposal })), " "])));
   }
   const facts = [["mode", `${one.mode || "–"} (by ${one.mode_by})`], ["between nodes", `${percent(one.inter_node_frac)} of the tuples, ${bytes(one.inter_node_bytes_per_s)}`]];
   if (one.headroom && known(one.headroom.factor)) facts.push(["head-room", `${number(one.headroom.factor, 2)} times the input, then ${one.headroom.binds} of ${place2(one.headroom.where)}`]);
@@ -109,7 +123,7 @@ function showDecision(one) {
   if (one.effect) facts.push(["the last run of moves", [one.effect.verdict, one.effect.end, one.effect.sentence].filter(Boolean).join(" · ")]);
   for (const guard of one.guards || []) facts.push([`guard ${guard.name}`, guard.problem ? `cannot be read: ${guard.problem}` : `${number(guard.value, 2)}, may be ${number(guard.limit, 2)} (${guard.state})`]);
   parts.push(table([["", false], ["", false]], facts));
-  parts.push(el("p", {}, el("button", { type: "button", on: { click: () => why("", one) } }, "Why, and why not")));
+  parts.push(el("p", {}, button("Why, and why not", "Why, and why not", () => why("", one))));
   put("decision", parts);
 }
 const place2 = (where) => where.includes(":") ? place(where) : host(where);
@@ -179,9 +193,9 @@ function workerBox(one, worker, letter, moving) {
     `${e.component} ${e.executor}: ${number(e.cpu_cores, 2)} cores, queue ${number(e.queue)}${e.pinned ? `, stays: ${e.pinned}` : `, ${e.way}`}`, moving.has(e.executor), 12 + 18 * Math.floor(i / across)));
   const rows = Math.ceil(here.length / across), load = Math.min(worker.load_frac || 0, 1);
   const said = `CPU ${percent(worker.load_frac)}${spaces}${state ? ` · ${state}` : ""}`;
-  return el("div", {}, el("p", {}, el("strong", {}, place(worker.slot)), ` ${said} `,
-    el("button", { type: "button", on: { click: () => why(worker.slot, one) } }, "why")),
-    svg("svg", { viewBox: `0 0 ${18 * across} ${14 + 18 * rows}`, width: 18 * across, role: "img", "aria-label": `${here.length} executors, ${said}` },
+  return el("div", {}, el("p", {}, el("strong", {}, worker.slot.slice(node(worker.slot).length)), ` ${said} `,
+    button("why", `Why ${place(worker.slot)}`, () => why(worker.slot, one))),
+    svg("svg", { viewBox: `0 0 ${18 * across} ${14 + 18 * rows}`, width: 18 * across, role: "img", "aria-label": `${place(worker.slot)}: ${here.length} executors, ${said}` },
       svg("rect", { class: "of", x: 0, y: 0, width: 18 * across, height: 8 }), svg("rect", { class: "bar", x: 0, y: 0, width: 18 * across * load, height: 8 }), boxes));
 }
 
@@ -193,9 +207,10 @@ function showTraffic(one) {
   const linked = ids.filter((id) => one.links.some((l) => l.from === id || l.to === id)), most = Math.max(...one.links.map(size));
   const row = new Map(one.links.map((link) => [`${link.from} ${link.to}`, link]));
   const cell = (a, b) => row.has(`${a} ${b}`) ? text(size(row.get(`${a} ${b}`))) : a === b ? "" : "·";
-  const out = linked.map((a) => [host(a), ...linked.map((b) => cell(a, b))]);
+  // A number stands for a host on the map and above a column, where a name would have no room.
+  const out = linked.map((a, i) => [`${i + 1} ${host(a)}`, ...linked.map((b) => cell(a, b))]);
   put("traffic", el("p", { class: "dim" }, inBytes ? "Bytes of serialised tuples, the heaviest links." : "Tuples, the heaviest links: the size of some is not known yet."),
-    el("div", { class: "links" }, map(linked, one.links, size, most, text), table([["from \\ to", false], ...linked.map((id) => [host(id), true])], out)));
+    el("div", { class: "links" }, map(linked, one.links, size, most, text), table([["from \\ to", false], ...linked.map((id, i) => [String(i + 1), true])], out)));
 }
 
 function map(ids, links, size, most, text) {
@@ -210,8 +225,8 @@ function map(ids, links, size, most, text) {
     return svg("path", { d: `M${ax},${ay} Q${cx},${cy} ${bx},${by}`, class: "curve", "stroke-width": 1 + (7 * size(link)) / most, opacity: 0.75 },
       svg("title", {}, `${host(link.from)} → ${host(link.to)}: ${text(size(link))}`));
   });
-  const names = ids.map((id) => svg("g", {}, svg("circle", { cx: seat.get(id)[0], cy: seat.get(id)[1], r: 7, class: "bar" }),
-    svg("text", { x: seat.get(id)[0], y: seat.get(id)[1] - 11, "text-anchor": "middle" }, host(id))));
+  const names = ids.map((id, i) => svg("g", {}, svg("title", {}, host(id)), svg("circle", { cx: seat.get(id)[0], cy: seat.get(id)[1], r: 10, class: "seat" }),
+    svg("text", { x: seat.get(id)[0], y: seat.get(id)[1] + 4, "text-anchor": "middle" }, i + 1)));
   return svg("svg", { viewBox: "0 0 300 300", width: 300, role: "img", "aria-label": `a map of ${links.length} links; the table has the same` }, curves, names);
 }
 
@@ -239,7 +254,7 @@ function showExecutors(one) {
   $("found").textContent = `${rows.length} of ${one.executors.length}`;
   put("executors", table([["executor", false, "executor"], ["component", false, "component"], ["worker", false, "where"], ["cores", true, "cpu_cores"], ["queue", true, "queue"], ["way", false, "how"], ["why", false, "said"], ["", false]],
     rows.slice(0, MOST_ROWS).map((e) => [e.executor, e.component, e.where, number(e.cpu_cores, 3), number(e.queue), e.how, e.said,
-      el("button", { type: "button", "aria-label": `Why ${e.executor}`, on: { click: () => why(e.executor, one) } }, "why")])));
+      button("why", `Why ${e.executor}`, () => why(e.executor, one))])));
 }
 
 async function asked(path, options) {

@@ -102,6 +102,25 @@ def test_a_thousand_executors_are_shown_and_found(chromium: Browser) -> None:
         assert chromium.run("document.querySelectorAll('#executors tbody tr').length") == 1
 
 
+def test_the_focus_stays_and_only_what_has_changed_is_drawn(chromium: Browser) -> None:
+    feed = filled()
+    (one, *others) = DOCUMENT.topologies
+    busy = tuple(replace(e, queue=7_654_321) for e in one.executors)
+    with served(feed, []) as url:
+        chromium.open(url)
+        chromium.wait("document.querySelectorAll('#executors tbody tr').length")
+        chromium.run(
+            "document.querySelector('#executors tbody tr:last-child button').focus();"
+            "document.querySelector('#traffic').firstChild.id = 'drawn-once'"
+        )
+        name = chromium.run("document.activeElement.ariaLabel")
+        assert name.startswith("Why ")
+        feed.take(replace(DOCUMENT, topologies=(replace(one, executors=busy), *others)))
+        chromium.wait("document.querySelector('#executors').innerText.includes('7,654,321')")
+        assert chromium.run("document.activeElement.ariaLabel") == name
+        assert chromium.run("document.querySelector('#drawn-once') !== null")
+
+
 def test_each_control_is_reached_by_keyboard_and_has_a_name(chromium: Browser) -> None:
     with served(filled(), []) as url:
         chromium.open(url)
