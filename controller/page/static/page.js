@@ -50,6 +50,11 @@ function place(slot) {
   const cut = slot.lastIndexOf(":");
   return `${host(slot.slice(0, cut))}${slot.slice(cut)}`;
 }
+// Writes hosts for the ids of supervisors in a text, as the commands do: before a port, and what Storm alone makes.
+const named = (text) => (text || "").replace(/[\w.:-]*[\w.-](?=:\d)/g, (id) => {
+  const cut = id.lastIndexOf(":") + 1;
+  return at.status.hosts[id] || `${id.slice(0, cut)}${host(id.slice(cut))}`;
+}).replace(/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-[\w.:-]*\w/g, host);
 const node = (slot) => slot ? slot.slice(0, slot.lastIndexOf(":")) : "";
 
 function table(columns, rows) {
@@ -105,22 +110,22 @@ function showHead() {
     if (one && one.nimbus_error) alerts.push(`Nimbus follows no plan: ${one.nimbus_error}`);
     for (const worker of one ? one.workers : []) if (worker.error || worker.fault) alerts.push(`${place(worker.slot)}: ${worker.error || worker.fault}`);
   }
-  fresh("alerts", alerts, () => put("alerts", alerts.map((text) => el("li", {}, text))));
+  fresh("alerts", alerts, () => put("alerts", alerts.map((text) => el("li", {}, doc ? named(text) : text))));
 }
 
 function showDecision(one) {
   const found = one.decision, parts = [];
   if (!found) parts.push(el("p", { class: "dim" }, "The leading controller has not decided about this topology yet."));
   else {
-    parts.push(el("p", {}, el("span", { class: "outcome" }, found.outcome), ` ${found.reason}`));
-    for (const warning of found.warnings) parts.push(el("p", { class: "bad" }, warning));
+    parts.push(el("p", {}, el("span", { class: "outcome" }, found.outcome), ` ${named(found.reason)}`));
+    for (const warning of found.warnings) parts.push(el("p", { class: "bad" }, named(warning)));
     if (found.proposal) parts.push(el("p", {}, `Proposal ${found.proposal} waits. `,
       ["approve", "reject"].map((verb) => [button(verb, `${verb} ${found.proposal}`, () => act(verb, { proposal: found.proposal })), " "])));
   }
   const facts = [["mode", `${one.mode || "–"} (by ${one.mode_by})`], ["between nodes", `${percent(one.inter_node_frac)} of the tuples, ${bytes(one.inter_node_bytes_per_s)}`]];
   if (one.headroom && known(one.headroom.factor)) facts.push(["head-room", `${number(one.headroom.factor, 2)} times the input, then ${one.headroom.binds} of ${place2(one.headroom.where)}`]);
   if (one.way && one.way.moves) facts.push(["all moves of the plan", `${one.way.moves}: ${percent(one.way.inter_node_frac[0])} → ${percent(one.way.inter_node_frac[1])} between nodes`]);
-  if (one.effect) facts.push(["the last run of moves", [one.effect.verdict, one.effect.end, one.effect.sentence].filter(Boolean).join(" · ")]);
+  if (one.effect) facts.push(["the last run of moves", named([one.effect.verdict, one.effect.end, one.effect.sentence].filter(Boolean).join(" · "))]);
   for (const guard of one.guards || []) facts.push([`guard ${guard.name}`, guard.problem ? `cannot be read: ${guard.problem}` : `${number(guard.value, 2)}, may be ${number(guard.limit, 2)} (${guard.state})`]);
   parts.push(table([["", false], ["", false]], facts));
   parts.push(el("p", {}, button("Why, and why not", "Why, and why not", () => why("", one))));
@@ -240,14 +245,14 @@ function pause(move) {
 function showMoves(one) {
   const now = one.moves.map((m) => [m.executor, place(m.from), place(m.to), `${m.phase}${m.void ? `, void: ${m.void}` : ""}`, m.way, "", ""]);
   const ended = at.status.ended_moves.filter((m) => m.topology === one.topology).reverse().slice(0, 50)
-    .map((m) => [m.executor, place(m.source), place(m.target), `${m.outcome}, ${time(m.ended_s)}`, m.asked_by, pause(m), [m.reason, m.effect].filter(Boolean).join(" · ")]);
+    .map((m) => [m.executor, place(m.source), place(m.target), `${m.outcome}, ${time(m.ended_s)}`, m.asked_by, pause(m), named([m.reason, m.effect].filter(Boolean).join(" · "))]);
   if (!now.length && !ended.length) return put("moves", el("p", { class: "dim" }, "None yet."));
   put("moves", table([["executor", false], ["from", false], ["to", false], ["phase or end", false], ["way, or who asked", false], ["pause", true], ["why", false]], [...now, ...ended]));
 }
 
 function showExecutors(one) {
   const words = $("find").value.toLowerCase().split(/\s+/).filter(Boolean), key = at.sort;
-  const rows = one.executors.map((e) => ({ ...e, where: place(e.slot), how: e.pinned ? "stays" : e.way, said: e.pinned || e.why || "" }))
+  const rows = one.executors.map((e) => ({ ...e, where: place(e.slot), how: e.pinned ? "stays" : e.way, said: named(e.pinned || e.why) }))
     .filter((e) => words.every((word) => `${e.executor} ${e.component} ${e.where} ${e.how} ${e.said}`.toLowerCase().includes(word)));
   const order = (a, b) => !known(a) ? 1 : !known(b) ? -1 : typeof a === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
   rows.sort((a, b) => (at.down ? -1 : 1) * order(a[key], b[key]));

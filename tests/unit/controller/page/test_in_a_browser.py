@@ -86,6 +86,22 @@ def test_text_of_others_stays_text(chromium: Browser) -> None:
         assert ODD in chromium.run("document.querySelector('#alerts').innerText")
 
 
+def test_people_read_hosts_and_no_ids_of_supervisors(chromium: Browser) -> None:
+    (one, *others) = DOCUMENT.topologies
+    assert one.decision
+    id_ = "9989472a-b859-4894-8e2a-dad5dfca7c40-127.0.0.1"
+    decision = replace(one.decision, reason=f"{id_}:1 is hot", warnings=(f"{id_} is full",))
+    feed = filled()
+    topologies = (replace(one, decision=decision), *others)
+    feed.take(replace(DOCUMENT, hosts={**DOCUMENT.hosts, id_: "tall-host"}, topologies=topologies))
+    with served(feed, []) as url:
+        chromium.open(url)
+        chromium.wait("document.querySelectorAll('#executors tbody tr').length")
+        shown = chromium.run("document.querySelector('#decision').innerText")
+        assert "tall-host:1 is hot" in shown and "tall-host is full" in shown
+        assert id_ not in chromium.run("document.body.innerText")
+
+
 def test_a_thousand_executors_are_shown_and_found(chromium: Browser) -> None:
     (one, *others) = DOCUMENT.topologies
     (first, *_) = one.executors
