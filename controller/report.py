@@ -15,7 +15,7 @@ from controller.core.policy import Question
 from migration.model import ExecutorId, Plan
 
 # But no part of a name, such as of an executor, a host or a slot.
-_FIGURE = re.compile(r"(?<![\w.:-])\d++(?:,\d++)*+(?:\.\d++)?+(?![\w-]|[.:]\w)")
+_FIGURE = re.compile(r"(?<![\w.:])(?<!\w-)\d++(?:,\d++)*+(?:\.\d++)?+(?![\w-]|[.:]\w)")
 
 
 @dataclass(frozen=True, slots=True)

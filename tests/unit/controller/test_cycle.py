@@ -325,6 +325,8 @@ def test_a_decision_is_news_by_its_moves_and_words_and_not_by_its_figures() -> N
     assert gains.news == changed(gains, reason=again).news
     for other in ("10.0.0.2:6700 to b:1", "10.0.0.1:6701 to b:1", "10.0.0.1:6700 to b:2"):
         assert gains.news != changed(gains, reason=gain.format(1, 2, 3, other)).news
+    loss = changed(one, reason="the best by -18.52 weighted t/s")
+    assert loss.news == changed(loss, reason="the best by -7 weighted t/s").news
     by_ip = changed(one, reason="10.0.0.1 at 0.9 of its CPU")
     assert by_ip.news != changed(by_ip, reason="10.0.0.2 at 0.9 of its CPU").news
     hottest = changed(one, warnings=("a at 0.92 of its CPU", "b at 0.91 of its CPU"))
