@@ -24,11 +24,11 @@ from controller.replay import playback
 from controller.replay.playback import Replayed, recorded_config
 from controller.replay.recording import spans
 from controller.replay.rerun import (
+    KEYS,
     LEFT_OUT,
     LIVE_DIFFERS,
     NO_CYCLE,
     OUTCOMES,
-    UNUSED_KEYS,
     Rerun,
     Series,
 )
@@ -148,9 +148,7 @@ def _what_if(log: Log, window: tuple[float, float], changes: dict[str, Any]) -> 
         raise _nothing(log, "no measured tick of that time")
     return {
         "changes": changes,
-        "without_effect": [
-            k for k in changes if k in UNUSED_KEYS or k not in configs["changed"].keys
-        ],
+        "without_effect": [key for key in changes if key not in KEYS],
         "topologies": [_compared(name, scores) for name, scores in sorted(of.items())],
         "left_out": list(LEFT_OUT),
     }

@@ -24,22 +24,30 @@ from controller.core.metrics import Weights
 from controller.core.policy import AtOnce, Case, Policy, Question, Search, search_inline
 from controller.core.room import Marks
 from controller.core.veto import placement_vetoes
+from controller.policies.options import Aniello, TargetOptions
 from controller.policies.registry import policy
 from controller.replay.recording import Singles, Span
 from migration.model import topology_name
+from migration.settings import DEFAULT, fields_read
 
-# Keys of storm.yaml that change nothing here.
-UNUSED_KEYS = (
-    "mode",
-    "mode.max",
-    "lazy.kill.ms",
-    "prepare.limit.secs",
-    "worker.cpu.capacity",
-    "link.capacity.tps",
-    "journal.dir",
-    "journal.days",
-    "journal.size.mb",
-    "vetoes",
+_EACH = {key: key for key in DEFAULT}
+# The keys of storm.yaml that a replay reads; all others change nothing here.
+KEYS = frozenset(
+    {
+        "policy",
+        "cycle.secs",
+        "load.ewma",
+        "cooldown.executor.secs",
+        "max.moves.per.cycle",
+        "excluded.topologies",
+        "excluded.components",
+        "excluded.hosts",
+        *(
+            key
+            for kind in (Limits, TargetOptions, Aniello)
+            for key in fields_read(kind, _EACH).values()
+        ),
+    }
 )
 # Without the seconds left: a replay shows none, and to write them takes as long as to decide.
 _RESTS = Veto(Outcome.COOLDOWN, "it has moved and rests")
@@ -48,10 +56,15 @@ LEFT_OUT = (
     "A shuffle would send elsewhere once its targets are near.",
     "An overloaded worker would have slowed the topology down.",
     "A move takes seconds, or is undone.",
-    "After its start a controller watches for two minutes before it moves for a gain.",
+    "For 2 minutes after its start, or a worker's, a controller makes no move for a gain.",
+    "A run of moves that was for the worse, or breached a guard, goes back; its executors stay.",
     "The moves of other topologies count against max.moves.per.cycle.",
     "min.age, the caps by hour and by host, and the windows hold moves back.",
-    "Other topologies use a part of each node.",
+    "Operators drain hosts, and reject moves.",
+    "A worker may be started in a free slot.",
+    "Nothing goes to workers that start again and again, or to hosts that have just come back.",
+    "Other topologies, and processes outside of Storm, use a part of each node.",
+    "Room is kept for the peaks of the input, for queues that grow, and in heaps.",
     "The network has limits of its own.",
     "A tuple between workers costs what it cost on the machine of the demo.",
     "Loads are smoothed at each cycle, not at each recorded tick.",

@@ -11,8 +11,10 @@ from typer.testing import CliRunner
 from controller.cli.main import app
 from controller.errors import CommandError
 from controller.journal.lines import JournalError
+from controller.replay import rerun
 from deploy.ingest.tables import ingest
 from migration import ConfigError
+from migration.settings import DEFAULT, TUNABLE
 from tests.recorded_world import BEGIN_S, edit, record
 
 
@@ -76,9 +78,16 @@ def test_a_difference_ends_with_code_1(journal: Path) -> None:
 
 
 def test_a_key_without_effect_is_said_and_a_lower_limit_follows(journal: Path) -> None:
-    changes = "--set", "load.high=0.5", "--set", "journal.days=4"
-    assert as_json(journal, *changes)["without_effect"] == ["journal.days"]
-    assert "journal.days has no effect on a replay" in run(journal, *changes)
+    changes = "load.high=0.5", "journal.days=4", "min.age.secs=0", "link.capacity.mbit=5"
+    given = [f"--set={change}" for change in changes]
+    without = ["journal.days", "min.age.secs", "link.capacity.mbit"]
+    assert as_json(journal, *given)["without_effect"] == without
+    assert "journal.days has no effect on a replay" in run(journal, *given)
+
+
+def test_each_key_that_a_sweep_varies_has_an_effect() -> None:
+    assert rerun.KEYS.issubset(DEFAULT)
+    assert rerun.KEYS.issuperset(TUNABLE)
 
 
 def test_another_configuration_is_compared(journal: Path) -> None:
