@@ -27,7 +27,7 @@ from controller.core.peaks import Peaks, peaks_each
 from controller.core.picture import Picture, picture_each
 from controller.core.plan import plan_each
 from controller.core.policy import Policy
-from controller.core.restarts import Starts, lately, restarted, starts_each, up_each
+from controller.core.restarts import Starts, just_up, restarted, starts_each, up_each
 from controller.core.runs import Refused, Watch, begun_of, given_up, guarded, watch_each
 from controller.core.slots import slots_each
 from controller.core.spare import spare_each
@@ -235,7 +235,7 @@ def _holds(memory: Memory, seen: CycleInput, settings: Config) -> Restrictions:
     found = hold_each(
         seen.topologies, seen.controls, seen.drained, seen.begun, settings, time_s=seen.time_s
     )
-    back = lately(memory.up, hosts_of(seen.topologies), seen.now_s)
+    back = just_up(memory.up, hosts_of(seen.topologies), seen.now_s)
     return replace(found, busy_nodes={**back, **found.busy_nodes})
 
 

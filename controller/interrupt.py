@@ -8,7 +8,7 @@ ENDED = 128 + signal.SIGINT
 _goes_on = ""
 
 
-def said() -> str:
+def message() -> str:
     """Write that it has ended, and what goes on without it."""
     return f"nstorm: ended by Ctrl-C{_goes_on and f'; {_goes_on}'}\n"
 
@@ -21,7 +21,7 @@ def does_not_end(what: str) -> None:
 
 def end_at_once(*_: Any) -> NoReturn:
     """End where nothing has begun yet, or all of it is cleaned up."""
-    os.write(2, said().encode())
+    os.write(2, message().encode())
     os._exit(ENDED)
 
 

@@ -48,9 +48,9 @@ class PlanWriter:
         try:
             return Env(path, writable=True)
         except FormatError as error:
-            return self._begin_anew(path, error)
+            return self._begin_again(path, error)
 
-    def _begin_anew(self, path: Path, error: FormatError) -> Env:
+    def _begin_again(self, path: Path, error: FormatError) -> Env:
         # Renamed, never truncated: a process that has it mapped would die of SIGBUS.
         aside = path / f"data.mdb.bad-{self._wall_ms()}"
         with suppress(FileNotFoundError):
@@ -85,7 +85,7 @@ class PlanWriter:
             self._env.put(self._key, data)
         except FormatError as error:
             self._env.close()
-            self._env = self._begin_anew(self._env.path, error)
+            self._env = self._begin_again(self._env.path, error)
             self._env.put(self._key, data)
         self.last = Envelope(version, payload)
         return version

@@ -217,7 +217,7 @@ class _Rolling:
                     f"undrain {host}`"
                 )
                 continue
-            said_ms = patient(self._said_ms, self._say)
+            said_ms = patient(self._reported_ms, self._say)
             self._wait(host, partial(self._away, host, said_ms))
             self._session.delete(f"{DRAINED}/{host}")
             self._roll = msgspec.structs.replace(self._roll, done=(*self.done, host))
@@ -230,7 +230,7 @@ class _Rolling:
         views = self._view.topologies()
         return nodes_named(views[0].publication.hosts, (host,)) if views else frozenset()
 
-    def _said_ms(self) -> dict[str, tuple[int, int]]:
+    def _reported_ms(self) -> dict[str, tuple[int, int]]:
         """Return when each node's agent and its supervisor have last spoken, by their clock."""
         acks = self._view.acks()
         return {a.node: (a.time_ms, a.supervisor.time_ms) for a in acks if a.supervisor}
@@ -253,7 +253,7 @@ class _Rolling:
         return "; ".join(left) or None
 
     def _away(self, host: str, before_ms: dict[str, tuple[int, int]]) -> str | None:
-        nodes, now_ms = self._nodes(host), self._said_ms()
+        nodes, now_ms = self._nodes(host), self._reported_ms()
         if not nodes:
             return "Storm does not have its supervisor yet"
         spoken = (zip(now_ms.get(n, (0, 0)), before_ms.get(n, (0, 0)), strict=True) for n in nodes)

@@ -77,7 +77,7 @@ def run(app: typer.Typer, name: str) -> None:
         sys.exit(2)
     except SystemExit as ended:
         if ended.code == interrupt.ENDED:
-            sys.stderr.write(interrupt.said())
+            sys.stderr.write(interrupt.message())
         raise
     finally:
         signal.signal(signal.SIGTERM, usual)

@@ -15,7 +15,7 @@ from migration.model import Slot
 WITHIN_S = 1800.0
 MOST = 2
 # A supervisor that has come up may go again: it has stayed for that long before anything moves.
-LATELY_S = 120.0
+JUST_UP_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,18 +117,18 @@ def up_each(
     Those of the first look have been there. One that was away is new when it returns.
     """
     nodes = {node.id for view in views for node in view.publication.nodes}
-    since_s = now_s if before else now_s - LATELY_S
+    since_s = now_s if before else now_s - JUST_UP_S
     return {node: before.get(node, since_s) for node in sorted(nodes)}
 
 
-def lately(up: Mapping[str, float], hosts: Mapping[str, str], now_s: float) -> dict[str, Veto]:
+def just_up(up: Mapping[str, float], hosts: Mapping[str, str], now_s: float) -> dict[str, Veto]:
     """Let no policy move anything at hosts whose supervisor has just come up, by its id."""
     return {
         node: Veto(
             Outcome.COOLDOWN,
             f"the supervisor of {hosts[node]} has just come up: nothing moves there "
-            f"for {since_s + LATELY_S - now_s:.0f} s more",
+            f"for {since_s + JUST_UP_S - now_s:.0f} s more",
         )
         for node, since_s in up.items()
-        if now_s - since_s < LATELY_S
+        if now_s - since_s < JUST_UP_S
     }

@@ -187,7 +187,7 @@ class Log:
             else:
                 self.skipped["records cut off at the end"] += 1
 
-    def said(self) -> list[str]:
+    def skipped_texts(self) -> list[str]:
         """Return what was skipped, one line a kind; nothing if all is whole."""
         return [f"{count} {what}" for what, count in sorted(self.skipped.items()) if count]
 

@@ -54,7 +54,7 @@ class Recorder:
         self._seen: dict[tuple[type, str], Message] = {}
         self._commands: list[dict[str, Any]] = []
         self._moves: list[bytes] = []
-        self._begins_anew = False
+        self._begins_again = False
         self._fault = ""
 
     @property
@@ -74,7 +74,7 @@ class Recorder:
         if journal is None:
             return
         writes = not journal.resting
-        begins = journal.wants_segment or self._begins_anew
+        begins = journal.wants_segment or self._begins_again
         time_s = report.topologies[0].time_s
         heads = begins or self._sequence - self._headed >= HEAD_TICKS
         head = self._guarded(lambda: self._head(before, time_s)) if writes and heads else None
@@ -85,10 +85,10 @@ class Recorder:
                 bodies = [body] if head is None else [head, body]
                 journal.append(bodies, begins=begins, moves=self._moves)
                 self._commands, self._moves = [], []
-                self._begins_anew = False
+                self._begins_again = False
                 return
         # The next record cannot build on one that was not written.
-        self._begins_anew = True
+        self._begins_again = True
 
     def close(self) -> None:
         if self._journal is not None:

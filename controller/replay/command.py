@@ -88,7 +88,7 @@ def replay(
         changes["policy"] = policy
     with quiet(logging.CRITICAL):
         document = _what_if(log, window, changes) if changes else _verified(log, window)
-    document["skipped"] = log.said()
+    document["skipped"] = log.skipped_texts()
     if output is Output.JSON:
         print(json.dumps(document, indent=1))
     elif changes:
@@ -163,7 +163,7 @@ def _with(recorded: Mapping[str, Any], changes: dict[str, Any]) -> dict[str, Any
 
 
 def _nothing(log: Log, what: str) -> JournalError:
-    skipped = f"; skipped: {', '.join(log.said())}" if log.said() else ""
+    skipped = f"; skipped: {', '.join(log.skipped_texts())}" if log.skipped_texts() else ""
     return JournalError(f"the log holds {what}{skipped}")
 
 

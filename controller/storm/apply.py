@@ -91,7 +91,7 @@ class Applier:
             return False
         for entry in entries:
             self.history.begin(after.topology, entry, self._time_s(), asked)
-            log.info("move_begun", **_told(after.topology, entry), plan_version=after.version)
+            log.info("move_begun", **_log_fields(after.topology, entry), plan_version=after.version)
         return True
 
     def _off(self) -> str:
@@ -197,7 +197,7 @@ class Applier:
             return True  # a node whose JVM has read the newest one may still report it
         version = -1 if node is None else node.version
         if PlanVersion(epoch, version + 1) > known.read or self._renew(known.read.epoch):
-            self._write_anew(structs.replace(last, version=version), lost)
+            self._write_again(structs.replace(last, version=version), lost)
         return True
 
     def _known(self, view: TopologyView) -> KnownPlan:
@@ -220,7 +220,7 @@ class Applier:
                 held.held_plan = replace(held.held_plan, epoch=epoch)
         return epoch > above
 
-    def _write_anew(self, last: Plan, lost: str) -> None:
+    def _write_again(self, last: Plan, lost: str) -> None:
         epoch = self._leader.epoch
         if epoch is None:
             return
@@ -229,7 +229,7 @@ class Applier:
             held = _Held(resume(last, epoch, self._now_s()))
             self._held[last.topology] = held
         plan = following(last, last.entries, epoch)
-        log.warning("plan_written_anew", topology=last.topology, reason=f"the plan {lost}")
+        log.warning("plan_written_again", topology=last.topology, reason=f"the plan {lost}")
         with suppress(NodeExistsError):
             self._session.create(wire.PLANS, b"")
         self._write(held, Step(plan, resume(plan, epoch, self._now_s())))
@@ -298,7 +298,7 @@ class Applier:
             spent[entry.phase] = event.phase_s
         log.info(
             "move_phase",
-            **_told(topology, entry),
+            **_log_fields(topology, entry),
             phase=str(entry.phase),
             next=event.next,
             reason=event.reason,
@@ -323,7 +323,7 @@ class Applier:
         self._untold.append((move, self._now_s()))
         log.info(
             "move_ended",
-            **_told(topology, entry),
+            **_log_fields(topology, entry),
             outcome=move.outcome,
             reason=move.reason,
             stopped_after_s=move.stopped_after_s,
@@ -337,7 +337,7 @@ def _reason(reason: str, why: str) -> str:
     return why if why.startswith(SWITCHED_OFF) else f"{reason}, {why}"
 
 
-def _told(topology: str, entry: Entry) -> dict[str, str]:
+def _log_fields(topology: str, entry: Entry) -> dict[str, str]:
     return {
         "topology": topology,
         "move": entry.id,

@@ -221,7 +221,7 @@ class LiveCluster:
         names = self._mirror.children(wire.ACKS)
         read = self._mirror.watched(NodeAcks, [wire.acks_path(name) for name in names])
         found = zip(read, self._wrote(names, self._timing.ack_fresh_s), strict=True)
-        return tuple(acks for acks, lately in found if lately and acks is not None)
+        return tuple(acks for acks, is_fresh in found if is_fresh and acks is not None)
 
     def silent_s(self) -> dict[str, float]:
         """Return for how long each node's agent has written neither acks nor a load report.

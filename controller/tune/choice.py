@@ -72,7 +72,7 @@ class Objective:
         return cls(**weights)
 
     @property
-    def said(self) -> str:
+    def shown(self) -> str:
         """The meaning of a cost, in one sentence."""
         return (
             f"cost: {self.traffic:g} if all tuples crossed between nodes; a core-second "

@@ -76,7 +76,7 @@ def as_document(
     """
     interval = suggestion.interval_frac
     return {
-        "objective": objective.said,
+        "objective": objective.shown,
         "left_out": [*left_out, *LEFT_OUT],
         "today": _row(suggestion.today, objective),
         "best": _row(suggestion.best, objective),

@@ -53,4 +53,4 @@ def report(
     if output is Output.JSON:
         print(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
         return
-    print("\n".join([*page.told(found), f"written: {html}"]))
+    print("\n".join([*page.lines(found), f"written: {html}"]))

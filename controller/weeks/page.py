@@ -97,7 +97,7 @@ def _date(day: int) -> str:
     return f"{datetime.fromtimestamp(day * DAY_S, UTC):%Y-%m-%d}"
 
 
-def told(found: LogReport) -> Sequence[str]:
+def lines(found: LogReport) -> Sequence[str]:
     """Write the same in lines, for a terminal."""
     return [
         found.about,

@@ -66,7 +66,7 @@ def test_a_live_run_is_decided_again_byte_for_byte(
     log = Log.open([tmp_path / "journal"])
     replayed = list(replay(log.ticks(0)))
     assert [one.identical for one in replayed] == [True] * len(replayed)
-    assert log.said() == []
+    assert log.skipped_texts() == []
     outcomes = [report.outcome for one in replayed for report in one.report.topologies]
     assert outcomes.count(Outcome.MOVED) >= 2
     assert [move.outcome for move in known_moves(None, [tmp_path / "journal"])[:2]] == ["MOVED"] * 2

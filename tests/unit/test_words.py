@@ -54,6 +54,8 @@ IDIOMS = re.compile(
     r"|in its turn|mostly|says?|said)\b|, too\b",
     re.IGNORECASE,
 )
+# The same in names of functions and classes.
+NAMED = re.compile(r"(?:^|_)(?:told|said|lately|anew|meanwhile)(?:_|$)")
 FENCE = re.compile(r"^```.*?^```$|<!--.*?-->", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`]*`")
 LINK = re.compile(r"\[([^\]]*)\]\([^()\s]+\)")
@@ -163,6 +165,27 @@ def faults_of_source(source: str, texts: Texts = texts_of_python) -> list[str]:
     """List what is wrong with the language of a source."""
     found = [one for text in texts(source) for one in idioms(text) + long_sentences(text)]
     return list(dict.fromkeys(found))
+
+
+def names_with_idioms(source: str) -> list[str]:
+    """List the functions and classes whose names have an idiom."""
+    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    names = (node.name for node in ast.walk(ast.parse(source)) if isinstance(node, kinds))
+    return [name for name in names if NAMED.search(re.sub("([A-Z])", r"_\1", name).lower())]
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in SOURCES if n.endswith(".py") and not n.startswith(LABORATORY)]
+)
+def test_the_names_of_a_source_are_plain(name: str) -> None:
+    assert names_with_idioms((ROOT / name).read_text()) == []
+
+
+def test_an_idiom_in_a_name_is_found() -> None:
+    source = (
+        "class WordCount:\n    def _write_anew(self): ...\ndef told(word): ...\nclass SaidSo: ...\n"
+    )
+    assert sorted(names_with_idioms(source)) == ["SaidSo", "_write_anew", "told"]
 
 
 @pytest.mark.parametrize("name", SOURCES)

@@ -69,9 +69,9 @@ def test_a_compressed_log_that_is_cut_or_damaged_gives_what_is_whole(
     assert ticks == sorted(set(ticks))
     if cuts:
         assert ticks == list(range(1, len(ticks) + 1))
-        assert log.said() == ["1 records cut off at the end"]
+        assert log.skipped_texts() == ["1 records cut off at the end"]
     elif len(ticks) < TICKS:
-        assert log.said()
+        assert log.skipped_texts()
 
 
 def test_every_byte_of_a_small_log() -> None:
@@ -101,7 +101,7 @@ def test_a_damaged_byte_costs_one_record(recorded: bytes, share: float, bit: int
     # Where a line end is hit, two records have become one.
     assert in_head or len(ticks) in (TICKS - 1, TICKS - 2)
     assert ticks == sorted(set(ticks))
-    assert log.said()
+    assert log.skipped_texts()
 
 
 def tick(seq: int, *, epoch: int | None = 0, time_s: float = 0.0) -> bytes:

@@ -150,7 +150,7 @@ def test_a_lead_that_was_lost_at_the_end_of_a_segment_is_looked_for_before_it(
     def leads_until_tick_5(tick: int, run: Recorded) -> None:
         run.epoch = 0 if tick < 5 else None
         if tick >= 5:  # each segment that follows has no tick in which it led
-            run.recorder._begins_anew = True
+            run.recorder._begins_again = True
 
     reports = recorded_in(tmp_path, monkeypatch, each=leads_until_tick_5)
     for tick in (4, 5, 8, 11):

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 from controller.core.decision import Outcome
 from controller.core.restarts import (
-    LATELY_S,
+    JUST_UP_S,
     MOST,
     WITHIN_S,
     Starts,
-    lately,
+    just_up,
     restarted,
     starts_each,
     up_each,
@@ -95,13 +95,13 @@ def test_a_supervisor_that_has_come_up_is_left_alone_until_it_has_stayed() -> No
         return up_each(before, [shown], now_s)
 
     up = seen_at({}, "ab", 1000.0)
-    assert lately(up, HOSTS, 1000.0) == {}  # the controller has just come up, and not they
+    assert just_up(up, HOSTS, 1000.0) == {}  # the controller has just come up, and not they
     up = seen_at(seen_at(up, "a", 1005.0), "ab", 1010.0)
-    assert [*lately(up, HOSTS, 1010.0)] == ["b"]
-    veto = lately(up, HOSTS, 1040.0)["b"]
+    assert [*just_up(up, HOSTS, 1010.0)] == ["b"]
+    veto = just_up(up, HOSTS, 1040.0)["b"]
     assert veto.outcome is Outcome.COOLDOWN
     assert (
         veto.reason
         == "the supervisor of host-b has just come up: nothing moves there for 90 s more"
     )
-    assert lately(up, HOSTS, 1010.0 + LATELY_S) == {}
+    assert just_up(up, HOSTS, 1010.0 + JUST_UP_S) == {}

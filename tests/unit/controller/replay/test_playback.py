@@ -65,7 +65,7 @@ def test_a_replay_gives_the_live_decisions(tmp_path: Path, of_worker: float | No
         (r.tick, r.time_s, r.outcome, r.reason, r.moves, r.plan) for r in reports
     ]
     assert same(tmp_path) == [True] * 12
-    assert log.said() == []
+    assert log.skipped_texts() == []
 
 
 def test_what_meters_show_is_in_the_journal_and_seen_again(tmp_path: Path) -> None:
@@ -142,7 +142,10 @@ def test_a_missing_segment_is_counted_and_the_rest_is_the_same(tmp_path: Path) -
     kept = [one.identical for one in replay(log.ticks(0))]
     assert all(kept)
     assert len(kept) < 30
-    assert log.said() == ["1 segments missing", f"{log.skipped['ticks missing']} ticks missing"]
+    assert log.skipped_texts() == [
+        "1 segments missing",
+        f"{log.skipped['ticks missing']} ticks missing",
+    ]
     assert len(kept) + log.skipped["ticks missing"] == 30
 
 
@@ -271,7 +274,7 @@ def test_a_deposed_leader_counts_until_the_next_epoch_began(tmp_path: Path) -> N
     log = Log.open([tmp_path])
     ticks = [[t.superseded for t in log.ticks(writer)] for writer in range(2)]
     assert sorted(ticks) == sorted([[False] * 8 + [True] * 4, [False] * 12])
-    assert log.said() == ["4 ticks of a leader that had lost its lead"]
+    assert log.skipped_texts() == ["4 ticks of a leader that had lost its lead"]
 
 
 def test_a_clock_that_goes_back_is_counted_and_nothing_is_lost(tmp_path: Path) -> None:
@@ -281,7 +284,7 @@ def test_a_clock_that_goes_back_is_counted_and_nothing_is_lost(tmp_path: Path) -
     record(tmp_path, each=each)
     log = Log.open([tmp_path])
     assert [one.identical for one in replay(log.ticks(0))] == [True] * 12
-    assert log.said() == ["1 times at which the clock went back"]
+    assert log.skipped_texts() == ["1 times at which the clock went back"]
 
 
 def test_a_segment_of_another_format_is_skipped(tmp_path: Path) -> None:
@@ -289,7 +292,7 @@ def test_a_segment_of_another_format_is_skipped(tmp_path: Path) -> None:
     edit(sorted(tmp_path.iterdir())[-1], lambda head: head.update(format=99))
     log = Log.open([tmp_path])
     assert all(one.identical for one in replay(log.ticks(0)))
-    assert log.said() == ["1 segments of format 99, which a newer nstorm reads"]
+    assert log.skipped_texts() == ["1 segments of format 99, which a newer nstorm reads"]
 
 
 def test_a_journal_of_the_old_format_is_refused_and_its_reader_named(tmp_path: Path) -> None:
@@ -301,7 +304,7 @@ def test_a_journal_of_the_old_format_is_refused_and_its_reader_named(tmp_path: P
     with pytest.raises(JournalError, match="format 2, which an older nstorm reads"):
         log.newest_head()
     assert list(replay(log.ticks(0))) == []
-    assert log.said() == ["1 segments of format 2, which an older nstorm reads"]
+    assert log.skipped_texts() == ["1 segments of format 2, which an older nstorm reads"]
 
 
 def test_keys_that_are_not_known_are_passed_over(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_a_lost_record_leaves_no_tick_without_load(tmp_path: Path) -> None:
     found = list(spans(log))
     assert [len(span.time_s) for span in found] == [4, 6]
     assert all(span.traffic_tps.any(axis=1).all() for span in found)
-    assert log.said() == ["1 ticks missing"]
+    assert log.skipped_texts() == ["1 ticks missing"]
 
 
 def test_what_tells_only_its_age_makes_no_other_layout(tmp_path: Path) -> None:
