@@ -7,6 +7,7 @@ from controller.core.controls import Controls
 from controller.core.decision import Outcome
 from controller.core.effect import LEAST_BEFORE
 from controller.core.figures import Verdict
+from controller.core.fit import Capacity
 from controller.core.limits import Limits
 from controller.core.runs import LONGEST_WAIT_S, TAKEN_BACK
 from controller.cycle import CycleInput, Memory
@@ -65,6 +66,34 @@ def test_a_relief_waits_for_nothing() -> None:
     world.run(30, replace(AUTO, limits=Limits(high_frac=0.15, low_frac=0.1)))
     assert moved(world)[0][0] in {"2-2", "3-3"} and (begun_s(world) or 0) < 30
     assert not waiting(world)
+
+
+class Sized(World):
+    """A world whose tuples of 100 bytes take 0.8 Mbit/s of the link, and heaps that are known."""
+
+    heap_frac: float = 0.1  # of b
+
+    def _load(self, slot: Slot) -> WorkerLoad:
+        made, sent = super()._load(slot), self.sent[slot, 1, 2]
+        frac = self.heap_frac if slot == B else 0.1
+        heap = {"heap_live_bytes": round(frac * 1e9), "heap_max_bytes": 10**9}
+        meters = made.meters if isinstance(made.meters, dict) else {}
+        return replace(
+            made, sizes=(("spout", "bolt", sent, 100 * sent),), meters={**meters, **heap}
+        )
+
+
+@pytest.mark.parametrize(
+    ("link_mbit", "heap_frac", "waits"), [(10.0, 0.1, True), (0.9, 0.1, False), (10.0, 0.9, False)]
+)
+def test_what_leaves_a_full_link_or_heap_waits_for_nothing(
+    link_mbit: float, heap_frac: float, waits: bool
+) -> None:
+    world = Sized()
+    world.heap_frac = heap_frac
+    world.run(60, replace(AUTO, capacity=Capacity(link_mbit=link_mbit)))
+    assert bool(waiting(world)) is waits
+    assert bool(moved(world)) is not waits
 
 
 class Left(World):
