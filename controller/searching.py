@@ -9,10 +9,18 @@ import pickle
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
-from controller.core.policy import Question
+from controller.core.policy import SEARCH_LIMIT_S, Question
+
+
+class _Running(NamedTuple):
+    question: Question
+    process: "subprocess.Popen[bytes]"
+    output: IO[bytes]
+    begun_s: float  # monotonic
 
 
 class SubprocessSearches:
@@ -24,7 +32,7 @@ class SubprocessSearches:
     def __init__(self) -> None:
         # The other cores are for what the machine is there for, and for the cycle.
         self._most = max(1, len(os.sched_getaffinity(0)) // 2)
-        self._running: dict[str, tuple[Question, subprocess.Popen[bytes], IO[bytes]]] = {}
+        self._running: dict[str, _Running] = {}
 
     def begin(self, questions: Iterable[Question]) -> None:
         """Start searches, but for topologies of which a search runs already.
@@ -34,30 +42,35 @@ class SubprocessSearches:
         for question in questions:
             topology = question.topology
             if topology not in self._running and len(self._running) < self._most:
-                self._running[topology] = question, *self._start(question)
+                self._running[topology] = _Running(
+                    question, *self._start(question), time.monotonic()
+                )
 
     def take_answers(self) -> tuple[tuple[str, Any], ...]:
         """Fetch the answers, by topology, of the searches that have ended since the last call.
 
-        Where the process failed, the question has the answer.
+        Where the process failed, or took too long, the question has the answer.
         """
-        ended = [t for t, (_, process, _) in self._running.items() if process.poll() is not None]
-        return tuple((topology, self._answer(*self._running.pop(topology))) for topology in ended)
+        for one in self._running.values():
+            if time.monotonic() - one.begun_s > SEARCH_LIMIT_S:
+                one.process.kill()
+        ended = [t for t, one in self._running.items() if one.process.poll() is not None]
+        return tuple((topology, self._answer(self._running.pop(topology))) for topology in ended)
 
     @staticmethod
-    def _answer(question: Question, process: "subprocess.Popen[bytes]", output: IO[bytes]) -> Any:
-        with output:
+    def _answer(one: _Running) -> Any:
+        with one.output as output:
             output.seek(0)
             try:
-                return pickle.load(output) if process.returncode == 0 else question.failed
+                return pickle.load(output) if one.process.returncode == 0 else one.question.failed
             except Exception:  # its disk was full, or what it found cannot be read
-                return question.failed
+                return one.question.failed
 
     def close(self) -> None:
-        for _, process, output in self._running.values():
-            process.kill()
-            process.wait()
-            output.close()
+        for one in self._running.values():
+            one.process.kill()
+            one.process.wait()
+            one.output.close()
         self._running.clear()
 
     @staticmethod

@@ -40,6 +40,8 @@ class Question(Protocol):
         """Search."""
 
 
+# A search that takes longer counts as one that has found nothing.
+SEARCH_LIMIT_S = 600.0
 # Gives the answer once it is there; None as long as it is not.
 Search = Callable[[Question], Any]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from controller.core.decision import Decision
 from controller.core.fit import Fit
-from controller.core.policy import Case, Decided, Policy
+from controller.core.policy import SEARCH_LIMIT_S, Case, Decided, Policy
 from controller.policies.gather.goal import Answer, Target, digest
 from controller.policies.gather.question import TargetQuestion
 from controller.policies.gather.target import TargetMemory, target
@@ -26,6 +26,10 @@ MORE_ROOM = 1.1
 # that noise is kindest to. So it is judged by other load, this many decisions later: with
 # `load.ewma` 0.3 an eighth of that noise is left then.
 JUDGED_AFTER = 6
+_SEARCHING = (
+    "a search for a better placement has not ended: it takes "
+    f"{SEARCH_LIMIT_S / 60:.0f} minutes at most"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +151,7 @@ class Gather(Policy[Remembered]):
             decision = replace(decision, reason=f"{decision.reason}; {why}")
         unpacked = kept.unpacked.after(decision, cluster, snapshot, limits)
         kept = replace(kept, unpacked=unpacked)
-        awaits = "a search for a better placement has not ended" if question else ""
+        awaits = _SEARCHING if question else ""
         if kept.found is not None:
             left = kept.found.left + 1
             awaits = f"a better placement was found, and is judged {left} decisions from now"

@@ -1,6 +1,7 @@
 """The memory of `gather`: one a topology, no failed search twice, a search outside the cycle."""
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from controller.config import build
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.fit import Fit
 from controller.core.limits import Limits
-from controller.core.policy import Case, Question
+from controller.core.policy import SEARCH_LIMIT_S, Case, Question
 from controller.journal.record import decode, encode
 from controller.policies.gather.goal import Answer, Target
 from controller.policies.gather.policy import (
@@ -172,7 +173,7 @@ def test_what_a_search_may_still_change_is_named() -> None:
             assert decided.question is not None
             memory = chosen.heard(memory, decided.question.answer())
         awaits.append(decided.awaits)
-    running = "a search for a better placement has not ended"
+    running = "a search for a better placement has not ended: it takes 10 minutes at most"
     judged = [
         f"a better placement was found, and is judged {n} decisions from now"
         for n in range(JUDGED_AFTER, 0, -1)
@@ -307,6 +308,22 @@ def test_a_search_that_fails_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     assert answer_of(searches) == ((question.snapshot.topology, Answer(None)),)
 
 
+def test_a_search_that_takes_too_long_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    searches = SubprocessSearches()
+    question = TargetQuestion(*saddle(), Limits(), TargetOptions(), frozenset())
+    searches.begin([question])
+    (running,) = searches._running.values()
+    os.kill(running.process.pid, signal.SIGSTOP)
+    assert searches.take_answers() == ()
+    begun_s = running.begun_s
+    monkeypatch.setattr(time, "monotonic", lambda: begun_s + SEARCH_LIMIT_S + 1)
+    answers = searches.take_answers()
+    monkeypatch.undo()
+    running.process.wait(10)
+    answers = answers or searches.take_answers()
+    assert answers == ((question.snapshot.topology, Answer(None)),)
+
+
 def test_searches_take_half_the_cores_at_most_and_only_what_nobody_else_wants(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -321,7 +338,7 @@ def test_searches_take_half_the_cores_at_most_and_only_what_nobody_else_wants(
         for n in range(5)
     ]
     searches.begin(asked)
-    running = [process for _, process, _ in searches._running.values()]
+    running = [one.process for one in searches._running.values()]
     assert len(running) == 2
     give_up_s = time.monotonic() + 60
     while not all(os.getpriority(os.PRIO_PROCESS, process.pid) == 19 for process in running):
