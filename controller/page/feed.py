@@ -60,13 +60,16 @@ class Packed:
         return cls(plain, gzip.compress(plain, _GZIP_LEVEL))
 
 
+_NO_POINTS = Packed.of([])
+
+
 @dataclass(frozen=True, slots=True)
 class LastRead:
     """What was read last; `status` is empty until there was something."""
 
     number: int = 0
     status: Packed = Packed()
-    points: Packed = Packed(b"[]")  # the time line, the oldest point first
+    points: Packed = _NO_POINTS  # the time line, the oldest point first
     read_s: float = 0.0  # Unix seconds
     problem: str = "it has not been read yet"  # why there is nothing newer; empty where there is
 

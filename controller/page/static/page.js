@@ -28,8 +28,8 @@ const drawn = new Map();
 function fresh(id, shown, draw) {
   const key = JSON.stringify(shown);
   if (drawn.get(id) === key) return;
-  drawn.set(id, key);
   draw();
+  drawn.set(id, key);
 }
 const button = (text, name, click, attributes = {}) =>
   el("button", { type: "button", "data-name": name, "aria-label": name === text ? null : name, ...attributes, on: { click } }, text);
@@ -110,7 +110,7 @@ function showHead() {
     if (one && one.nimbus_error) alerts.push(`Nimbus follows no plan: ${one.nimbus_error}`);
     for (const worker of one ? one.workers : []) if (worker.error || worker.fault) alerts.push(`${place(worker.slot)}: ${worker.error || worker.fault}`);
   }
-  fresh("alerts", alerts, () => put("alerts", alerts.map((text) => el("li", {}, doc ? named(text) : text))));
+  fresh("alerts", [alerts, doc && doc.hosts], () => put("alerts", alerts.map((text) => el("li", {}, doc ? named(text) : text))));
 }
 
 function showDecision(one) {
@@ -195,7 +195,7 @@ function workerBox(one, worker, letter, moving) {
   const state = worker.off ? "off" : worker.starting ? "starting" : worker.hooks ? "" : "no hooks";
   const spaces = Object.entries(worker.spaces || {}).map(([name, share]) => ` · ${name} ${percent(share)}`).join("");
   const boxes = here.map((e, i) => box(letter.get(e.component), 18 * (i % across),
-    `${e.component} ${e.executor}: ${number(e.cpu_cores, 2)} cores, queue ${number(e.queue)}${e.pinned ? `, stays: ${e.pinned}` : `, ${e.way}`}`, moving.has(e.executor), 12 + 18 * Math.floor(i / across)));
+    `${e.component} ${e.executor}: ${number(e.cpu_cores, 2)} cores, queue ${number(e.queue)}${e.pinned ? `, stays: ${named(e.pinned)}` : `, ${e.way}`}`, moving.has(e.executor), 12 + 18 * Math.floor(i / across)));
   const rows = Math.ceil(here.length / across), load = Math.min(worker.load_frac || 0, 1);
   const said = `CPU ${percent(worker.load_frac)}${spaces}${state ? ` · ${state}` : ""}`;
   return el("div", {}, el("p", {}, el("strong", {}, worker.slot.slice(node(worker.slot).length)), ` ${said} `,

@@ -101,6 +101,14 @@ def test_what_has_not_been_read_is_not_there() -> None:
     assert (answer.status_code, answer.json()["detail"]) == (503, "it has not been read yet")
 
 
+def test_a_time_line_without_a_point_is_empty() -> None:
+    for accepted in ("gzip", "identity"):
+        answer = Page(feed=Feed(nothing, 60.0)).get(
+            "/api/timeline", headers={"Accept-Encoding": accepted}
+        )
+        assert answer.json() == []
+
+
 def test_a_cluster_that_is_away_leaves_what_was_read_and_the_reason() -> None:
     feed = filled()
     feed.fail("ZooKeeper has not answered")
