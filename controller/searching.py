@@ -13,7 +13,11 @@ import time
 from collections.abc import Iterable
 from typing import IO, Any, NamedTuple
 
+import structlog
+
 from controller.core.policy import SEARCH_LIMIT_S, Question
+
+log = structlog.get_logger()
 
 
 class _Running(NamedTuple):
@@ -51,9 +55,10 @@ class SubprocessSearches:
 
         Where the process failed, or took too long, the question has the answer.
         """
-        for one in self._running.values():
+        for topology, one in self._running.items():
             if time.monotonic() - one.begun_s > SEARCH_LIMIT_S:
                 one.process.kill()
+                log.warning("search_took_too_long", topology=topology, limit_s=SEARCH_LIMIT_S)
         ended = [t for t, one in self._running.items() if one.process.poll() is not None]
         return tuple((topology, self._answer(self._running.pop(topology))) for topology in ended)
 
