@@ -145,7 +145,7 @@ def _cycle(
         time_s=seen.time_s,
     )
     memory, cases, budget = _taken_back(memory, seen, settings, cases, budget)
-    cases = _waiting(_guarded(cases, memory.watches, felt), memory, seen, holds)
+    cases = _waiting(_guarded(cases, memory.watches, felt), memory, seen, holds, settings)
     cases = choose_each(
         policy,
         cases,
@@ -277,11 +277,15 @@ def _guarded(
 
 
 def _waiting(
-    cases: list[TopologyCase], memory: Memory, seen: CycleInput, holds: Restrictions
+    cases: list[TopologyCase],
+    memory: Memory,
+    seen: CycleInput,
+    holds: Restrictions,
+    settings: Config,
 ) -> list[TopologyCase]:
     """Note where moves for gain alone wait; advice and proposals do not."""
     return [
-        replace(case, waits=memory.watches[case.id].waits(seen.now_s))
+        replace(case, waits=memory.watches[case.id].waits(seen.now_s, settings.cycle_s))
         if case.id in holds.unaided
         else case
         for case in cases

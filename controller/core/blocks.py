@@ -28,6 +28,11 @@ _LONGEST_S = 30.0
 _NS_PER_MS = 1e6
 
 
+def length_s(cycle_s: float) -> float:
+    """Give how long a block is where a cycle takes `cycle_s`: as long as whole cycles."""
+    return math.ceil(_NEARLY_S / cycle_s) * cycle_s
+
+
 class Block(Struct, frozen=True):
     """The means of a topology over a block; None where it is not known."""
 

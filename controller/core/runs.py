@@ -15,6 +15,7 @@ from controller.core.blocks import (
     Block,
     LoadSeen,
     Part,
+    length_s,
     part_between,
     same_jvms,
     spout_tasks,
@@ -32,6 +33,9 @@ from migration.model import ExecutorId, Plan, Slot
 WARM_S = 30.0
 # A move that begins before those before it could be judged is of their run. Its own time is within.
 RUN_S = 2 * WARM_S + LOOKS[0] * BLOCK_S
+# A run in which nothing has moved for so long is left alone until it is judged. Executors have rested
+# by then, so what comes is no part of the same way.
+SETTLED_S = 120.0
 # Blocks may not come at all: a worker does not report, or is restarted again and again.
 LONGEST_WAIT_S = 2 * LEAST_BEFORE * BLOCK_S
 # How many effects of a topology, and runs that were taken back, are remembered.
@@ -64,10 +68,6 @@ class Run(Struct, frozen=True):
     is_own: bool = True  # a policy has begun all of them
     predicted_cpu: float | None = None  # by what factor the CPU was to change
     lacks: str = ""  # why blocks are missing in `before`
-
-    def goes_on(self, now_s: float) -> bool:
-        """Return whether a move that begins now is of this run."""
-        return now_s - self.last_begun_s <= RUN_S
 
 
 class Refused(Struct, frozen=True):
@@ -118,23 +118,36 @@ class Watch:
         lasts_s = (MOST_BLOCKS + 1) * BLOCK_S
         return tuple(block for block in self.blocks if now_s - block.ended_s <= lasts_s)
 
-    def waits(self, now_s: float) -> Veto | None:
-        """Return why no run begins for gain alone: there are too few blocks to judge it by.
+    def going_on(self, now_s: float) -> Run | None:
+        """Give the run that a move which begins now is of; None where it begins another one."""
+        run = self.run
+        if run is None or now_s - run.last_begun_s > RUN_S or len(self.blocks) >= LOOKS[0]:
+            return None
+        return run
 
-        Where blocks do not come, moves wait for `LONGEST_WAIT_S` all the same, and no longer.
+    def waits(self, now_s: float, cycle_s: float) -> Veto | None:
+        """Return why no move begins for gain alone: its run, or the one before, is not judged else.
+
+        Where blocks do not come, moves wait for `LONGEST_WAIT_S` all the same, and no longer. Where
+        cycles are so long that too few come in that time, they do not wait at all.
         """
+        block_s = length_s(cycle_s)
+        if LEAST_BEFORE * block_s > LONGEST_WAIT_S:
+            return None
         run, known = self.run, len(self.before(now_s))
-        if known >= LEAST_BEFORE or (run is not None and run.goes_on(now_s)):
+        if (going_on := self.going_on(now_s)) is not None:
+            return _until_judged(going_on, now_s)
+        if known >= LEAST_BEFORE:
             return None
         begins_s = now_s if run is None or run.ended_s is None else run.calm_s + WARM_S
-        missing_s = (LEAST_BEFORE - known) * BLOCK_S + max(begins_s - now_s, 0.0)
+        missing_s = (LEAST_BEFORE - known) * block_s + max(begins_s - now_s, 0.0)
         since_s = now_s if self.waits_since_s is None else self.waits_since_s
         left_s = min(missing_s, since_s + LONGEST_WAIT_S - now_s)
         if left_s <= 0:
             return None
         why = (
             f"a move for gain waits for some {left_s:.0f} s more: its effect is judged by "
-            f"{LEAST_BEFORE * BLOCK_S:.0f} s before it, and {known * BLOCK_S:.0f} s are measured"
+            f"{LEAST_BEFORE * block_s:.0f} s before it, and {known * block_s:.0f} s are measured"
         )
         return Veto(Outcome.WATCHING, f"{why}; {self.lacks}" if self.lacks else why)
 
@@ -152,6 +165,19 @@ class Watch:
                     e: f"{e} was taken back and stays{like}: {one.why}" for e in one.executors
                 }
         return found
+
+
+def _until_judged(run: Run, now_s: float) -> Veto | None:
+    """Return why a run that has settled gets no further move before its first look.
+
+    With a move every few minutes it would never be judged.
+    """
+    calm_s = 0.0 if run.ended_s is None else now_s - run.calm_s
+    if calm_s < SETTLED_S:
+        return None
+    left_s = max(WARM_S + LOOKS[0] * BLOCK_S - calm_s, BLOCK_S)
+    why = "the effect of the moves before it is measured"
+    return Veto(Outcome.WATCHING, f"a move for gain waits for some {left_s:.0f} s more: {why}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +241,7 @@ def _begun(
     # A move that came and went between two looks has no name here; no policy has begun it.
     is_own = bool(own) and new <= own
     named = tuple(sorted(new | own))
-    if run is not None and run.goes_on(now_s):
+    if run is not None and watch.going_on(now_s) is run:
         effects = effects[:-1]
         run = structs.replace(
             run,

@@ -149,7 +149,9 @@ class Gather(Policy[Remembered]):
         if stay and not decision.moves:
             why = Unpacked.explained([snapshot.executors[e] for e in stay])
             decision = replace(decision, reason=f"{decision.reason}; {why}")
-        unpacked = kept.unpacked.after(decision, cluster, snapshot, limits)
+        unpacked = kept.unpacked.after(
+            decision, cluster, snapshot, limits, waits=case.waits is not None
+        )
         kept = replace(kept, unpacked=unpacked)
         awaits = _SEARCHING if question else ""
         if kept.found is not None:

@@ -39,9 +39,18 @@ class Unpacked:
         )
 
     def after(
-        self, decision: Decision, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits
+        self,
+        decision: Decision,
+        cluster: Cluster,
+        snapshot: LoadSnapshot,
+        limits: Limits,
+        *,
+        waits: bool = False,
     ) -> "Unpacked":
-        """Note the moves of a decision: off a worker that is too full, or for traffic."""
+        """Note the moves of a decision: off a worker that is too full, or for traffic.
+
+        Where it `waits`, a move for traffic does not begin.
+        """
         if not decision.moves:
             return self
         time_s, gathered = snapshot.time_s, dict(self.gathered)
@@ -49,6 +58,8 @@ class Unpacked:
         hot = {cluster.workers[w] for w in Fit.of(cluster, snapshot, limits).surely_high}
         for move in decision.moves:
             if move.source not in hot:
+                if waits:
+                    continue
                 gathered[move.executor] = move.target
             elif gathered.pop(move.executor, None) == move.source:
                 left_s[move.executor] = time_s

@@ -3,13 +3,14 @@
 import pytest
 
 from controller.config import Config, Mode
+from controller.core.blocks import Block
+from controller.core.capacity import Capacity
 from controller.core.controls import Controls
 from controller.core.decision import Outcome
-from controller.core.effect import LEAST_BEFORE
+from controller.core.effect import LEAST_BEFORE, LOOKS
 from controller.core.figures import Verdict
-from controller.core.fit import Capacity
 from controller.core.limits import Limits
-from controller.core.runs import LONGEST_WAIT_S, TAKEN_BACK
+from controller.core.runs import LONGEST_WAIT_S, RUN_S, TAKEN_BACK, Run, Watch
 from controller.cycle import CycleInput, Memory
 from controller.journal.record import decode, encode
 from controller.report import TopologyReport
@@ -156,6 +157,32 @@ def test_a_new_leader_waits_anew_and_a_journal_remembers_since_when() -> None:
     assert moved(world) == []
     world.run(60)
     assert moved(world) == [("2-2", "a:1")]
+
+
+@pytest.mark.parametrize(
+    ("cycle_s", "wait_s"), [(2.0, 120), (5.0, 120), (7.0, 168), (20.0, 240), (28.0, None)]
+)
+def test_a_wait_is_as_long_as_blocks_take(cycle_s: float, wait_s: int | None) -> None:
+    veto = Watch().waits(1000.0, cycle_s)
+    assert (wait_s is None) == (veto is None)
+    assert (
+        veto is None
+        or f"for some {wait_s} s more: its effect is judged by {wait_s} s" in veto.reason
+    )
+
+
+def test_a_run_that_has_settled_gets_no_more_moves_until_it_is_judged() -> None:
+    run = Run(("m1",), 0.0, 1000.0, (), 1000.0, ended_s=0.0, calm_s=1010.0)
+    block = Block(0.0, 1.0, 100.0)
+    watch = Watch(run=run)
+    assert watch.waits(1120.0, 5.0) is None, "moves that follow each other are one run"
+    veto = watch.waits(1150.0, 5.0)
+    assert veto is not None and veto.outcome is Outcome.WATCHING
+    assert "for some 70 s more: the effect of the moves before it is measured" in veto.reason
+    judged = replace(watch, blocks=(block,) * LOOKS[0])
+    assert judged.going_on(1150.0) is None, "the next move is of another run"
+    assert watch.going_on(1150.0) is run
+    assert watch.going_on(1000.0 + RUN_S + 1) is None
 
 
 def test_explain_has_the_reason_and_what_to_do() -> None:

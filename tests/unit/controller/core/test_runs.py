@@ -162,13 +162,13 @@ def test_moves_that_begin_later_are_another_run_and_end_the_first() -> None:
 def test_a_further_move_of_a_run_waits_for_no_blocks_and_one_after_a_restart_does() -> None:
     world = World()
     world.cycle()
-    assert world.watch.waits(world.now_s) is not None
+    assert world.watch.waits(world.now_s, 5.0) is not None
     world.move("m1")
     world.run(60)
     assert len(world.watch.blocks) < LEAST_BEFORE
-    assert world.watch.waits(world.now_s) is None
+    assert world.watch.waits(world.now_s, 5.0) is None
     world.jvm = "2-2"
-    waits = world.cycle().waits(world.now_s)
+    waits = world.cycle().waits(world.now_s, 5.0)
     assert waits is not None and waits.reason.endswith("; a worker came, went or was restarted")
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from controller.config import build
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
+from controller.core.decision import Outcome, Veto
 from controller.core.fit import Fit
 from controller.core.limits import Limits
 from controller.core.policy import SEARCH_LIMIT_S, Case, Question
@@ -179,6 +180,20 @@ def test_what_a_search_may_still_change_is_named() -> None:
         for n in range(JUDGED_AFTER, 0, -1)
     ]
     assert awaits == [running, running, *judged, "", ""]
+
+
+def test_a_move_that_waits_is_not_noted_as_made() -> None:
+    cluster, snapshot = saddle()
+    chosen = Gather(TargetOptions())
+    may_begin = Case(cluster, snapshot, Limits())
+    waits = replace(may_begin, waits=Veto(Outcome.WATCHING, "it waits"))
+    first = chosen.decide(waits, None)
+    assert first.question is not None
+    memory = chosen.heard(first.memory, first.question.answer())
+    for case, notes in ((waits, False), (may_begin, True)):
+        decided = chosen.decide(case, memory)
+        assert "towards a target" in decided.decision.reason
+        assert decided.memory is not None and bool(decided.memory.unpacked.gathered) is notes
 
 
 def test_twice_the_gain_is_asked_while_loads_jitter() -> None:
