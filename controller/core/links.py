@@ -67,7 +67,7 @@ class Links:
         return bool(self.is_known.all())
 
     @cached_property
-    def unsized_tps(self) -> Floats:
+    def _unsized_tps(self) -> Floats:
         """(P,), the rates of pairs of which no size is known; NaN of others."""
         return np.where(self.is_known, np.nan, self.traffic.tps)
 
@@ -143,7 +143,7 @@ class Links:
             return True
         if by_stream is None:
             return False
-        unsized = *ends, self.unsized_tps, self.streams, *move, self._alike, self.fullest_tps
+        unsized = *ends, self._unsized_tps, self.streams, *move, self._alike, self.fullest_tps
         return moves_above(by_stream, rows, *unsized)
 
     def sent_at(self, place: Ints) -> "Sent":
@@ -213,12 +213,11 @@ class Links:
         return np.array([(self.crossing / self._left).max(initial=0.0)])
 
     def _crossing_at(self, place: Ints) -> Floats:
-        (sent,) = self._sent(place, self.bytes_s, _ONE_GROUP, 1)
-        used: Floats = sent
-        return used
+        sent: Floats = self._sent(place, self.bytes_s, _ONE_GROUP, 1)[0]
+        return sent
 
     def _by_stream_at(self, place: Ints) -> Floats:
-        return self._sent(place, self.unsized_tps, self.streams, self.streams_count)
+        return self._sent(place, self._unsized_tps, self.streams, self.streams_count)
 
     def _sent(self, place: Ints, rates: Floats, group: Ints, groups: int) -> Floats:
         """Add up what each group of pairs sends from each node and to it, (groups, 2, N)."""

@@ -1,5 +1,6 @@
 """Loops give the same answers, bit for bit, as Python and as machine code."""
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from math import pi
@@ -98,6 +99,32 @@ def test_every_loop_of_a_decision_is_the_same(
                 (carried.bounds, carried.roomiest, carried.room, carried.fit.frac),
             )
         ]
+
+    machine, python = both_ways(answers)
+    assert machine == python
+
+
+@settings(max_examples=200)
+@given(worlds() | uneven_worlds(), st.data())
+def test_what_crosses_is_the_same(world: World, data: st.DataObject) -> None:
+    cluster, snapshot = world
+    snapshot = uneven(snapshot)
+    size = st.sampled_from([np.nan, 10.0, 1000.0])
+    sizes = np.array([data.draw(size) for _ in snapshot.traffic.tps])
+    snapshot = replace(snapshot, traffic=replace(snapshot.traffic, size_bytes=sizes))
+    link = st.sampled_from([np.nan, 100.0, 1e6])
+    left = np.array([[data.draw(link) for _ in cluster.nodes] for _ in range(2)])
+    cluster = replace(
+        cluster,
+        node_cores=np.full(len(cluster.nodes), 4.0),
+        link_bytes_s=left,
+    )
+
+    def answers() -> list[Any]:
+        view = View.of(cluster, snapshot, Limits())
+        moves = itertools.product(range(len(snapshot.executors)), range(len(cluster.workers)))
+        sent = [one for one in view.sent if one is not None]
+        return [*map(bits, sent), [view.is_refused(e, w) for e, w in moves]]
 
     machine, python = both_ways(answers)
     assert machine == python
