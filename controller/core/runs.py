@@ -33,8 +33,8 @@ from migration.model import ExecutorId, Plan, Slot
 WARM_S = 30.0
 # A move that begins before those before it could be judged is of their run. Its own time is within.
 RUN_S = 2 * WARM_S + LOOKS[0] * BLOCK_S
-# A run in which nothing has moved for so long is left alone until it is judged. Executors have rested
-# by then, so what comes is no part of the same way.
+# A run in which nothing has moved for so long is left alone until it is judged. Executors have
+# rested by then, so what comes is no part of the same way.
 SETTLED_S = 120.0
 # Blocks may not come at all: a worker does not report, or is restarted again and again.
 LONGEST_WAIT_S = 2 * LEAST_BEFORE * BLOCK_S
