@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -47,20 +48,15 @@ class Point(Struct, frozen=True):
     topologies: dict[str, Drawn]  # by id
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Packed:
-    """A document as JSON, packed once for all visitors."""
+    """A document as JSON, packed once for all visitors, when the first of them asks."""
 
     plain: bytes = b""
-    gzip: bytes = b""
 
-    @classmethod
-    def of(cls, document: object) -> "Packed":
-        plain = msgspec.json.encode(document)
-        return cls(plain, gzip.compress(plain, _GZIP_LEVEL))
-
-
-_NO_POINTS = Packed.of([])
+    @cached_property
+    def gzip(self) -> bytes:
+        return gzip.compress(self.plain, _GZIP_LEVEL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +65,7 @@ class LastRead:
 
     number: int = 0
     status: Packed = Packed()
-    points: Packed = _NO_POINTS  # the time line, the oldest point first
+    points: Packed = Packed(b"[]")  # the time line, the oldest point first
     read_s: float = 0.0  # Unix seconds
     problem: str = "it has not been read yet"  # why there is nothing newer; empty where there is
 
@@ -120,8 +116,9 @@ class Feed:
         if not self._points or now_s - self._points[-1].time_s >= POINT_S:
             found = {one.topology: _figures(one) for one in document.topologies}
             self._points.append(Point(now_s, found))
-            points = Packed.of(list(self._points))
-        self.shown = LastRead(self.shown.number + 1, Packed.of(document), points, now_s, "")
+            points = Packed(msgspec.json.encode(list(self._points)))
+        status = Packed(msgspec.json.encode(document))
+        self.shown = LastRead(self.shown.number + 1, status, points, now_s, "")
 
     def fail(self, problem: str) -> None:
         """Go on to show what there was, and why nothing newer comes."""
