@@ -26,6 +26,10 @@ class _Running(NamedTuple):
     output: IO[bytes]
     begun_s: float  # monotonic
 
+    @property
+    def is_late(self) -> bool:
+        return time.monotonic() - self.begun_s > SEARCH_LIMIT_S
+
 
 class SubprocessSearches:
     """Searches in processes of their own, so that the cycle goes on; one search a topology.
@@ -55,15 +59,17 @@ class SubprocessSearches:
 
         Where the process failed, or took too long, the question has the answer.
         """
-        for topology, one in self._running.items():
-            if time.monotonic() - one.begun_s > SEARCH_LIMIT_S:
+        for one in self._running.values():
+            if one.is_late:
                 one.process.kill()
-                log.warning("search_took_too_long", topology=topology, limit_s=SEARCH_LIMIT_S)
         ended = [t for t, one in self._running.items() if one.process.poll() is not None]
         return tuple((topology, self._answer(self._running.pop(topology))) for topology in ended)
 
     @staticmethod
     def _answer(one: _Running) -> Any:
+        if one.is_late and one.process.returncode != 0:
+            topology = one.question.topology
+            log.warning("search_took_too_long", topology=topology, limit_s=SEARCH_LIMIT_S)
         with one.output as output:
             output.seek(0)
             try:
