@@ -112,9 +112,11 @@ def decide(policy: Policy[M], case: Case, vetoes: Vetoes, memory: M | None = Non
 
 def _relieves(case: Case, decision: Decision) -> bool:
     """Check whether moves begin or end where something is above its limit, or lead to a relief."""
+    if decision.relieves:
+        return True
     over = Reserve.of(case.cluster, case.snapshot, case.limits).is_over
     names = {case.cluster.workers[w] for w in np.flatnonzero(over)}
-    return decision.relieves or any({m.source, m.target} & names for m in decision.moves)
+    return any({m.source, m.target} & names for m in decision.moves)
 
 
 def decide_in_file(policy: Policy[M], case: Case, vetoes: Vetoes, memory: M | None) -> Decided[M]:

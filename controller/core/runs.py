@@ -229,31 +229,26 @@ def watch_each(
 
 
 def _begun(
-    watch: Watch,
-    new: frozenset[str],
-    begun: Begun,
-    now_s: float,
-    *,
-    time_s: float,
+    watch: Watch, new: frozenset[str], begun: Begun, now_s: float, *, time_s: float
 ) -> Watch:
-    run, effects = watch.run, watch.effects
+    going_on, effects = watch.going_on(now_s), watch.effects
     own = {made.id for made in begun.made}
     # A move that came and went between two looks has no name here; no policy has begun it.
     is_own = bool(own) and new <= own
     named = tuple(sorted(new | own))
-    if run is not None and watch.going_on(now_s) is run:
+    if going_on is not None:
         effects = effects[:-1]
         run = structs.replace(
-            run,
-            moves=run.moves + named,
+            going_on,
+            moves=going_on.moves + named,
             last_begun_s=now_s,
             ended_s=None,
-            made=run.made + begun.made,
-            is_own=run.is_own and is_own,
-            predicted_cpu=_together(run.predicted_cpu, begun.predicted_cpu),
+            made=going_on.made + begun.made,
+            is_own=going_on.is_own and is_own,
+            predicted_cpu=_together(going_on.predicted_cpu, begun.predicted_cpu),
         )
     else:
-        if run is not None:
+        if watch.run is not None:
             effects = _final(effects)
         run = Run(
             named,
@@ -267,9 +262,15 @@ def _begun(
             lacks=watch.lacks,
         )
     moving = Effect(Verdict.UNKNOWN, "moves are under way", run.moves, run.begun_s)
-    effects = (*effects, moving)[-_REMEMBERED:]
-    watch = replace(watch, lacks="", waits_since_s=None)
-    return replace(watch, part=None, blocks=(), run=run, effects=effects)
+    return replace(
+        watch,
+        part=None,
+        blocks=(),
+        run=run,
+        effects=(*effects, moving)[-_REMEMBERED:],
+        lacks="",
+        waits_since_s=None,
+    )
 
 
 def _together(one: float | None, other: float | None) -> float | None:

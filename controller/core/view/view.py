@@ -144,7 +144,7 @@ class View:
 
     def overfills_a_link(self, executor: int, worker: int) -> bool:
         """Check whether a move uses more than `load.high` of a link, and more than now."""
-        after = self.snapshot.moved(executor, worker).place
+        after = self._place_after(executor, worker)
         return self.reserve.links.overfilled_at(after, self.limits.high_frac)
 
     def is_refused(self, executor: int, worker: int) -> bool:
@@ -156,9 +156,12 @@ class View:
         rows = self.pairs.row[begin:end]
         if links.grow_by(self.sent, place, rows, executor, worker):
             return True
-        if not self.reserve.spaces:
-            return False
-        return self.reserve.overflows(self.snapshot.moved(executor, worker).place)
+        return self.reserve.overflows(self._place_after(executor, worker))
+
+    def _place_after(self, executor: int, worker: int) -> Ints:
+        place = self.snapshot.place.copy()
+        place[executor] = worker
+        return place
 
     @cached_property
     def sent(self) -> Sent:
