@@ -86,6 +86,7 @@ class Puppets:
         self.without_hooks: frozenset[Slot] = frozenset()
         self.held: Plan | None = None
         self.started_s = time.monotonic()
+        self.came_s: dict[int, float] = {}  # since the start, by task that has moved
         self._published_s = 0.0
         self._loaded_s = 0.0
         for folder in ("storms", "assignments"):
@@ -131,7 +132,10 @@ class Puppets:
     def _absorb(self, plan: Plan | None) -> None:
         for entry in plan.entries if plan else ():
             if entry.phase in (Phase.STOP, Phase.SETTLE) and entry.void is None:
-                self.places[entry.executor.start] = entry.target
+                task = entry.executor.start
+                if self.places[task] != entry.target:
+                    self.came_s[task] = time.monotonic() - self.started_s
+                self.places[task] = entry.target
                 self.session.put(f"/assignments/{WC}", b"")
 
     def _acks(self, node: str, plan: Plan | None) -> NodeAcks:
@@ -182,7 +186,13 @@ class Puppets:
         # nothing for what is tested.
         sent = {edge: tps for edge, tps in RATES_TPS.items() if PLACES[edge[0]] == slot}
         here = self._here(slot)
-        return worker_load(slot, here, since_s, sent, other_cores=0.4 - 0.1 * len(here))
+        load = worker_load(slot, here, since_s, sent, other_cores=0.4 - 0.1 * len(here))
+        # The thread of an executor that came has used no CPU before.
+        spent = [
+            replace(one, cpu_ns=round(1e8 * (since_s - self.came_s.get(task, 0.0))))
+            for task, one in zip(here, load.executors, strict=True)
+        ]
+        return replace(load, executors=tuple(spent))
 
 
 def new_root(zookeeper: str) -> str:
