@@ -213,6 +213,8 @@ class Links:
         return np.array([(self.crossing / self._left).max(initial=0.0)])
 
     def _crossing_at(self, place: Ints) -> Floats:
+        if not self.is_known.any():
+            return np.zeros((2, len(self.cluster.nodes)))
         sent: Floats = self._sent(place, self.bytes_s, _ONE_GROUP, 1)[0]
         return sent
 

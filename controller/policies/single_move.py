@@ -18,8 +18,17 @@ class Choice:
     executor: int
     worker: int
     asc_tps: float
-    reason: str
+    why: str
     warnings: tuple[str, ...]
+
+    def reason(self, view: View) -> str:
+        """Write the reason out; most choices are looked at and not taken, and need none."""
+        snapshot, workers, e = view.snapshot, view.cluster.workers, self.executor
+        return (
+            f"{self.why}: {snapshot.executors[e]} ({snapshot.component_of[e]}, "
+            f"{view.fit.need(e)}) from {workers[snapshot.place[e]]} to "
+            f"{workers[self.worker]}, {self.asc_tps:+.4g} t/s inside nodes"
+        )
 
 
 Chooser = Callable[[View], Choice | Decision]
@@ -33,6 +42,7 @@ def disjoint(choose: Chooser, view: View) -> Decision:
     moves between the same nodes depend on each other most.
     """
     chosen: list[Choice] = []
+    reasons: list[str] = []
     moves: list[Move] = []
     while len(chosen) < view.limits.max_moves:
         found = choose(view)
@@ -41,12 +51,12 @@ def disjoint(choose: Chooser, view: View) -> Decision:
                 return found
             break
         chosen.append(found)
+        reasons.append(found.reason(view))
         moves.append(_proposal(view, found))
         if len(chosen) < view.limits.max_moves:
             view = view.without(found.executor, found.worker).moved(found.executor, found.worker)
-    reason = "; then ".join(choice.reason for choice in chosen)
     warnings = dict.fromkeys(text for choice in chosen for text in choice.warnings)
-    return Decision(Outcome.WOULD_MOVE, reason, tuple(moves), tuple(warnings))
+    return Decision(Outcome.WOULD_MOVE, "; then ".join(reasons), tuple(moves), tuple(warnings))
 
 
 def _proposal(view: View, choice: Choice) -> Move:
@@ -106,13 +116,7 @@ def best_of(
         load = rounded(view.fit.frac[moves.workers[tied]]) * emptier_first
         pick = tied[np.lexsort((moves.workers[tied], moves.executors[tied], load))[0]]
     executor, target = int(moves.executors[pick]), int(moves.workers[pick])
-    asc_tps, snapshot, workers = float(moves.asc_tps[pick]), view.snapshot, view.cluster.workers
-    reason = (
-        f"{why}: {snapshot.executors[executor]} ({snapshot.component_of[executor]}, "
-        f"{view.fit.need(executor)}) from {workers[snapshot.place[executor]]} to "
-        f"{workers[target]}, {asc_tps:+.4g} t/s inside nodes"
-    )
-    return Choice(executor, target, asc_tps, reason, warnings)
+    return Choice(executor, target, float(moves.asc_tps[pick]), why, warnings)
 
 
 def slack(view: View) -> float:
