@@ -56,10 +56,6 @@ public final class WorkerHooks implements HookSet {
                     "executorsAtom",
                     "Ljava/util/concurrent/atomic/AtomicReference;"),
             new Symbol(
-                    "org.apache.storm.daemon.worker.Worker",
-                    "workerState",
-                    "Lorg/apache/storm/daemon/worker/WorkerState;"),
-            new Symbol(
                     "org.apache.storm.messaging.netty.Client",
                     "getConnectedChannel",
                     "()Lorg/apache/storm/shade/io/netty/channel/Channel;"),

@@ -53,7 +53,6 @@ public final class StormFields {
             StormMetricRegistry.class);
     public static final Method CONNECTED_CHANNEL = method(Client.class, "getConnectedChannel");
     public static final Field EXECUTORS_ATOM = field(Worker.class, "executorsAtom");
-    static final Field WORKER_STATE = field(Worker.class, "workerState");
     public static final Field TRANSFER_QUEUES = field(ExecutorTransfer.class, "localReceiveQueues");
     public static final Field TRANSFER_BASE = field(ExecutorTransfer.class, "indexingBase");
     public static final Field TRANSFER_TO_FLUSH = field(ExecutorTransfer.class, "queuesToFlush");
