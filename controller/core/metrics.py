@@ -427,8 +427,10 @@ def _named(told: Sequence[tuple[int, WorkerLoad]]) -> Ints:
 
     They are most of all that is read; a tuple of each would take six times as long.
     """
-    texts = [bytes(report.traffic).translate(None, b"[]") for _, report in told]
-    counts = [(text.count(b",") + 1) // 3 if text else 0 for text in texts]
+    lists = [bytes(report.traffic) for _, report in told]
+    texts = [one.translate(None, b"[]") for one in lists]
+    # Each row has two brackets, and so has the list.
+    counts = [(len(one) - len(text)) // 2 - 1 for one, text in zip(lists, texts, strict=True)]
     text = b",".join(filter(None, texts))
     rows = np.fromstring(text, np.int64, sep=",") if text else np.zeros(0, np.int64)
     worker = np.repeat(np.array([w for w, _ in told], np.int64), counts)
