@@ -18,12 +18,13 @@ LIVE := $(shell awk '$$5 == "live" {print $$1}' $(STORM_VERSIONS))
 # Each kind of JVM is verified before the next one starts, so that what failed is said last.
 FAILSAFE := $(foreach role,worker supervisor nimbus,integration-test@$(role) verify@verify)
 JAVA_SOURCES := $(shell find deploy migration tests -path '*/target' -prune -o -name '*.java' -print)
+LOOPS := $(wildcard controller/core/loops/*.py controller/core/loops/*.pxd)
 PYTHON_FOLDERS := agent controller deploy kvstore migration
 
 .PHONY: setup fetch demo release lint format test test-java test-python test-cluster test-cluster-apart test-zookeeper test-long explore chaos kafka reviewed clean
 
 # make setup STORM=2.8.4 also makes the home of another version of Storm, for `lab up --storm`.
-setup: build/tools.stamp build/venv.stamp $(HOOKS_JAR) $(WORKLOAD_JAR) build/homes.stamp $(STORM:%=build/storm-%)
+setup: build/tools.stamp build/venv.stamp build/loops.stamp $(HOOKS_JAR) $(WORKLOAD_JAR) build/homes.stamp $(STORM:%=build/storm-%)
 
 # What Debian has to provide; deploy/setup.sh installs it where it may.
 build/tools.stamp: deploy/setup.sh
@@ -31,11 +32,17 @@ build/tools.stamp: deploy/setup.sh
 	deploy/setup.sh $(PYTHON)
 	touch $@
 
-# An earlier pip takes no folder next to hashes, so pip.txt comes first.
-build/venv.stamp: pyproject.toml deploy/pyproject.toml pip.txt constraints.txt | build/tools.stamp
+# An earlier pip takes no folder next to hashes, so pip.txt comes first. The installation compiles the loops.
+build/venv.stamp: pyproject.toml setup.py deploy/pyproject.toml pip.txt constraints.txt | build/tools.stamp
 	.venv/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
+	rm -f controller/core/loops/*.c
 	.venv/bin/python -m pip install -q -r pip.txt
 	.venv/bin/python -m pip install -q -c constraints.txt --build-constraint constraints.txt -e .[page,replay,sasl] -e deploy --group dev
+	touch $@
+
+# Nothing is compiled again that is newer than its sources.
+build/loops.stamp: $(LOOPS) | build/venv.stamp
+	.venv/bin/python setup.py -q build_ext --inplace
 	touch $@
 
 # One Maven after the other: two would write into its repository at once.
@@ -55,9 +62,8 @@ build/homes.stamp: $(wildcard deploy/lab/home/*.py deploy/lab/home/*.xml) $(STOR
 	.venv/bin/python -m deploy.lab.home.assemble
 	touch $@
 
-# All that the tests need. Controllers that start at once would each compile what is not compiled yet.
+# All that the tests need.
 fetch: setup $(LIVE:%=build/storm-%) build/compared.stamp build/java-11 build/java-21 build/java-25 build/prometheus
-	.venv/bin/python -c 'from controller.compiling import prepare; prepare()'
 	@! $(MVN) -U dependency:get -Dartifact=org.apache.storm:storm-client:3.2.0:pom -Dtransitive=false >/dev/null 2>&1 \
 		|| echo "The Maven registry has Storm 3.2.0: give it a row in $(STORM_VERSIONS)"
 
@@ -144,7 +150,7 @@ test-python:
 	nice .venv/bin/python -m pytest --ignore tests/integration -m 'not long'
 
 # What `make test` does not try, for as long as SECONDS says, else until Ctrl-C.
-explore: build/venv.stamp
+explore: build/loops.stamp
 	.venv/bin/python tests/explore.py $(if $(SECONDS),--seconds $(SECONDS))
 
 # The tries of a move with something killed, stopped or damaged in it: hours. A run that was broken off goes on.
@@ -161,4 +167,4 @@ reviewed: $(HOOKS_JAR)
 	$(MVN) -f tests/reviewed/pom.xml test
 
 clean:
-	rm -rf build dist deploy/lab/kafka/target tests/bench/jmh-project/target tests/reviewed/target deploy/lab/workload/target migration/jvm/target
+	rm -rf build dist controller/core/loops/*.so controller/core/loops/*.c deploy/lab/kafka/target tests/bench/jmh-project/target tests/reviewed/target deploy/lab/workload/target migration/jvm/target

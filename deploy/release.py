@@ -68,6 +68,8 @@ def _write_role(role: str, version: str, work: Path, tool: Path) -> None:
     shutil.copy(_SYSTEMD / f"nstorm-{role}.service", content)
     installed = work / f"{role}-installed"
     _run(content / "install.sh", installed)
+    if role == "controller":
+        _run(installed / "bin/python", "-I", "-c", "import controller.core.loops")  # it is compiled
     # Of the environment, and of no role.
     _run(installed / "bin/pip", "uninstall", "-q", "-y", "setuptools", "pip")
     _run(

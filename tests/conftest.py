@@ -5,6 +5,8 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
 
 import psutil
 import pytest
@@ -36,8 +38,18 @@ settings.register_profile(
 )
 settings.load_profile("same")
 
+LOOPS = Path(__file__).parent.parent / "controller" / "core" / "loops"
 LEAK_GRACE_S = 60.0
 log = structlog.get_logger()
+
+
+def pytest_configure() -> None:
+    """Run no test with loops that were compiled from other sources."""
+    for source in LOOPS.glob("*.pxd"):
+        compiled = source.with_suffix(EXTENSION_SUFFIXES[0])
+        made_s = compiled.stat().st_mtime if compiled.exists() else 0.0
+        if made_s < max(file.stat().st_mtime for file in (source, source.with_suffix(".py"))):
+            pytest.exit(f"{compiled} is missing or older than its sources: type  make setup", 2)
 
 
 def container_engine_missing() -> str | None:

@@ -17,7 +17,6 @@ from controller.core.distance import (
 from controller.core.fit import Fit
 from controller.core.headroom import headroom
 from controller.core.pins import NO_HOOKS
-from controller.core.policy import Search
 from controller.walk import WalkStep, walk
 
 MOST_STEPS = 100
@@ -78,10 +77,10 @@ class Assessment(Struct, frozen=True):
 
 
 def assess(
-    cluster: Cluster, snapshot: LoadSnapshot, config: Config, search: Search, evidence: Evidence
+    cluster: Cluster, snapshot: LoadSnapshot, config: Config, evidence: Evidence
 ) -> Assessment:
     """Let the policy move until it wants no more, and compare both ends."""
-    walked = list(walk(cluster, snapshot, config, MOST_STEPS, search=search))
+    walked = list(walk(cluster, snapshot, config, MOST_STEPS))
     ends = snapshot, walked[-1].after
     shares = tuple(inter_node_frac(cluster, one) for one in (snapshot, *_afters(walked)))
     fits = [Fit.of(cluster, one, config.limits) for one in ends]

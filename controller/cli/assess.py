@@ -9,12 +9,11 @@ from typing import Annotated
 import msgspec
 import typer
 
-from controller.assess.assessment import MOST_STEPS, Assessment, Evidence, lines
+from controller.assess.assessment import Evidence, lines
 from controller.assess.assessment import assess as judged
 from controller.assess.page import page
 from controller.assess.storm_ui import Made, look, snapshots, stays_of
 from controller.cli.asking import named_when_slow
-from controller.cli.decide import searching
 from controller.cli.recorded import in_journal
 from controller.config import build
 from controller.core.cluster import Cluster, LoadSnapshot
@@ -69,7 +68,7 @@ def assess(
             if names
             else f"{source}: there is no active topology"
         )
-    found = [_judged(*case) for case in cases]
+    found = [judged(cluster, snapshot, build({}), of) for cluster, snapshot, of in cases]
     if html:
         try:
             html.write_text(page(found))
@@ -79,13 +78,6 @@ def assess(
         print(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
     else:
         print("\n\n".join("\n".join(lines(one)) for one in found))
-
-
-def _judged(cluster: Cluster, snapshot: LoadSnapshot, evidence: Evidence) -> Assessment:
-    config = build({})
-    # Each step may search: the compiler takes less time than searches as Python.
-    with searching(config.policy, len(snapshot.executors) * MOST_STEPS, 1) as search:
-        return judged(cluster, snapshot, config, search, evidence)
 
 
 def _of_ui(url: str, checked: Path | None) -> Iterator[tuple[Cluster, LoadSnapshot, Evidence]]:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import structlog
 
-from controller.compiling import compiling_beside
 from controller.config import Config, Mode, from_storm_yaml
 from controller.errors import ControllerError
 from controller.policies.registry import policy
@@ -67,14 +66,12 @@ def main(arguments: Sequence[str]) -> int:
 def _run(
     config: Config, zookeeper: Ensemble, metrics: Endpoint | None, stop: threading.Event
 ) -> None:
-    pulse, telemetry, decided = Pulse(), None, threading.Event()
+    pulse, telemetry = Pulse(), None
     name = f"{socket.gethostname()}:{os.getpid()}"
 
     def work(session: Session) -> None:
         log.info("controller_started", name=name, mode=config.mode.value, **session.facts)
-        LiveController(
-            session, config, name=name, pulse=pulse, telemetry=telemetry, decided=decided
-        ).run(stop)
+        LiveController(session, config, name=name, pulse=pulse, telemetry=telemetry).run(stop)
 
     with ExitStack() as beside:
         if metrics is not None:
@@ -84,5 +81,4 @@ def _run(
 
             telemetry = Telemetry(config)
             beside.enter_context(exposed(metrics, "controller", telemetry, pulse))
-        beside.enter_context(compiling_beside(decided))
         serve(zookeeper, work, stop, pulse=pulse)

@@ -1,39 +1,27 @@
 """``nstorm decide``: what a policy does with a snapshot."""
 
 import json
-import logging
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from threading import Event
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from controller.compiling import compiling_beside
 from controller.config import Config, build, keys_of
 from controller.console import Console
 from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.compiled import run_as_python_until
 from controller.core.distance import inter_node_frac
 from controller.core.fit import Fit
 from controller.core.headroom import headroom
-from controller.core.policy import Question, Search, search_inline
 from controller.errors import SnapshotError
-from controller.output import Output, OutputOption, quiet
-from controller.policies.gather import anneal
+from controller.output import Output, OutputOption
 from controller.policies.options import NAMES
 from controller.policies.profiles import Profiles
 from controller.snapshot import parse_with_profiles
 from controller.walk import WalkStep, as_document, walk
-
-# Executors times steps: some two seconds as Python, where the loops' compiler would take twenty.
-MOST_AS_PYTHON = 20_000
-# A search among more executors takes longer as Python than the compiler does.
-MOST_SEARCHED_AS_PYTHON = 16
 
 
 def _known_policy(name: str | None) -> str | None:
@@ -75,36 +63,11 @@ def decide(
     cluster, start, profiles = _read(snapshot)
     options = replace(config.options, profiles=profiles)
     config = replace(config, policy=policy or config.policy, options=options)
-    with searching(config.policy, len(start.executors), steps) as search:
-        walked = list(walk(cluster, start, config, steps, search=search))
-        if output is Output.JSON:
-            print(json.dumps(as_document(cluster, walked, config), indent=1))
-        else:
-            _print(cluster, start, config, walked)
-
-
-@contextmanager
-def searching(policy: str, executors: int, steps: int) -> Iterator[Search]:
-    """Decide at once, as Python where the compiler has not been yet; give what searches."""
-    if policy != "gather" and executors * steps <= MOST_AS_PYTHON:
-        with run_as_python_until(lambda: False):
-            yield search_inline
-        return
-    from controller.core.machine_code import is_kept  # noqa: PLC0415  # it loads the compiler
-
-    if is_kept(anneal._anneal):
-        yield search_inline
-        return
-    begun = Event()
-    begun.set()
-    with quiet(logging.CRITICAL), compiling_beside(begun) as compiled:
-
-        def search(question: Question) -> Any:
-            if executors > MOST_SEARCHED_AS_PYTHON:
-                compiled.wait()
-            return question.answer()
-
-        yield search
+    walked = list(walk(cluster, start, config, steps))
+    if output is Output.JSON:
+        print(json.dumps(as_document(cluster, walked, config), indent=1))
+    else:
+        _print(cluster, start, config, walked)
 
 
 def _print(

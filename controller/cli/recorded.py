@@ -8,10 +8,8 @@ from math import inf
 from pathlib import Path
 
 from controller.config import Config
-from controller.core.compiled import run_as_python_until
 from controller.errors import CommandError
 from controller.journal.reader import Log, Segment, Tick
-from controller.journal.recorder import HEAD_TICKS
 from controller.output import quiet
 from controller.replay.playback import recorded_config, replay
 from controller.report import TopologyReport, not_written
@@ -30,9 +28,7 @@ def in_journal(folders: list[Path], named: int | datetime) -> tuple[list[Topolog
         log = Log.open(folders)
         places = (_place(log, segments, named) for segments in log.writers)
         found = max(filter(None, places), default=[], key=lambda ticks: ticks[-1].record.time_s)
-        # To load machine code takes longer than few ticks do as Python.
-        with run_as_python_until(lambda: len(found) > HEAD_TICKS):
-            *_, one = [None, *replay(found)]
+        *_, one = [None, *replay(found)]
         if one is not None and one.identical and found[0].head is not None:
             lost, reports = one.tick.record.unwritten, one.report.topologies
             told = [not_written(r) if r.topology in lost else r for r in reports]

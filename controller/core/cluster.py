@@ -18,6 +18,9 @@ from migration.model import Component, Edge
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
+Marks: TypeAlias = NDArray[np.bool_]
+Rows: TypeAlias = NDArray[np.uint32]
+Singles: TypeAlias = NDArray[np.float32]
 
 
 @lru_cache(maxsize=2**16)

@@ -9,7 +9,6 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
-from controller.core.compiled import compiled
 from controller.core.limits import Limits
 
 Tuples = TypeVar("Tuples", float, Floats)
@@ -29,15 +28,6 @@ class TrafficWeights(NamedTuple):
 def weighed(weights: TrafficWeights, between_nodes: Tuples, between_workers: Tuples) -> Tuples:
     """Compute what traffic costs; that between workers includes that between nodes."""
     return weights.node * between_nodes + weights.worker * between_workers
-
-
-weigh = compiled(weighed)  # for loops
-
-
-@compiled
-def hops(one: int, other: int, node_of: Ints) -> int:
-    """Compute how far workers are apart: 0 to itself, 1 within a node, 2 between nodes."""
-    return int(one != other) + int(node_of[one] != node_of[other])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,13 +23,13 @@ from typing import ClassVar
 import numpy as np
 
 from controller.core.capacity import Capacity
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Marks, Traffic
 from controller.core.distance import TrafficWeights
 from controller.core.hops import FREE, HOP, HopRates, hop_cores
 from controller.core.limits import Limits
+from controller.core.loops import moves as loops
 from controller.core.pairs import Pairs
 from controller.core.resources import CPU, Resource
-from controller.core.room import Marks, change_each, hold, near_each, sums
 from migration.model import Node
 
 # Sums of loads in another order differ in the last digits; that must decide nothing.
@@ -395,7 +395,7 @@ class Fit:
         """Mark the executors that fit, each on the worker of the same row."""
         largest, homes = self.largest(limit), self.place[executors]
         saved, need = self._saved(executors, workers), self.demand[executors]
-        return hold(largest, self.cluster.unit_of, homes, workers, need, saved)
+        return loops.hold(largest, self.cluster.unit_of, homes, workers, need, saved)
 
     def _saved(self, executors: Ints, workers: Ints) -> Floats:
         """Compute what hops save, (3, K), as in `near_each`."""
@@ -403,8 +403,8 @@ class Fit:
             return np.zeros((3, len(executors)))
         pairs, rates = Pairs.of(self.traffic, len(self.place)), self.hop_rates
         links = pairs.begin, pairs.peer, pairs.row, rates.tps, rates.scale
-        place, node_of = np.ascontiguousarray(self.place), self.cluster.node_of
-        return near_each(*links, place, node_of, self.hop, executors, workers)
+        place, node_of = (np.ascontiguousarray(one) for one in (self.place, self.cluster.node_of))
+        return loops.near_each(*links, place, node_of, self.hop, executors, workers)
 
     def more(self, executors: Ints, workers: Ints) -> tuple[Floats, Floats]:
         """Compute how much more each move uses where it comes to, and where it leaves, (K,) each.
@@ -412,7 +412,7 @@ class Fit:
         Within one node both are the same.
         """
         saved = self._saved(executors, workers)
-        return change_each(self._stays(executors, workers), self.demand[executors], saved)
+        return loops.change_each(self._stays(executors, workers), self.demand[executors], saved)
 
     def _stays(self, executors: Ints, workers: Ints) -> Marks:
         """Mark the moves within a node whose CPU workers share, (K,)."""
@@ -450,7 +450,7 @@ class Fit:
         believed to.
         """
         saved, stays = self._saved(executors, workers), self._stays(executors, workers)
-        went = change_each(stays, self.demand[executors], saved)[1]
+        went = loops.change_each(stays, self.demand[executors], saved)[1]
         went += self.cluster.hop_doubt * np.where(stays, 0.0, saved[1] - saved[0])
         relief = np.minimum(-went, -self.room[worker])
         # A move within a node saves at most some hops, which alone are no relief.
@@ -662,4 +662,4 @@ def _used(cluster: Cluster, place: Ints, demand: Floats) -> Floats:
 
 
 def _sums(place: Ints, demand: Floats, places: int) -> Floats:
-    return sums(np.ascontiguousarray(place), np.ascontiguousarray(demand), places)
+    return loops.sums(place, demand, places)

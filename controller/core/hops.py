@@ -8,15 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from controller.core.cluster import Floats, Ints, Traffic
-from controller.core.compiled import compiled
-from controller.core.distance import TrafficWeights, hops
+from controller.core.distance import TrafficWeights
 from controller.core.figures import HopFigures
 from controller.core.kept import keeping
+from controller.core.loops import traffic as loops
 
 # By how far it goes, what a tuple costs each of its two ends more: inside a worker, inside a node,
 # between nodes. These are the costs of the simulator's scenario of the demo, scaled to a run on a
 # real cluster.
 HOP_COST_S = (0.0, 0.905e-6, 1.09e-6)
+COSTS_S = np.array(HOP_COST_S)
 WORKER, NODE = 1, 2
 # What a byte costs, as a share of what a tuple costs: 0.0041 µs, measured between two JVMs.
 BYTE_TIMES = 0.0041e-6 / HOP_COST_S[NODE]
@@ -51,8 +52,9 @@ class HopRates:
         """Count traffic; `times` is what hops cost as times those of the lab."""
         tps = hop_tps(traffic) * times
         at = np.ascontiguousarray(place)
-        own = LEAST_OWN / max(times, 1.0)
-        bound = _bounds(traffic.source, traffic.target, tps, own, at, node_of)
+        far_s = HOP_COST_S[NODE] * (LEAST_OWN / max(times, 1.0))
+        ends = traffic.source, traffic.target
+        bound = loops.hop_bounds(*ends, tps, COSTS_S, far_s, at, node_of)
         scale = np.divide(demand, bound, out=np.ones(len(place)), where=bound > 0)
         return cls(tps, np.minimum(scale, 1.0))
 
@@ -75,38 +77,12 @@ def _by_bytes(size_bytes: Floats) -> Floats:
     return 1.0 + BYTE_TIMES * np.nan_to_num(size_bytes)
 
 
-@compiled
-def _bounds(  # noqa: PLR0917
-    source: Ints, target: Ints, tps: Floats, own: float, place: Ints, node_of: Ints
-) -> Floats:
-    """Compute what executors have to use, (E,), if their hops cost as much as `tps` has it.
-
-    Their own work is at least `own` of what hops to all peers, far away, cost.
-    """
-    bound = np.zeros(len(place))
-    far = HOP_COST_S[NODE] * own
-    for k in range(len(source)):
-        one, other = source[k], target[k]
-        if one != other:
-            cost = tps[k] * (far + HOP_COST_S[hops(place[one], place[other], node_of)])
-            bound[one] += cost
-            bound[other] += cost
-    return bound
-
-
 @keeping
-@compiled
 def hop_cores(  # noqa: PLR0917
     source: Ints, target: Ints, tps: Floats, scale: Floats, place: Ints, node_of: Ints
 ) -> Floats:
     """Compute the CPU that each executor uses for hops in a placement, (E,), in cores."""
-    cores = np.zeros(len(place))
-    for k in range(len(source)):
-        one, other = source[k], target[k]
-        spent = tps[k] * HOP_COST_S[hops(place[one], place[other], node_of)]
-        cores[one] += spent
-        cores[other] += spent
-    return cores * scale
+    return loops.hop_cores(source, target, tps, scale, COSTS_S, place, node_of)
 
 
 @keeping

@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
-from controller.core.crossing import ROUNDING, crossing, is_above, moves_above
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Marks, Rows, Traffic
 from controller.core.kept import keeping
-from controller.core.pairs import Rows
-from controller.core.room import Marks
+from controller.core.loops import traffic as loops
 
 _ONE_GROUP = np.zeros(0, np.int64)
+# Sums in another order differ by less than this share.
+_ROUNDING = 1e-9
 
 
 @lru_cache(maxsize=16)
@@ -139,12 +139,12 @@ class Links:
         move = np.ascontiguousarray(place), node_of, executor, worker
         crossing, by_stream = sent.crossing[np.newaxis], sent.by_stream
         known = *ends, self.bytes_s, _ONE_GROUP, *move, self._left, self._fullest
-        if moves_above(crossing, rows, *known):
+        if loops.moves_above(crossing, rows, *known):
             return True
         if by_stream is None:
             return False
         unsized = *ends, self._unsized_tps, self.streams, *move, self._alike, self.fullest_tps
-        return moves_above(by_stream, rows, *unsized)
+        return loops.moves_above(by_stream, rows, *unsized)
 
     def sent_at(self, place: Ints) -> "Sent":
         """Add up what is sent in a placement."""
@@ -154,18 +154,18 @@ class Links:
         return Sent(self._crossing_at(place), by_stream)
 
     def _is_fuller(self, sent: "Sent") -> bool:
-        if is_above(sent.crossing[np.newaxis], self._left, self._fullest):
+        if loops.is_above(sent.crossing[np.newaxis], self._left, self._fullest):
             return True
         if sent.by_stream is None:
             return False
-        return is_above(sent.by_stream, self._alike, self.fullest_tps)
+        return loops.is_above(sent.by_stream, self._alike, self.fullest_tps)
 
     def overfilled_at(self, place: Ints, most: float) -> bool:
         """Check whether a placement uses more than a share of a link, and more than now."""
         if self.cluster.link_bytes_s is None:
             return False
         after = self._shares(self._crossing_at(place))
-        return bool(after.max(initial=0.0) > max(most, self.shares.max(initial=0.0)) + ROUNDING)
+        return bool(after.max(initial=0.0) > max(most, self.shares.max(initial=0.0)) + _ROUNDING)
 
     @cached_property
     def size(self) -> Floats:
@@ -225,7 +225,7 @@ class Links:
         """Add up what each group of pairs sends from each node and to it, (groups, 2, N)."""
         ends = self.traffic.source, self.traffic.target
         nodes = self.cluster.node_of, len(self.cluster.nodes)
-        return crossing(*ends, rates, group, groups, np.ascontiguousarray(place), *nodes)
+        return loops.crossing(*ends, rates, group, groups, np.ascontiguousarray(place), *nodes)
 
 
 class Sent(NamedTuple):

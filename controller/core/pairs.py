@@ -2,16 +2,11 @@
 
 from collections import deque
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from controller.core.cluster import Floats, Ints, Traffic
-from controller.core.compiled import compiled
-
-# Machine code need not test whether an unsigned index is negative and counts from the end.
-Rows: TypeAlias = NDArray[np.uint32]
+from controller.core.cluster import Floats, Ints, Rows, Traffic
+from controller.core.loops import traffic as loops
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +31,7 @@ class Pairs:
                     # The same arrays need not be compared again next time.
                     _LATELY[at] = replace(known, traffic_source=source, traffic_target=target)
                 return known
-        made = cls(source, target, *index(source, target, count))
+        made = cls(source, target, *loops.index(source, target, count))
         _LATELY.append(made)
         return made
 
@@ -61,25 +56,3 @@ _LATELY: deque[Pairs] = deque(maxlen=4)
 
 def _equal(one: Ints, other: Ints) -> bool:
     return one is other or np.array_equal(one, other)
-
-
-@compiled
-def index(source: Ints, target: Ints, count: int) -> tuple[Ints, Rows, Rows]:
-    """Index traffic by executor, of `count` executors: `begin`, `peer` and `row` as in `Pairs`."""
-    begin = np.zeros(count + 1, dtype=np.int64)
-    for k in range(len(source)):
-        if source[k] != target[k]:
-            begin[source[k] + 1] += 1
-            begin[target[k] + 1] += 1
-    for e in range(count):
-        begin[e + 1] += begin[e]
-    free = begin[:-1].copy()
-    peer = np.empty(begin[count], dtype=np.uint32)
-    row = np.empty(begin[count], dtype=np.uint32)
-    for one, other in ((source, target), (target, source)):
-        for k in range(len(one)):
-            if one[k] != other[k]:
-                peer[free[one[k]]] = other[k]
-                row[free[one[k]]] = k
-                free[one[k]] += 1
-    return begin, peer, row

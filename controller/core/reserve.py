@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Marks
 from controller.core.fit import Fit
 from controller.core.limits import Limits
 from controller.core.links import Links
-from controller.core.room import Marks
 from controller.core.spaces import SpaceUse, uses_of
 
 

@@ -11,11 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
-from controller.core.cluster import Cluster, Floats, Ints, Level, LoadSnapshot
+from controller.core.cluster import Cluster, Floats, Ints, Level, LoadSnapshot, Marks
 from controller.core.fit import Fit
 from controller.core.meters import Columns
 from controller.core.resources import SPACES, WorkerSpace
-from controller.core.room import Marks
 
 ROUNDING_HELD, ROUNDING = 1.0, 1e-9
 

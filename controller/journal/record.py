@@ -121,5 +121,4 @@ def _made(kind: Any, value: Any) -> Any:
     if kind is Slot:
         return Slot.parse(value)
     dtype, shape, data = value
-    # A copy can be written to: compiled loops know no other arrays, and would be compiled again.
-    return np.frombuffer(data, np.dtype(dtype)).reshape(shape).copy()
+    return np.frombuffer(data, np.dtype(dtype)).reshape(shape)

@@ -11,7 +11,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from controller.core.cluster import Cluster, Floats, LoadSnapshot
+from controller.core.cluster import Cluster, Floats, LoadSnapshot, Singles
 from controller.journal.reader import Log, Segment, by_writer
 from controller.journal.record import decode, encode
 from controller.pipeline.schemas import (
@@ -31,7 +31,6 @@ from controller.replay.recording import (
     Counts,
     Ended,
     PlacementChange,
-    Singles,
     Span,
     SpanReader,
 )
@@ -278,8 +277,7 @@ def _span(rows: list[pa.RecordBatch]) -> Span:
 
     def table(name: str) -> Singles:
         data = b"".join(row for batch in rows for row in batch.column(name).to_pylist())
-        # A copy can be written to: compiled loops know no other arrays.
-        values = np.frombuffer(data, "<f4").astype(np.float32)
+        values = np.frombuffer(data, "<f4").astype(np.float32, copy=False)
         return values.reshape(count, -1 if len(values) else 0)
 
     def timed() -> Counts:

@@ -10,9 +10,9 @@ from controller.core.capacity import Spare
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Outcome
 from controller.core.limits import TIE, Limits
+from controller.core.loops import moves as loops
 from controller.core.skew import skew_of
 from controller.core.spaces import any_space
-from controller.core.view import kernels
 from controller.core.view.view import Moves, View
 from controller.policies.single_move import (
     Choice,
@@ -178,7 +178,7 @@ def best_gathering(view: View, above: float, slack: float) -> Moves:
     first = int(bound.argmax()) if len(bound) else -1
     if first < 0 or not bound[first] > above:
         return _NONE
-    return Moves(*kernels.best(view.world, bound, first, above, slack))
+    return Moves(*loops.best(view.world, bound, first, above, slack))
 
 
 def opening_pairs(view: View, threshold_tps: float) -> Moves:
@@ -192,7 +192,8 @@ def opening_pairs(view: View, threshold_tps: float) -> Moves:
     same worker, the best one of either. Once the first is there, the second is the best single move
     and gains more than was lost, so this brings no placement back either.
     """
-    found = kernels.open_pairs(view.world, view.bounds, view.loudest, 2 * threshold_tps)
+    known = view.movable, *view.bounds, view.loudest
+    found = loops.open_pairs(view.world, *known, 2 * threshold_tps)
     rows = np.array(found, dtype=np.float64).reshape(-1, 4)
     ends = rows[:, :2].astype(np.int64)
     return Moves(ends[:, 0], ends[:, 1], rows[:, 2], rows[:, 3])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from controller.config import Config
 from controller.core.blocks import ended_between
 from controller.core.capacity import Capacity
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Singles, Traffic
 from controller.core.decision import Outcome
 from controller.core.latency import Timed, added, observe_timed
 from controller.core.layout import Layout, layout_of, opened_by
@@ -34,7 +34,6 @@ from migration.meters import ACKED, FAILED
 from migration.model import LATENCY_BUCKETS, NodeAcks, Slot, WorkerLoad
 
 # Half the memory; tuples per second need no more digits.
-Singles: TypeAlias = NDArray[np.float32]
 Counts: TypeAlias = NDArray[np.int32]
 SPAN_BYTES = 32 * 2**20
 NONE_TIMED: Counts = np.zeros(LATENCY_BUCKETS, np.int32)
@@ -219,7 +218,7 @@ class _Open:
         for row, (source, _, said) in enumerate(self.traffic):
             tps[row, at[id(source)]] = said
         loud = tps.any(axis=0)
-        pairs, tps = pairs[loud], tps[:, loud]
+        pairs, tps = pairs[loud], tps.compress(loud, axis=1)  # row by row, as loops need it
         return Span(
             cluster=self.layout.cluster,
             hosts=self.layout.made_of.publication.hosts,

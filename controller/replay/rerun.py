@@ -13,20 +13,18 @@ import numpy as np
 
 from controller.config import Config
 from controller.core.choose import decide_in_file
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
-from controller.core.compiled import compiled
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Marks, Traffic
 from controller.core.decision import Decision, Move, Outcome, Veto, Vetoes, first_of
-from controller.core.distance import hops
 from controller.core.fit import Fit
-from controller.core.hops import HOP_COST_S, NODE, WORKER
+from controller.core.hops import COSTS_S
 from controller.core.limits import Limits
+from controller.core.loops import traffic as loops
 from controller.core.metrics import Weights
 from controller.core.policy import AtOnce, Case, Policy, Question, Search, search_inline
-from controller.core.room import Marks
 from controller.core.veto import placement_vetoes
 from controller.policies.options import Aniello, TargetOptions
 from controller.policies.registry import policy
-from controller.replay.recording import Singles, Span
+from controller.replay.recording import Span
 from migration.model import topology_name
 from migration.settings import DEFAULT, fields_read
 
@@ -326,52 +324,11 @@ def measure(table: Floats, row: int, span: Span, place: Ints, recorded: Ints) ->
     The row of the table is filled in, but for time, outcome and whether it is the recorded one.
     """
     tps, cpu_cores = span.traffic_tps[row], span.cpu_cores[row]
-    pairs, cluster = (span.source, span.target, span.size_bytes), span.cluster
+    ends, cluster = (span.source, span.target), span.cluster
     node_of, nodes = cluster.node_of, len(cluster.nodes)
-    cores, *sums, fullest = _load(*pairs, tps, cpu_cores, place, recorded, node_of, nodes)
+    sent = *ends, span.size_bytes, tps, cpu_cores, COSTS_S
+    cores, *sums, fullest = loops.load(*sent, place, recorded, node_of, nodes)
     fit = Fit.at(cluster, place, cores, _PLAIN)
     beyond = np.maximum(fit.used - fit.capacity, 0.0)[fit.each_unit].sum()
     table[row, 2:8] = *sums, fit.frac.max(), beyond * span.span_s[row], fullest
     return cores
-
-
-@compiled
-def _load(  # noqa: PLR0917
-    source: Ints,
-    target: Ints,
-    size_bytes: Floats,
-    tps: Singles,
-    cores: Singles,
-    place: Ints,
-    recorded: Ints,
-    node_of: Ints,
-    nodes: int,
-) -> tuple[Floats, float, float, float, float]:
-    """Compute the load of one tick in a placement: CPU (E,), and traffic.
-
-    The CPU is the recorded one, less the hops of the recorded placement, with those of this one,
-    and never below zero. The traffic is that between nodes, that between workers (those of other
-    nodes too), and all, in tuples/s. The last is what the fullest direction of a node's link
-    carries, in bytes per second; NaN where no size is known.
-    """
-    cpu_cores = cores.astype(np.float64)
-    crossing = leaving = total = 0.0
-    sent, got, sized = np.zeros(nodes), np.zeros(nodes), False
-    for k in range(len(source)):
-        # Machine code never looks at a sign of these.
-        said, one, other = float(tps[k]), np.uint64(source[k]), np.uint64(target[k])
-        now = hops(place[one], place[other], node_of)
-        total += said
-        leaving += said if now >= WORKER else 0.0
-        crossing += said if now == NODE else 0.0
-        if size_bytes[k] >= 0.0:
-            sized = True
-            if now == NODE:
-                sent[node_of[place[one]]] += said * size_bytes[k]
-                got[node_of[place[other]]] += said * size_bytes[k]
-        before = hops(recorded[one], recorded[other], node_of)
-        more = said * (HOP_COST_S[now] - HOP_COST_S[before])
-        cpu_cores[one] += more
-        cpu_cores[other] += more
-    fullest = max(sent.max(), got.max()) if sized else np.nan
-    return np.maximum(cpu_cores, 0.0), crossing, leaving, total, fullest

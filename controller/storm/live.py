@@ -77,14 +77,12 @@ class LiveController:
         name: str,
         pulse: Pulse | None = None,
         telemetry: "Telemetry | None" = None,
-        decided: threading.Event | None = None,
     ) -> None:
         self._session = session
         self._config = config
         self._name = name
         self._pulse = pulse or Pulse({})
         self._telemetry = telemetry
-        self._decided = decided or threading.Event()
         self._wake = threading.Event()
         timing = replace(
             Timing(), lazy_kill_ms=config.lazy_kill_ms, prepare_limit_s=config.prepare_limit_s
@@ -177,8 +175,6 @@ class LiveController:
                     moving = self._cycle() or moving
                     if self._knows_too_little and now_s - led_s < self._config.cycle_s:
                         cycle_at_s = time.monotonic() + NEW_LEADER_S
-                    else:
-                        self._decided.set()
                 away = False
                 self._pulse.beat()
             except AccessError as error:

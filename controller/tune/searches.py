@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from controller.compiling import prepare
 from controller.config import Config
 from controller.core.policy import Question
 from controller.output import counted
@@ -124,12 +123,10 @@ def rehearse(
 ) -> Searches:
     """Let a set of every policy go through a sample of every topology, the smallest one first.
 
-    A sample has the topology, its executors, how many times as many ticks there are, and spans. The
-    loops of decisions are compiled here, once, and not by each of the others. No more is searched
-    than what shows whether all sets can. Raises `PolicyError` where a policy cannot work with this
-    log; the message names what it lacks.
+    A sample has the topology, its executors, how many times as many ticks there are, and spans. No
+    more is searched than what shows whether all sets can. Raises `PolicyError` where a policy
+    cannot work with this log; the message names what it lacks.
     """
-    prepare()
     alike = Counter(one.config.policy for one in sets)
     of_policy = {one.config.policy: one.config for one in reversed(sets)}
     left_s, each_s = MOST_S * cores, 0.0

@@ -117,7 +117,7 @@ def without_nstorm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     python = tmp_path / "bare" / "bin" / "python"
     (own,) = (tmp_path / "bare").glob("lib/*/site-packages")
     (own / "libraries.pth").write_text(sysconfig.get_path("purelib"))
-    tried = [str(python), "-c", "import numba, msgspec, pyarrow, controller"]
+    tried = [str(python), "-c", "import numpy, msgspec, pyarrow, controller"]
     result = subprocess.run(tried, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "No module named 'controller'" in result.stderr
     monkeypatch.setenv("PYSPARK_PYTHON", str(python))

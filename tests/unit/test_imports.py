@@ -54,7 +54,6 @@ ALLOWED: dict[str, frozenset[str]] = {
             "migration",
         }
     ),
-    "controller.compiling": frozenset({"controller.core", "controller.policies"}),
     "controller.policies": frozenset(
         {
             "controller.core",
@@ -121,7 +120,6 @@ ALLOWED: dict[str, frozenset[str]] = {
     "controller.tune": frozenset(
         {
             "controller.pipeline",
-            "controller.compiling",
             "controller.config",
             "controller.core",
             "controller.errors",
@@ -207,7 +205,7 @@ PURE_LIBRARIES = frozenset(
         "itertools",
         "math",
     }
-    | {"msgspec", "networkx", "numba", "numpy", "re", "types", "typing", "zlib"}
+    | {"msgspec", "networkx", "numpy", "re", "types", "typing", "zlib"}
 )
 
 

@@ -12,9 +12,9 @@ from controller.core.fit import SURE, Fit
 from controller.core.kept import keeping
 from controller.core.limits import Limits
 from controller.core.links import Sent
+from controller.core.loops import moves as loops
 from controller.core.pairs import Pairs
 from controller.core.reserve import Reserve
-from controller.core.view import kernels
 
 # A move for traffic fills a worker up to this share of the upper threshold. A worker filled to the
 # threshold would be relieved at the next jitter of its load, and then filled again, for ever.
@@ -80,21 +80,19 @@ class View:
         )
 
     @cached_property
-    def world(self) -> kernels.KernelWorld:
-        contiguous = np.ascontiguousarray
-        return kernels.KernelWorld(
+    def world(self) -> loops.World:
+        return loops.World(
             begin=self.pairs.begin,
             peer=self.pairs.peer,
             row=self.pairs.row,
-            tps=contiguous(self.snapshot.traffic.tps),
+            tps=self.snapshot.traffic.tps,
             hop_tps=self.fit.hop_rates.tps,
             hop_scale=self.fit.hop_rates.scale,
-            place=contiguous(self.snapshot.place),
-            demand=contiguous(self.fit.demand),
+            place=self.snapshot.place,
+            demand=self.fit.demand,
             doubt=self.doubt,
-            movable=self.movable.copy(),  # read-only or not is another type to the compiler
-            node_of=contiguous(self.cluster.node_of),
-            unit_of=contiguous(self.cluster.unit_of),
+            node_of=self.cluster.node_of,
+            unit_of=self.cluster.unit_of,
             hop=self.fit.hop,
             room=self.room,
             roomiest=self.roomiest,
@@ -110,7 +108,7 @@ class View:
         lowered, in place, to what was found when the executor was last looked at. That changes no
         answer, only how many executors have to be looked at again.
         """
-        near, far = kernels.bounds(self.world)
+        near, far = loops.bounds(self.world, self.movable)
         return np.maximum(near, far), near, far
 
     @property
@@ -174,8 +172,6 @@ class View:
         movable[executor] = False
         held = object.__new__(View)  # `replace` would look at it all again
         held.__dict__.update(self.__dict__, movable=movable)
-        if "world" in self.__dict__:
-            held.__dict__["world"] = self.world._replace(movable=movable)
         if "bounds" in self.__dict__:  # of all others they are the same
             bound, *others = self.bounds
             bound = bound.copy()
@@ -193,7 +189,7 @@ class View:
         Left out are those where the executor stays where it is, and those between nodes where
         nothing more may move.
         """
-        return Moves(*kernels.score(self.world, executors, workers))
+        return Moves(*loops.score(self.world, executors, workers))
 
     def movable_on(self, worker: int) -> Ints:
         """List what may move off a worker."""
@@ -210,16 +206,18 @@ class View:
         return moves.only(self.fit.fits(*ends, limit) & takes)
 
 
-# Of all placements of a decision it is the same.
-_loudest = keeping(kernels.loudest)
+@keeping
+def _loudest(source: Ints, target: Ints, tps: Floats, begin: Ints) -> Floats:
+    """Find it once for all placements of a decision."""
+    return loops.loudest(source, target, tps, begin)
 
 
 def _doubt(snapshot: LoadSnapshot, limits: Limits) -> Floats:
-    traffic, movable = snapshot.traffic, snapshot.is_movable.copy()
+    traffic, movable = snapshot.traffic, snapshot.is_movable
     if traffic.var is None:
         return np.zeros(len(movable))
     times = SURE * weighed(TrafficWeights.of(limits), 1.0, 1.0)
-    return kernels.doubts(traffic.source, traffic.target, traffic.var, times, movable)
+    return loops.doubts(traffic.source, traffic.target, traffic.var, times, movable)
 
 
 def _filled(fit: Fit) -> Floats:
@@ -231,7 +229,7 @@ def _if_open(fit: Fit, limit: Floats) -> Floats:
 
 
 def _roomiest(cluster: Cluster, fit: Fit) -> Ints:
-    return kernels.roomiest(fit.room, cluster.is_open.copy(), cluster.node_of, len(cluster.nodes))
+    return loops.roomiest(fit.room, cluster.is_open, cluster.node_of, len(cluster.nodes))
 
 
 def rounded(values: Floats) -> Floats:

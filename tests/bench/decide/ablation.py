@@ -1,13 +1,11 @@
 """Follows `gather` with one of its parts left out at a time: what each brings in fresh worlds."""
 
-import importlib.util
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 from unittest.mock import patch
@@ -15,7 +13,7 @@ from unittest.mock import patch
 from controller.core.policy import Rule
 from controller.policies import greedy
 from controller.policies.gather import anneal as annealing
-from controller.policies.gather import evaluate, route, search
+from controller.policies.gather import evaluate, route
 from controller.policies.gather.problem import Problem
 from deploy.sim.remembering import gather
 from tests.bench.decide.fresh import FREE, RULES, annealed, followed, fresh
@@ -32,29 +30,23 @@ class Part:
     ----------
     patches : mapping of (module, str) to Any
         Values of names in modules.
-    constants : mapping of str to str
-        Lines of the annealing's constants, and what they are then.
     searches : bool
         Whether it searches for targets at all.
     """
 
     name: str
     patches: Mapping[tuple[ModuleType, str], Any] = field(default_factory=dict)
-    constants: Mapping[str, str] = field(default_factory=dict)
     searches: bool = True
 
-
-# The compiled loops have their constants in them.
-_SHARES = "STRAY, TOGETHER, BACK = 0.1, 0.6, 0.5"
 
 PARTS = (
     Part(WHOLE),
     Part("the search for a target", searches=False),
     Part("where single moves end, as a start", {(evaluate, "_end_of_greedy"): lambda *_: ()}),
     Part("pairs of single moves", {(greedy, "opening_pairs"): lambda *_: greedy._NONE}),
-    Part("groups in annealing", constants={_SHARES: "STRAY, TOGETHER, BACK = 0.1, 0.0, 0.5"}),
-    Part("exchanges in annealing", constants={_SHARES: "STRAY, TOGETHER, BACK = 0.1, 0.6, 0.0"}),
-    Part("strays in annealing", constants={_SHARES: "STRAY, TOGETHER, BACK = 0.0, 0.6, 0.5"}),
+    Part("groups in annealing", {(annealing, "TOGETHER"): 0.0}),
+    Part("exchanges in annealing", {(annealing, "BACK"): 0.0}),
+    Part("strays in annealing", {(annealing, "STRAY"): 0.0}),
     Part("chains in a way", {(route, "CHAIN"): 1}),
     Part("exchanges in a way", {(route, "_exchange"): lambda *_: ()}),
     Part("a way cut where it is best", {(evaluate, "CUTS"): 1}),
@@ -65,40 +57,18 @@ def ablation(
     worlds: int, sizes: Sequence[int | None], file: Path, tell: Callable[[str], None]
 ) -> list[dict[str, Any]]:
     """Measure a number of worlds of each kind and size, but those that the file has already."""
-    with TemporaryDirectory() as folder:
-        policies = {part.name: _patched(part, Path(folder)) for part in PARTS}
-        return fresh(worlds, sizes, file, tell, lambda kind, seed: _measured(kind, seed, policies))
+    policies = {part.name: _patched(part) for part in PARTS}
+    return fresh(worlds, sizes, file, tell, lambda kind, seed: _measured(kind, seed, policies))
 
 
-def _patched(part: Part, folder: Path) -> Callable[[], tuple[ExitStack, Rule]]:
-    patches = dict(part.patches)
-    if part.constants:
-        patches[search, "anneal"] = _other_annealing(part, folder)
-
+def _patched(part: Part) -> Callable[[], tuple[ExitStack, Rule]]:
     def begin() -> tuple[ExitStack, Rule]:
         stack = ExitStack()
-        for (module, name), value in patches.items():
+        for (module, name), value in part.patches.items():
             stack.enter_context(patch.object(module, name, value))
         return stack, gather() if part.searches else gather(search=lambda question: question.failed)
 
     return begin
-
-
-def _other_annealing(part: Part, folder: Path) -> Callable[..., Any]:
-    """Load the annealing again with other constants: the compiler takes them for fixed."""
-    text = Path(str(annealing.__file__)).read_text()
-    for line, other in part.constants.items():
-        assert text.count(line) == 1, f"anneal.py has no line {line}"
-        text = text.replace(line, other)
-    name = "annealing_without_" + part.name.replace(" ", "_")
-    file = folder / f"{name}.py"
-    file.write_text(text)
-    spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    found: Callable[..., Any] = module.anneal
-    return found
 
 
 def _measured(

@@ -63,9 +63,7 @@ def speed(executors: int, repeats: int) -> dict[str, Any]:
     its index, and what a decision takes in addition.
     """
     cluster, snapshot = at_rest(executors)
-    times = np.array(
-        list(_cycle_times(cluster, snapshot, repeats + 3))[3:]
-    )  # the first ones compile
+    times = np.array(list(_cycle_times(cluster, snapshot, repeats + 3))[3:])  # memory is there then
     steps = dict(zip(STEPS, times.T, strict=True))
     return {
         "executors": executors,
@@ -244,7 +242,6 @@ def _other_volumes(snapshot: LoadSnapshot, chosen: np.random.Generator) -> LoadS
 
 
 def _search_s(cluster: Cluster, snapshot: LoadSnapshot) -> float:
-    TargetQuestion(*crowd(40), Limits(), TargetOptions(), frozenset()).answer()  # compiles
     question = TargetQuestion(cluster, snapshot, Limits(), TargetOptions(), frozenset())
     begin = time.thread_time()
     question.answer()

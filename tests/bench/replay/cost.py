@@ -120,7 +120,7 @@ def _replayed(folder: Path) -> dict[str, float]:
     found = list(spans(Log.open([folder])))
     ticks = sum(len(span.time_s) for span in found)
     config = build({})
-    through(Rerun(config), found)  # which compiles, where nothing is compiled yet
+    through(Rerun(config), found)
     return {
         "replay_ms": _ms(cpu_s(lambda: list(replay(Log.open([folder]).ticks(0)))) / ticks),
         "read_ms": _ms(cpu_s(lambda: list(spans(Log.open([folder])))) / ticks),

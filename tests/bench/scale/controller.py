@@ -15,7 +15,6 @@ from typing import Any
 
 import psutil
 
-from controller.compiling import prepare
 from controller.config import Config, JournalBounds, Mode
 from controller.cycle import cycle
 from controller.report import TopologyReport
@@ -60,7 +59,6 @@ def run(hosts: str, journal: Path | None) -> None:
         Address of ZooKeeper with Storm's root.
     """
     log_to_stderr()
-    prepare()
     meter, process = Meter(), psutil.Process()
 
     def tell(reports: tuple[TopologyReport, ...]) -> None:

@@ -11,7 +11,7 @@ from agent.config import AgentConfig, AgentError
 from kvstore.ensemble import Ensemble
 from migration import jar
 
-HEAVY = {"numpy", "numba", "scipy", "networkx", "typer", "pyarrow", "matplotlib"}
+HEAVY = {"numpy", "scipy", "networkx", "typer", "pyarrow", "matplotlib"}
 CONF = "storm.local.dir: /var/storm\nnstorm.load.secs: 1\n"
 
 

@@ -1,8 +1,5 @@
-from pathlib import Path
-
 from controller.policies import greedy
-from controller.policies.gather import evaluate, route, search
-from controller.policies.gather.anneal import anneal
+from controller.policies.gather import anneal, evaluate, route
 from tests.bench.decide.ablation import PARTS, WHOLE, _patched, ablated
 
 
@@ -25,14 +22,16 @@ def test_a_loss_is_told_in_shares_of_the_best_cost() -> None:
     assert told[WHOLE]["mean_loss"] == "0.00%"
 
 
-def test_each_part_is_there_to_be_left_out_and_comes_back(tmp_path: Path) -> None:
-    whole = evaluate._end_of_greedy, greedy.opening_pairs, route._exchange, route.CHAIN
+def whole() -> tuple[object, ...]:
+    shares = anneal.STRAY, anneal.TOGETHER, anneal.BACK
+    return evaluate._end_of_greedy, greedy.opening_pairs, route._exchange, route.CHAIN, shares
+
+
+def test_each_part_is_there_to_be_left_out_and_comes_back() -> None:
+    before = whole()
     for part in PARTS:
-        stack, _ = _patched(part, tmp_path)()
+        stack, _ = _patched(part)()
         with stack:
-            assert (vars(search)["anneal"] is not anneal) == bool(part.constants)
             for (module, name), value in part.patches.items():
                 assert getattr(module, name) is value
-        now = evaluate._end_of_greedy, greedy.opening_pairs, route._exchange, route.CHAIN
-        assert now == whole
-        assert vars(search)["anneal"] is anneal
+        assert whole() == before

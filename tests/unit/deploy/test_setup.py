@@ -9,7 +9,8 @@ import pytest
 
 SETUP = Path(__file__).parents[3] / "deploy" / "setup.sh"
 MESSAGE = (
-    "nstorm needs Python's venv, a JDK of 17 or later and Maven. On Debian, type:\n"
+    "nstorm needs Python's venv and headers, gcc, a JDK of 17 or later and Maven. "
+    "On Debian, type:\n"
     "    sudo apt-get update && sudo apt-get install -y {}\n"
 )
 
@@ -31,6 +32,7 @@ def path(tmp_path: Path) -> Path:
         (tmp_path / name).symlink_to(found)
     say(tmp_path, "python3", f'exec {sys.executable} "$@"')
     say(tmp_path, "id", "echo 1000")
+    say(tmp_path, "gcc", "")
     return tmp_path
 
 
@@ -71,6 +73,14 @@ def test_who_is_not_root_is_told_what_to_type(
     done = run(path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == MESSAGE.format(packages)
+
+
+def test_without_a_compiler_or_headers_both_are_named(path: Path) -> None:
+    say(path, "javac", "echo javac 21.0.1")
+    say(path, "mvn", "")
+    (path / "gcc").unlink()
+    say(path, "python3", '[[ "$2" != *Python.h* ]]')
+    assert run(path).stderr == MESSAGE.format("python3-dev gcc libc6-dev")
 
 
 def test_an_old_python_is_named(path: Path) -> None:

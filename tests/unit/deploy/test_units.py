@@ -68,13 +68,6 @@ def test_a_service_has_no_rights_that_it_does_not_need_and_comes_back(name: str)
     assert (service["Restart"], float(service["RestartSec"])) == ("always", 5.0)
 
 
-def test_the_code_that_the_controller_keeps_is_in_a_folder_of_its_own() -> None:
-    service = unit("nstorm-controller")
-    assert service["User"] == "nstorm"
-    assert service["Environment"] == f"NUMBA_CACHE_DIR=%C/{service['CacheDirectory']}"
-    assert service["CacheDirectoryMode"] == "0700"
-
-
 @pytest.mark.parametrize("name", UNITS)
 def test_systemd_understands_each_line_of_a_service(name: str, tmp_path: Path) -> None:
     if shutil.which("systemd-analyze") is None:

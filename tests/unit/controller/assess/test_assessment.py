@@ -14,7 +14,6 @@ from controller.assess.page import page
 from controller.cli.main import app
 from controller.config import build
 from controller.core.pins import NO_HOOKS
-from controller.core.policy import search_inline
 from tests.recorded_world import record
 from tests.snapshots import cluster, snapshot
 from tests.storm_ui import ID, served
@@ -22,7 +21,7 @@ from tests.storm_ui import ID, served
 
 def judged(found: Any, slots: tuple[int, ...] = (1, 1)) -> Assessment:
     evidence = Evidence("a test", "high", ("nothing",))
-    return assess(cluster(slots), found, build({}), search_inline, evidence)
+    return assess(cluster(slots), found, build({}), evidence)
 
 
 # Two pairs that talk, each apart, on workers with room for all.

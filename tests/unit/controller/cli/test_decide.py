@@ -1,8 +1,6 @@
 """``nstorm decide``: reviewable answers, JSON alone on standard output, refusals in one line."""
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -29,37 +27,6 @@ def test_the_answer_is_as_reviewed(nstorm: Nstorm, name: str) -> None:
     done = nstorm("decide", str(snapshot), *WALKS[name].split(), "-o", "json")
     assert (done.code, done.err) == (0, "")
     assert done.out == (GOLDEN / f"{name}.out.json").read_text()
-
-
-@pytest.mark.parametrize(("policy", "compiles"), [("otd", False), ("gather", True)])
-def test_a_small_file_does_not_wait_for_the_compiler(policy: str, compiles: bool) -> None:
-    snapshot = GOLDEN / "saddle.json"
-    code = f"""
-import sys
-from typer.testing import CliRunner
-from controller.cli.main import app
-done = CliRunner().invoke(app, ["decide", {str(snapshot)!r}, "--policy", {policy!r}])
-assert done.exit_code == 0, done
-assert ("numba" in sys.modules) == {compiles}
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_nothing_waits_for_the_compiler_where_it_has_never_been(tmp_path: Path) -> None:
-    snapshot = GOLDEN / "saddle.json"
-    code = f"""
-import time
-from typer.testing import CliRunner
-from controller.cli.main import app
-from controller.policies.gather import anneal
-done = CliRunner().invoke(app, ["decide", {str(snapshot)!r}, "--steps", "9", "-o", "json"])
-assert done.exit_code == 0, done
-assert done.output == {(GOLDEN / "saddle.gather.out.json").read_text()!r}
-assert not anneal._anneal.machine.signatures
-assert time.process_time() < 10.0
-"""
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
-    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
 
 def test_output_has_the_documented_keys() -> None:

@@ -56,7 +56,7 @@ def loaded(code: str, heavy: set[str]) -> str:
     return done.stdout
 
 
-DECIDING = {"numba", "numpy", "pydantic", "controller.core.fit", "controller.policies.registry"}
+DECIDING = {"numpy", "pydantic", "controller.core.fit", "controller.policies.registry"}
 SHOWING = {"rich", "kazoo.recipe", "controller.storm.collect"}
 
 
@@ -85,7 +85,7 @@ SHOWING = {"rich", "kazoo.recipe", "controller.storm.collect"}
         (["adopt", "--help"], DECIDING | {"controller.cycle", "rich"}),
         (["doctor", "--help"], DECIDING | {"controller.cycle", "rich", "urllib.request"}),
         (["top", "--help"], DECIDING | {"controller.config"}),
-        (["decide", "--help"], {"numba", "controller.storm.collect"}),
+        (["decide", "--help"], {"controller.storm.collect"}),
         (["tune", "--help"], {"matplotlib", "pyspark", "controller.storm.collect"}),
     ],
     ids=" ".join,
@@ -108,7 +108,7 @@ def test_what_is_typed_in_a_hurry_starts_with_few_modules(arguments: str, most: 
 
 
 def test_a_controller_that_starts_loads_nothing_that_its_first_decision_does_without() -> None:
-    heavy = {"deploy", "matplotlib", "networkx", "numba", "prometheus_client", "pydantic"}
+    heavy = {"deploy", "matplotlib", "networkx", "prometheus_client", "pydantic"}
     heavy |= {"pyspark", "rich", "scipy", "tests", "typer"}
     start = "from controller.cli import run_controller; run_controller(['--conf', '/nowhere'])"
     assert loaded(start, heavy) == "[]\n"

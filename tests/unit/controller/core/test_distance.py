@@ -11,12 +11,11 @@ from controller.core.cluster import Cluster
 from controller.core.distance import (
     Distance,
     TrafficWeights,
-    hops,
     inter_node_bytes_per_s,
-    weigh,
     weighed,
 )
 from controller.core.limits import Limits
+from controller.core.loops import moves, traffic
 from tests.messages import replace
 from tests.snapshots import snapshot
 
@@ -67,11 +66,11 @@ def test_a_move_gains_what_the_cost_falls_by() -> None:
 
 def test_loops_and_arrays_use_one_formula() -> None:
     weights = TrafficWeights.of(Limits(weight_node=0.8, weight_worker=0.2))
-    apart = [hops(0, worker, CLUSTER.node_of) for worker in range(3)]
+    apart = [traffic.hops(0, worker, CLUSTER.node_of) for worker in range(3)]
     assert apart == [0, 1, 2]
-    compiled = [weigh(weights, float(far == 2), float(far >= 1)) for far in apart]
+    compiled = [moves.weigh(*weights, float(far == 2), float(far >= 1)) for far in apart]
     assert compiled == DISTANCE.apart(*EACH).tolist()
-    assert weighed(weights, 3.0, 5.0) == weigh(weights, 3.0, 5.0) == pytest.approx(3.4)
+    assert weighed(weights, 3.0, 5.0) == moves.weigh(*weights, 3.0, 5.0) == pytest.approx(3.4)
 
 
 def weighed_in(source: str) -> Iterator[str]:

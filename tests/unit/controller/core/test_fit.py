@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controller.core import room
 from controller.core.capacity import Capacity, why_not_all
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.fit import Fit, beside_each_other, outside_cores
 from controller.core.limits import Limits
+from controller.core.loops.annealing import shift
 from migration.model import Node
 
 ROOT = Path(__file__).parent.parent.parent.parent.parent
@@ -38,16 +38,16 @@ ALLOWED = {
     "controller/core/allowed.py": "the room for moves in a plan",
     "controller/core/capacity.py": "what fits by single numbers, for commands, which load no numpy",
     "controller/core/fit.py": "here it belongs",
-    "controller/core/room.py": "loops of `Fit`",
+    "controller/core/loops/moves.py": "loops of `Fit`, and of two executors that move together",
+    "controller/core/loops/traffic.py": "the CPU that a tuple's way costs, before there is a load",
     "controller/core/layout.py": "shares out the measured CPU that no executor owns",
-    "controller/core/view/kernels.py": "a kernel: two executors that move together",
     "controller/journal/writer.py": "the room on a disk",
     "controller/pipeline/hours.py": "adds up a log by hour",
     "controller/policies/aniello.py": "a paper's own packing",
-    "controller/policies/gather/anneal.py": "a kernel: all that is too much, while it changes",
+    "controller/policies/gather/anneal.py": "what executors use far from their peers, for a search",
     "controller/policies/heterogeneity.py": "a paper's own packing",
     "controller/policies/model_driven/policies.py": "a paper's own packing",
-    "controller/replay/rerun.py": "the CPU that a tuple's way costs, before there is a load",
+    "controller/replay/rerun.py": "the CPU that a tick lacks, for its figures",
     "controller/weeks/disturbed.py": "a report of past hours, which decides nothing",
     "controller/weeks/hosts.py": "a report of past hours, which decides nothing",
     "controller/weeks/hours.py": "a report of past hours, which decides nothing",
@@ -113,8 +113,6 @@ def test_each_reason_is_one_sentence_with_the_figures() -> None:
 def test_a_demand_that_is_no_number_fits_nowhere() -> None:
     found = fit([0, 1], [np.nan, 0.1])
     assert not found.fits(np.array([0]), np.array([2])).any()
-    home, _, there = found.largest().tolist()
-    assert not room.holds(there, home, False, np.nan, 0.0, 0.0, 0.0)
 
 
 def test_a_move_gives_the_same_as_to_place_all() -> None:
@@ -172,12 +170,12 @@ def test_a_worker_shares_its_node_with_what_is_in_use_and_what_comes() -> None:
     assert Capacity().of(Node("n", "n", 400.0, (1,), 0), more=0) == 4.0
 
 
-def test_compiled_loads_are_those_of_python() -> None:
-    left = np.array([-0.2, 0.1, 0.5])
-    assert room.shift(left, 0, 1, 0.3, 0.3) == pytest.approx(0.2 - 0.2)
-    assert left == pytest.approx([0.1, -0.2, 0.5])
-    assert room.shift.python(left, 1, 2, 0.3, 0.3) == pytest.approx(-0.2)  # type: ignore[attr-defined]
-    assert left == pytest.approx([0.1, 0.1, 0.2])
+def test_a_shift_counts_what_is_too_much_at_both_ends() -> None:
+    left = np.array([[-0.2, 0.1, 0.5]])
+    assert shift(left, 0, 0, 1, 0.3, 0.3) == pytest.approx(0.2 - 0.2)
+    assert left[0] == pytest.approx([0.1, -0.2, 0.5])
+    assert shift(left, 0, 1, 2, 0.3, 0.3) == pytest.approx(-0.2)
+    assert left[0] == pytest.approx([0.1, 0.1, 0.2])
 
 
 OTHER_TESTS = ast.In, ast.NotIn, ast.Is, ast.IsNot

@@ -36,7 +36,6 @@ NAMES_CPU = {
         "controller/core/view/view.py",
     },
     "what nstorm costs and saves is CPU": {
-        "controller/compiling.py",
         "controller/core/learnt.py",
         "controller/replay/rerun.py",
     },

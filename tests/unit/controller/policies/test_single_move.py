@@ -1,9 +1,6 @@
 """Seed 004's values to hold: hand graph, saddle, ping-pong, and what `greedy` does differently."""
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -294,27 +291,3 @@ def test_a_policy_that_wants_what_it_might_have_had_is_not_held_against_the_veto
         Outcome.EXCLUDED,
         "component a is excluded, but today",
     )
-
-
-def test_once_prepared_no_cycle_waits_for_a_compiler() -> None:
-    """In a process of its own, for in this one everything may be compiled."""
-    scenario = GOLDEN.parent / "scenarios" / "drift.txt"
-    code = f"""
-from controller.core.compiled import Loop
-from controller.compiling import prepare
-from controller.core.view import kernels
-from deploy.sim.report import simulate_all
-from deploy.sim.scenario import parse
-
-def compiled():
-    return {{k: len(f.machine.signatures) for k, f in vars(kernels).items() if isinstance(f, Loop)}}
-
-prepare()
-before = compiled()
-simulate_all(parse(open({str(scenario)!r}).read()))
-assert before["best"] == 1, before
-assert compiled() == before, (before, compiled())
-"""
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "0"}
-    command = [sys.executable, "-c", code]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)

@@ -164,7 +164,8 @@ def test_a_longer_cycle_decides_less_often(tmp_path: Path) -> None:
 def test_demand_beyond_the_cpu_is_counted_in_core_seconds(tmp_path: Path) -> None:
     record(tmp_path, ticks=range(6), mode="advise")
     (span,) = measured(tmp_path)
-    hot = replace(span, cpu_cores=np.where(span.place == 0, 9.0, 0.0) * np.ones((5, 1), np.float32))
+    cores = np.where(span.place == 0, 9.0, 0.0).astype(np.float32)
+    hot = replace(span, cpu_cores=np.tile(cores, (5, 1)))
     keys = {**KEYS, "asc.threshold": 1.0, "target.gain": 1.0, "load.high": 1.0}
     series = through(Rerun(build(keys)), [hot])
     # Two executors of 9 cores on a worker of 2.

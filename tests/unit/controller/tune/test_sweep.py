@@ -281,6 +281,7 @@ def test_a_topology_without_executors_moves_none_placed(policy: str, explain: bo
         traffic=Traffic(none_placed, none_placed, np.zeros(0)),
     )
     none: dict[str, Any] = {"place": none_placed, "cpu_cores": no_core, "traffic_tps": no_core}
+    none["size_bytes"] = np.zeros(0)
     going = run.Rerun(build({"policy": policy}), explain=explain)
     going.take(replace(some, first=first, source=none_placed, target=none_placed, **none))
     assert going.series().moves == ()

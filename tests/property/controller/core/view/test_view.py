@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from controller.core.cluster import Ints, Traffic
 from controller.core.fit import Fit
 from controller.core.limits import Limits
+from controller.core.loops import moves as loops
 from controller.core.pairs import _LATELY
-from controller.core.view import kernels
 from controller.core.view.view import Moves, View, _filled
 from controller.policies.greedy import best_gathering, choose_greedy, greedy, opening_pairs
 from controller.policies.otd import otd
@@ -21,7 +21,7 @@ from tests.property.controller.policies.test_single_move import World, limits, w
 
 
 def gathering(view: View, executors: Ints) -> Moves:
-    return Moves(*kernels.gather(view.world, executors))
+    return Moves(*loops.gather(view.world, executors))
 
 
 @settings(max_examples=300)

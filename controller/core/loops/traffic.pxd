@@ -1,0 +1,98 @@
+# The C types of traffic.py. Types of other variables follow from these.
+cimport cython
+from libc cimport math
+from libc.stdint cimport int64_t, uint32_t
+
+cdef double ROUNDING
+
+cpdef int64_t hops(int64_t one, int64_t other, const int64_t[:] node_of) noexcept
+
+@cython.locals(
+    begin=int64_t[::1], free=int64_t[::1], peer=uint32_t[::1], row=uint32_t[::1]
+)
+cpdef tuple index(const int64_t[:] source, const int64_t[:] target, Py_ssize_t count)
+cdef void _fill(
+    const int64_t[:] one,
+    const int64_t[:] other,
+    int64_t[::1] free,
+    uint32_t[::1] peer,
+    uint32_t[::1] row,
+) noexcept
+
+@cython.locals(g=int64_t, sent=double[:, :, ::1])
+cpdef object crossing(
+    const int64_t[:] source,
+    const int64_t[:] target,
+    const double[:] rates,
+    const int64_t[:] group,
+    Py_ssize_t groups,
+    const int64_t[:] place,
+    const int64_t[:] node_of,
+    Py_ssize_t nodes,
+)
+
+cpdef bint is_above(
+    const double[:, :, :] sent, const double[:, :] left, const double[:] most
+) except -1
+
+@cython.locals(g=int64_t, after=double[:, :, ::1])
+cpdef bint moves_above(
+    const double[:, :, :] sent,
+    const uint32_t[:] rows,
+    const int64_t[:] source,
+    const int64_t[:] target,
+    const double[:] rates,
+    const int64_t[:] group,
+    const int64_t[:] place,
+    const int64_t[:] node_of,
+    int64_t executor,
+    int64_t worker,
+    const double[:, :] left,
+    const double[:] most,
+) except -1
+
+@cython.locals(bound=double[::1])
+cpdef object hop_bounds(
+    const int64_t[:] source,
+    const int64_t[:] target,
+    const double[:] tps,
+    const double[:] cost_s,
+    double far_s,
+    const int64_t[:] place,
+    const int64_t[:] node_of,
+)
+
+@cython.locals(cores=double[::1])
+cpdef object hop_cores(
+    const int64_t[:] source,
+    const int64_t[:] target,
+    const double[:] tps,
+    const double[:] scale,
+    const double[:] cost_s,
+    const int64_t[:] place,
+    const int64_t[:] node_of,
+)
+
+@cython.locals(
+    used=double[::1],
+    sent=double[::1],
+    got=double[::1],
+    said=double,
+    crossing=double,
+    leaving=double,
+    total=double,
+    fullest=double,
+    is_sized=bint,
+)
+cpdef tuple load(
+    const int64_t[:] source,
+    const int64_t[:] target,
+    const double[:] size_bytes,
+    const float[:] tps,
+    const float[:] cores,
+    const double[:] cost_s,
+    const int64_t[:] place,
+    const int64_t[:] recorded,
+    const int64_t[:] node_of,
+    Py_ssize_t nodes,
+)
