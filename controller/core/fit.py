@@ -318,6 +318,17 @@ class Fit:
             above = self.room < -SURELY_HIGH * self.deviation - TOLERANCE_CORES
         return np.intersect1d(np.flatnonzero(above), self.place) if above.any() else _NONE
 
+    def high_behind(self, share: float) -> Ints:
+        """List those of the `surely_high` that are less full than something else, which is high.
+
+        `share` is what is used of all that others leave of that. Of a CPU that is full more room
+        always counts. Workers with CPU of their own are no measure of the room for input.
+        """
+        if self.cluster.node_cores is None or share <= self.limits.high_frac:
+            return _NONE
+        high = self.surely_high
+        return high[self.share[high] < min(share, 1.0)]
+
     @cached_property
     def excess(self) -> float:
         """What is used above the limits of all workers."""

@@ -164,8 +164,8 @@ class Links:
         """Check whether a placement uses more than a share of a link, and more than now."""
         if self.cluster.link_bytes_s is None:
             return False
-        after = self._shares(self._crossing_at(place))
-        return bool(after.max(initial=0.0) > max(most, self.shares.max(initial=0.0)) + _ROUNDING)
+        now, after = (self._of_borne(one) for one in (self.crossing, self._crossing_at(place)))
+        return after > max(most, now) + _ROUNDING
 
     @cached_property
     def size(self) -> Floats:
@@ -197,10 +197,25 @@ class Links:
 
     @cached_property
     def _left(self) -> Floats:
-        """(2, N), what others leave; 1 where that is not known of each link."""
+        """(2, N), what each direction bears; 1 where that is not known of each link."""
+        borne = self._borne
+        return self._alike if np.isnan(borne).any() else borne
+
+    @cached_property
+    def _borne(self) -> Floats:
+        """(2, N), what others leave, or what is sent there now where that is more; NaN if unknown.
+
+        So a direction that others fill may stay as it is. Else it would be fuller than full, by a
+        factor of millions where nothing is left, and every other one could be filled as much.
+        """
         left = self.cluster.link_bytes_s
-        known = left is not None and bool((left > 0).all())
-        return left if known and left is not None else self._alike
+        if left is None:
+            return np.full_like(self.crossing, np.nan)
+        return np.where(left > 0, np.maximum(left, self.crossing), np.nan)
+
+    def _of_borne(self, crossing: Floats) -> float:
+        """Give the share of what it bears that the fullest direction of known capacity uses."""
+        return float(np.nan_to_num(crossing / self._borne).max(initial=0.0))
 
     @cached_property
     def _alike(self) -> Floats:
@@ -209,7 +224,7 @@ class Links:
 
     @cached_property
     def _fullest(self) -> Floats:
-        """(1,), the share of its link that the fullest direction uses today, or its bytes."""
+        """(1,), what the fullest direction uses today of what it bears, at most 1; or its bytes."""
         return np.array([(self.crossing / self._left).max(initial=0.0)])
 
     def _crossing_at(self, place: Ints) -> Floats:

@@ -48,6 +48,18 @@ class Reserve:
         """Whether a link is full before the CPU."""
         return self.fit.cluster.node_cores is not None and self.links.growth < self.fit.growth
 
+    def hot(self, fit: Fit) -> Ints:
+        """List the workers of a placement to relieve: surely high, and not `behind_links`."""
+        return np.setdiff1d(fit.surely_high, self.behind_links(fit))
+
+    def behind_links(self, fit: Fit) -> Ints:
+        """List the workers of a placement that are surely high, and where a link is full first.
+
+        Where a link holds input back, more room on a CPU lets no more of it in. And a relief may
+        fill what could relieve the link.
+        """
+        return fit.high_behind(float(self.links.shares.max(initial=0.0)))
+
     @property
     def size(self) -> Floats | None:
         """(P,), what a tuple of each pair counts where a link binds; None: all the same."""

@@ -65,7 +65,7 @@ def or_open(short: Decision, cluster: Cluster, snapshot: LoadSnapshot, limits: L
         return replace(short, reason=f"{short.reason}; no slot is opened: {spare}")
     view = View.of(cluster.with_opened(spare), snapshot, replace(limits, max_moves=1))
     found = disjoint(choose_greedy, view)
-    hot = {view.cluster.workers[w] for w in view.fit.surely_high}
+    hot = {view.cluster.workers[w] for w in view.reserve.hot(view.fit)}
     if found.moves and found.moves[0].source in hot:
         return replace(found, reason=f"no worker has room, so a slot is opened: {found.reason}")
     room = view.fit.shown_room(view.cluster.workers.index(spare.worker))
@@ -79,7 +79,7 @@ def choose_greedy(view: View) -> Choice | Decision:
     A view that was `moved` saves most of the work.
     """
     warnings: list[str] = []
-    hot = view.fit.surely_high
+    hot = view.reserve.hot(view.fit)
     for hottest in by_load(view, hot) if hot.size else ():
         relief = _relief(view, hottest, tuple(warnings))
         if relief is not None:
@@ -87,7 +87,8 @@ def choose_greedy(view: View) -> Choice | Decision:
         warnings.append(_cannot_relieve(view, hottest))
     if warnings and isinstance(view.cluster.spare, Spare):
         return no_low_worker(view, tuple(warnings))  # a slot is opened before traffic counts
-    found = _for_traffic(view, tuple(warnings))
+    behind = view.reserve.behind_links(view.fit).tolist()
+    found = _for_traffic(view, (*(_behind_a_link(view, worker) for worker in behind), *warnings))
     if warnings and isinstance(found, Decision):
         return no_low_worker(view, tuple(warnings))
     return found
@@ -146,6 +147,11 @@ def _gathering(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
     both = f"{pairs.score.max():.4g} {view.limits.gain_unit} by both"
     why = f"opens the way for a second move, {both}"
     return best_of(view, pairs, why, warnings, emptier_first=True)
+
+
+def _behind_a_link(view: View, worker: int) -> str:
+    binding = view.reserve.links.binding
+    return f"{view.fit.how_high(worker)}, and not relieved: the link of {binding} is full first"
 
 
 def _cannot_relieve(view: View, hottest: int) -> str:

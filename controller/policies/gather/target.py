@@ -82,7 +82,7 @@ def target(
     """
     view = View.of(cluster, snapshot, limits)
     best = cache(partial(disjoint, choose_greedy, view))
-    hot = [int(worker) for worker in view.fit.surely_high]
+    hot = [int(worker) for worker in view.reserve.hot(view.fit)]
     goal = memory.target
     decision, relieves = _follow(view, options, goal, adopts=False) if goal else STAYS
     if decision is None:

@@ -7,6 +7,7 @@ from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision
 from controller.core.fit import Fit
 from controller.core.limits import Limits
+from controller.core.reserve import Reserve
 
 STAYS_S = 86_400.0
 _SHOWN = 5
@@ -55,7 +56,8 @@ class Unpacked:
             return self
         time_s, gathered = snapshot.time_s, dict(self.gathered)
         left_s = {name: s for name, s in self.left_s.items() if abs(time_s - s) < STAYS_S}
-        hot = {cluster.workers[w] for w in Fit.of(cluster, snapshot, limits).surely_high}
+        reserve = Reserve.of(cluster, snapshot, limits)
+        hot = {cluster.workers[w] for w in reserve.hot(reserve.fit)}
         for move in decision.moves:
             if move.source not in hot:
                 if waits:

@@ -282,6 +282,23 @@ def test_a_node_that_others_fill_makes_no_worker_high_that_has_no_executor() -> 
     assert shared([0, 2], [0.1, 0.1], others=1.9).surely_high.tolist() == [0]
 
 
+@pytest.mark.parametrize(
+    ("share", "behind"),
+    [
+        (0.8, []),  # not high itself
+        (0.85, []),  # less full than the CPU
+        (0.95, [0]),
+        (5e6, [0]),  # nothing is left of it
+    ],
+)
+def test_a_cpu_is_behind_what_is_fuller(share: float, behind: list[int]) -> None:
+    # Others use 1 core of 2, so 0.9 of what is left is used.
+    assert shared([0, 2], [0.9, 0.1], others=1.0).high_behind(share).tolist() == behind
+    # A CPU that is full is behind nothing.
+    assert shared([0, 2], [1.1, 0.1], others=1.0).high_behind(share).size == 0
+    assert fit([0, 1], [0.9, 0.3]).high_behind(share).size == 0
+
+
 def test_an_executor_is_not_too_large_where_others_leave_too_little() -> None:
     found = shared([0, 2], [1.5, 0.1], others=1.9).beside(
         np.array([1.9, 0.5]), np.zeros(2), np.zeros(2)

@@ -190,3 +190,21 @@ def test_others_leave_the_rest_of_a_link() -> None:
         {"t": Links(crowded["t"], one.snapshot)}, {"t": np.full(2, np.nan)}, {"t": unknown}
     )
     assert nothing["t"].link_bytes_s is None
+
+
+def test_where_others_fill_a_link_no_other_one_is_filled() -> None:
+    # Others leave nothing of what the first node may send.
+    left = np.array([[1.0, 400.0], [400.0, 400.0]])
+    links = sized([0, 0, 0, 0, 2, 2])
+    full = Links(replace(links.cluster, link_bytes_s=left), links.snapshot)
+    assert full.crossing.tolist() == [[400, 0], [0, 400]]
+    assert full.growth == pytest.approx(1 / 400)
+    # The first node would send nothing any more, and the second one more than it may.
+    over = np.array([2, 2, 0, 0, 0, 0])
+    assert full.sent_at(over).crossing.tolist() == [[0, 1000], [1000, 0]]
+    assert full.grow_at(over)
+    assert full.overfilled_at(over, 0.85)
+    # As it is, and with nothing that crosses, no link is fuller.
+    for place in (full.snapshot.place, np.zeros(6, np.int64)):
+        assert not full.grow_at(place)
+        assert not full.overfilled_at(place, 0.85)

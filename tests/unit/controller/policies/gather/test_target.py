@@ -455,3 +455,29 @@ def test_the_way_goes_on_where_a_relief_would_fill_a_link_too_much() -> None:
     decision, memory = decided(6000.0)
     assert memory.target is None
     assert decision.moves[0].source == "n2:6700"
+
+
+def test_a_cpu_is_not_relieved_where_a_link_is_full_first() -> None:
+    places = replace(
+        cluster_of((1, 1, 1)), node_cores=np.ones(3), link_bytes_s=np.full((2, 3), 1000.0)
+    )
+    start = snapshot_of(["c"] * 4, [0, 1, 2, 2], [0.1, 0.1, 0.5, 0.4], [(0, 1, 99.0), (2, 3, 1.0)])
+
+    def decided(size_bytes: float, cores: float = 0.4) -> Decision:
+        sizes = np.full(len(start.traffic.tps), size_bytes)
+        sized = replace(start, traffic=replace(start.traffic, size_bytes=sizes))
+        demand = np.array([0.1, 0.1, 0.5, cores])
+        return greedy(places, replace(sized, cpu_cores=demand), Limits())
+
+    def relieved(decision: Decision) -> bool:
+        return [move.source for move in decision.moves] == ["n2:6700"]
+
+    # At 0.9 of the CPU: the link has more room, then less.
+    assert relieved(decided(8.6))
+    held = decided(9.8)
+    assert not relieved(held)
+    assert held.warnings == (
+        "n2 at 0.9 of its CPU is above 0.85, and not relieved: the link of n0 is full first",
+    )
+    # A CPU that is full is relieved all the same.
+    assert relieved(decided(9.8, cores=0.5))
