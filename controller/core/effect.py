@@ -29,6 +29,8 @@ INPUT_FACTOR = 1.25
 # Where spouts wait for acks as many tuples are in flight, so that time makes up for throughput.
 _IN_FLIGHT = 0.8
 _NEXT_TO_NOTHING = 1e-12
+# As a share: how uncertain a change may be to be shown with a figure.
+_MOST_SHOWN = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,5 +225,6 @@ def _facts(found: dict[str, Change]) -> list[str]:
 def _relative(change: Change) -> str:
     if not change.before:
         return f"{change.before:.3g} → {change.after:.3g}"
-    chance = f"± {100 * change.error / change.before:.1f} %"
+    chance_frac = change.error / change.before
+    chance = f"± {100 * chance_frac:.1f} %" if chance_frac < _MOST_SHOWN else "± more than 1,000 %"
     return f"{percent(max(change.after, 0.0) / change.before)} {chance}"

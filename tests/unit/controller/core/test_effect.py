@@ -101,6 +101,17 @@ def test_what_is_small_or_uncertain_is_no_difference() -> None:
     assert noisy.changes["cpu_s_per_input"].sign == 0
 
 
+def test_a_change_that_is_next_to_unknown_has_no_long_figure() -> None:
+    # CPU of a topology that was submitted two minutes ago, while its code was compiled.
+    warming = (1.05, 0.91, 0.84, 0.74, 0.55, 0.62, 0.55, 0.54, 0.46, 0.46, 0.50, 0.47)
+    fresh = blocks(len(warming), noise=0.0)
+    before = [structs.replace(b, cores=c) for b, c in zip(fresh, warming, strict=True)]
+    after = blocks(LOOKS[0], noise=0.0, seed=2, begins_s=380.0, cores=0.56)
+    found = judged(before, after)
+    assert found.verdict is Verdict.SAME
+    assert "% ± more than 1,000 %" in found.sentence
+
+
 def test_what_users_feel_goes_before_cpu() -> None:
     """A move that relieves a worker costs hops, and one that saves CPU may cost time."""
     assert effect(cores=2.3, latency_p99_ms=20.0).verdict is Verdict.BETTER
