@@ -32,6 +32,7 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "workload.consumes": (1, 1000),
     "workload.count.wait.ns": (0, 10**9),
     "workload.counts": (1, 1000),
+    "workload.crowd.ns": (0, 10**9),
     "workload.harmonic.terms": (1, 10**8),
     "workload.heap.chunk.bytes": (1024, 1 << 24),
     "workload.heap.mb": (1, 65_536),
