@@ -25,6 +25,7 @@ import numpy as np
 from msgspec import structs
 
 from controller.core.cluster import Floats, Ints
+from controller.core.cold import COLD_S, cold_s
 from controller.core.figures import LEAST, PRIOR_DEVIATION, HopFigures
 from controller.core.hops import lab_hop_cores
 from controller.core.metrics import Rates
@@ -38,9 +39,8 @@ IDLE_CORES = 0.005
 OWN_TIMES = 0.65
 # A stranger result is taken as far as this, as times what was believed before.
 MOST_TIMES = 4.0
-# After a move rates have something of before in them for so long. After a start code is compiled,
-# and a tuple costs several times as much at first.
-SETTLE_S, WARM_S = 30.0, 120.0
+# After a move rates have something of before in them for so long.
+SETTLE_S = 30.0
 LOOK_S = 10.0
 MOST_LOOKS = 18
 # Smoothed rates of two looks have much in common. So their mean has this times the variance that it
@@ -227,7 +227,8 @@ def learn(was: Learnt, made: Picture, rates: Rates, *, now_s: float) -> Learnt:
     jvms = dict(zip(names, rates.incarnations, strict=True))
     same = was.workers == cluster.workers and np.array_equal(was.place, snapshot.place)
     if not same or was.stay is None:
-        begun_s = now_s if was.workers else now_s - SETTLE_S + _cold_s(made)
+        cold = cold_s(made.view.publication, snapshot.time_s)
+        begun_s = now_s if was.workers else now_s - SETTLE_S + cold
         was = replace(
             _left(was),
             stay=Stay(begun_s),
@@ -237,7 +238,7 @@ def learn(was: Learnt, made: Picture, rates: Rates, *, now_s: float) -> Learnt:
         )
     if any(was.incarnations.get(slot, jvm) != jvm for slot, jvm in jvms.items()):
         # A new JVM has not compiled its code.
-        was = replace(was, before=None, stay=Stay(now_s - SETTLE_S + WARM_S))
+        was = replace(was, before=None, stay=Stay(now_s - SETTLE_S + COLD_S))
     was = replace(was, incarnations=jvms)
     stay, tps = was.stay, snapshot.traffic.total_tps
     hops = float(lab_hop_cores(snapshot.traffic, snapshot.place, cluster.node_of).sum())
@@ -269,12 +270,6 @@ def times_at_rest(rates: Rates, hops: float) -> float | None:
     if not hops > idle or np.isnan(carrying).any():
         return None
     return max((1 + OWN_TIMES) * (float(carrying.sum()) - idle) / hops, 1.0)
-
-
-def _cold_s(made: Picture) -> float:
-    """Compute for how long code is still compiled, in seconds."""
-    started_s = max(placed.start_secs or 0 for placed in made.view.publication.executors)
-    return min(max(started_s + WARM_S - made.snapshot.time_s, 0.0), WARM_S)
 
 
 def _left(was: Learnt) -> Learnt:

@@ -20,6 +20,7 @@ from controller.core.blocks import (
     same_jvms,
     spout_tasks,
 )
+from controller.core.cold import COLD_S, cold_s
 from controller.core.decision import Outcome, Veto
 from controller.core.effect import INPUT_FACTOR, LEAST_BEFORE, LOOKS, MOST_BLOCKS, judged
 from controller.core.figures import Effect, GuardRow, Verdict
@@ -37,11 +38,12 @@ RUN_S = 2 * WARM_S + LOOKS[0] * BLOCK_S
 # rested by then, so what comes is no part of the same way.
 SETTLED_S = 120.0
 # Blocks may not come at all: a worker does not report, or is restarted again and again.
-LONGEST_WAIT_S = 2 * LEAST_BEFORE * BLOCK_S
+LONGEST_WAIT_S = COLD_S + 2 * LEAST_BEFORE * BLOCK_S
 # How many effects of a topology, and runs that were taken back, are remembered.
 _REMEMBERED = 8
 # The input now is the mean of this number of blocks: a burst of some seconds is no other load.
 _RECENT_BLOCKS = 6
+_COLD = "a worker has just started, and its code is compiled"
 KEPT, GOING_BACK, TAKEN_BACK = "kept", "going back", "taken back"
 
 
@@ -101,6 +103,7 @@ class Watch:
     pause: str = ""  # why the topology has to pause, until it does
     lacks: str = ""  # why the last block that was missing is so, as long as too few are there
     waits_since_s: float | None = None  # as long as moves for gain wait for blocks, monotonic
+    cold_until_s: float = 0.0  # until when a JVM has code that is not compiled, monotonic
 
     @property
     def is_returning(self) -> bool:
@@ -132,7 +135,7 @@ class Watch:
         cycles are so long that too few come in that time, they do not wait at all.
         """
         block_s = length_s(cycle_s)
-        if LEAST_BEFORE * block_s > LONGEST_WAIT_S:
+        if LEAST_BEFORE * block_s > LONGEST_WAIT_S - COLD_S:
             return None
         run, known = self.run, len(self.before(now_s))
         if (going_on := self.going_on(now_s)) is not None:
@@ -140,6 +143,7 @@ class Watch:
         if known >= LEAST_BEFORE:
             return None
         begins_s = now_s if run is None or run.ended_s is None else run.calm_s + WARM_S
+        begins_s = max(begins_s, self.cold_until_s)
         missing_s = (LEAST_BEFORE - known) * block_s + max(begins_s - now_s, 0.0)
         since_s = now_s if self.waits_since_s is None else self.waits_since_s
         left_s = min(missing_s, since_s + LONGEST_WAIT_S - now_s)
@@ -207,8 +211,9 @@ def watch_each(
     """Look at topologies once more; `before` is what the last look saw."""
     found = {}
     for view in views:
-        moves, now = MovesSeen.of(view, rests), after[view.id]
+        moves, now, last = MovesSeen.of(view, rests), after[view.id], before.get(view.id)
         watch = watches.get(view.id) or Watch(refused=refused.get(view.id, ()))
+        watch = _heated(watch, view, last if view.id in watches else None, now, time_s=time_s)
         begun, watch = watch.begun, replace(watch, begun=None)
         new = moves.under_way - watch.under_way
         if watch.is_returning:
@@ -218,7 +223,6 @@ def watch_each(
         elif moves.under_way or moves.has_ended:
             watch = replace(watch, part=None)
         else:
-            last = before.get(view.id)
             spouts, layout = spout_tasks(view.publication), layouts.get(view.id)
             more = part_between(last, now, spouts, layout) if last else None
             watch = _calm(watch, more, now.now_s, time_s=time_s)
@@ -226,6 +230,20 @@ def watch_each(
                 watch = _restarted(watch, now.now_s)
         found[view.id] = replace(watch, looked_s=now.now_s, under_way=moves.under_way)
     return found
+
+
+def _heated(
+    watch: Watch, view: TopologyView, last: LoadSeen | None, now: LoadSeen, *, time_s: float
+) -> Watch:
+    """Note until when code is compiled where a JVM is new, or was not seen before."""
+    were = dict(zip(last.rates.slots, last.rates.incarnations, strict=True)) if last else {}
+    are = dict(zip(now.rates.slots, now.rates.incarnations, strict=True))
+    is_new = any(were.get(slot, jvm) != jvm for slot, jvm in are.items())
+    if not is_new and last and are.keys() <= were.keys():
+        return watch
+    # Where the machine is busy, a JVM reports some 40 s after Storm has launched it.
+    is_new = is_new or cold_s(view.publication, time_s) > 0
+    return replace(watch, cold_until_s=now.now_s + COLD_S) if is_new else watch
 
 
 def _begun(
@@ -285,8 +303,9 @@ def _calm(watch: Watch, more: Part | str | None, now_s: float, *, time_s: float)
         return _judged(replace(watch, run=run), run)
     if isinstance(more, str):
         return replace(watch, part=None, lacks=more)
-    if more is None or (run is not None and more.began_s - run.calm_s < WARM_S):
-        return replace(watch, part=None)
+    begins_s = watch.cold_until_s if run is None else run.calm_s + WARM_S
+    if more is None or more.began_s < begins_s:
+        return replace(watch, part=None, lacks=_COLD if more and run is None else watch.lacks)
     part = more if watch.part is None else watch.part + more
     if not part.is_full(now_s):
         return replace(watch, part=part)

@@ -10,7 +10,7 @@ from controller.core.topology import TopologyView, free_slots
 from controller.cycle import CycleInput
 from controller.report import Report
 from deploy.sim.flow.load import Meter
-from deploy.sim.storm import EPOCH, Storm
+from deploy.sim.storm import EPOCH, Storm, unix_s
 from migration.model import NodeAcks, NodeLoad, Slot, topology_name
 
 
@@ -34,7 +34,7 @@ class Together:
             free = free_slots(views[0].publication.nodes, taken, views[0].acks)
         return CycleInput(
             now_s,
-            now_s,
+            unix_s(now_s),
             EPOCH,
             self._controls,
             topologies=tuple(views),

@@ -120,7 +120,7 @@ def _cut(load: NodeLoad) -> NodeLoad:
     ("restarts", "why"),
     [
         (False, "a worker left rows of traffic out of its report"),
-        (True, "a worker came, went or was restarted"),
+        (True, "a worker has just started, and its code is compiled"),
     ],
 )
 def test_where_nothing_can_be_measured_the_wait_ends(restarts: bool, why: str) -> None:

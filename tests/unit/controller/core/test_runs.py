@@ -7,6 +7,7 @@ import numpy as np
 
 from controller.core.blocks import LoadSeen, part_between
 from controller.core.capacity import Capacity
+from controller.core.cold import COLD_S
 from controller.core.effect import LEAST_BEFORE, MOST_BLOCKS
 from controller.core.figures import Effect, Verdict
 from controller.core.latency import Timed, observe_timed
@@ -16,7 +17,18 @@ from controller.core.runs import KEPT, RUN_S, Watch, watch_each
 from controller.core.tasks import component_targets
 from controller.core.topology import TopologyView
 from controller.journal.record import decode, encode
-from migration.model import Base, Entry, ExecutorId, Meters, Node, NodeLoad, Phase, Plan, Slot
+from migration.model import (
+    Base,
+    Entry,
+    ExecutorId,
+    Meters,
+    Node,
+    NodeLoad,
+    Phase,
+    Plan,
+    Publication,
+    Slot,
+)
 from tests.messages import executor, publication, replace, worker_load
 
 A, B = Slot("a", 1), Slot("b", 1)
@@ -32,6 +44,7 @@ class World:
     other_cores: float = 1.0
     acks: bool = True
     jvm: str = "1-1"
+    publication: Publication = PUBLICATION
     used_ns: float = 0.0
     sent: int = 0
     moving: frozenset[str] = frozenset()
@@ -51,7 +64,7 @@ class World:
         self.rates = observe(
             self.rates,
             by_topology(loads)["wc-1"],
-            component_targets(PUBLICATION),
+            component_targets(self.publication),
             now_s=self.now_s,
             ewma=0.3,
         )
@@ -60,7 +73,7 @@ class World:
             Entry(name, executor(2), A, B, Phase.PREPARE, Base(A, 50))
             for name in sorted(self.moving)
         )
-        view = TopologyView(PUBLICATION, Plan("uuid", 1, 1, "wc-1", entries[:1]), ())
+        view = TopologyView(self.publication, Plan("uuid", 1, 1, "wc-1", entries[:1]), ())
         self.watch = watch_each(
             {"wc-1": self.watch},
             [view],
@@ -72,7 +85,7 @@ class World:
             time_s=1.7e9 + self.now_s,
         )["wc-1"]
         self.rests = ()
-        self.layouts = {"wc-1": Layout.of(MadeOf(PUBLICATION, view.plan, {}, Capacity(), {}))}
+        self.layouts = {"wc-1": Layout.of(MadeOf(self.publication, view.plan, {}, Capacity(), {}))}
         return self.watch
 
     def loads(self) -> list[NodeLoad]:
@@ -186,11 +199,27 @@ def test_another_jvm_or_rows_left_out_give_no_block() -> None:
     world.jvm = "2-2"
     restarted = world.cycle()
     assert (restarted.part, restarted.blocks) == (None, ()), "those of before are of another JVM"
+    assert world.run(COLD_S).blocks == (), "its code is compiled"
     assert len(world.run(30).blocks) == 3
     looked = LoadSeen(0.0, world.rates, world.timed)
     cut = replace(world.rates, cut=np.ones(2, bool))
     why = part_between(looked, LoadSeen(5.0, cut, world.timed), np.array([1]))
     assert why == "a worker left rows of traffic out of its report"
+
+
+def test_what_a_topology_does_while_its_code_is_compiled_is_no_block() -> None:
+    world = World()
+    # Storm has launched its workers 40 s before the first look.
+    launched_s = round(1.7e9 + world.now_s - 40)
+    world.publication = replace(
+        PUBLICATION,
+        executors=tuple(replace(e, start_secs=launched_s) for e in PUBLICATION.executors),
+    )
+    assert world.run(COLD_S).blocks == ()
+    waits = world.watch.waits(world.now_s, 5.0)
+    assert waits is not None and "for some 125 s more" in waits.reason
+    assert waits.reason.endswith("; a worker has just started, and its code is compiled")
+    assert len(world.run(40).blocks) == 3
 
 
 def test_a_restart_by_no_move_ends_what_is_measured() -> None:
