@@ -108,8 +108,15 @@ def _verdict(found: dict[str, Change], throughput: int) -> Verdict:
         if 1 in signs and rank < 2:
             return Verdict.WORSE
         if -1 in signs:
-            return Verdict.BETTER
+            # Nor are fewer bytes a gain where what counts more may have got worse.
+            return Verdict.SAME if rank == 2 and _may_be_worse(found) else Verdict.BETTER
     return Verdict.SAME
+
+
+def _may_be_worse(found: dict[str, Change]) -> bool:
+    """Check whether what counts more than bytes is for the worse, be it by chance."""
+    more = ((m, found[m.name]) for m in MEASURES if m.rank < 2 and m.name in found)
+    return any(m.worse * (one.after - one.before) > one.least for m, one in more)
 
 
 def _change(
