@@ -73,8 +73,8 @@ FED_S = 12.0
 SIDE_S, SETTLE_S = 8, 2.0
 MOST_PAIRS, PAIR_S = 8, 25.0
 # The whole run, and what of it is needed after the controller's work. That work begins with a wait
-# of some 80 s: a first gain waits until two minutes were watched.
-RUN_S, DRAIN_S, LEAST_WORK_S = 365.0, 15.0, 120.0
+# of some 200 s: a first gain waits until workers are two minutes old, and watched for two more.
+RUN_S, DRAIN_S, LEAST_WORK_S = 485.0, 15.0, 120.0
 AFTERWARDS_S = 10.0 + LEAST_PAIRS * PAIR_S + DRAIN_S
 SETTLE_LIMIT_S = 60.0
 
