@@ -14,6 +14,7 @@ from msgspec import UNSET
 from numpy.typing import NDArray
 
 from controller.core.cluster import Floats, Ints
+from controller.core.loops import traffic
 from controller.core.meters import MS_PER_S, Columns, Metered, columns_of
 from controller.core.rows import ALL, aligned, in_order, joined
 from controller.core.sizes import TupleSizes
@@ -427,14 +428,9 @@ def _named(told: Sequence[tuple[int, WorkerLoad]]) -> Ints:
 
     They are most of all that is read; a tuple of each would take six times as long.
     """
-    lists = [bytes(report.traffic) for _, report in told]
-    texts = [one.translate(None, b"[]") for one in lists]
-    # Each row has two brackets, and so has the list.
-    counts = [(len(one) - len(text)) // 2 - 1 for one, text in zip(lists, texts, strict=True)]
-    text = b",".join(filter(None, texts))
-    rows = np.fromstring(text, np.int64, sep=",") if text else np.zeros(0, np.int64)
-    worker = np.repeat(np.array([w for w, _ in told], np.int64), counts)
-    return np.column_stack([worker, rows.reshape(-1, 3)])
+    rows = [traffic.numbers(bytes(report.traffic)).reshape(-1, 3) for _, report in told]
+    worker = np.repeat(np.array([w for w, _ in told], np.int64), [len(own) for own in rows])
+    return np.column_stack([worker, np.concatenate([np.zeros((0, 3), np.int64), *rows])])
 
 
 def _folded(told: Sequence[tuple[int, WorkerLoad]], targets: Mapping[str, int]) -> Ints:

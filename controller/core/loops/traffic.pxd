@@ -1,9 +1,21 @@
 # The C types of traffic.py. Types of other variables follow from these.
 cimport cython
 from libc cimport math
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 cdef double ROUNDING
+cdef int64_t _ZERO, _NINE, _MINUS, _MOST
+
+@cython.locals(
+    found=int64_t[::1],
+    count=int64_t,
+    value=int64_t,
+    digits=int64_t,
+    sign=int64_t,
+    digit=int64_t,
+    code=int64_t,
+)
+cpdef object numbers(const uint8_t[:] text)
 
 cpdef int64_t hops(int64_t one, int64_t other, const int64_t[:] node_of) noexcept
 

@@ -9,6 +9,35 @@ from controller.core.loops import require
 
 # Sums in another order differ by less than this share, and less than this much.
 ROUNDING = 1e-9
+# What `numbers` reads: the bytes of 0, 9 and the minus, and the largest number of 64 bits.
+_ZERO, _NINE, _MINUS, _MOST = 48, 57, 45, 2**63 - 1
+
+
+def numbers(text: bytes) -> Ints:
+    """Read the whole numbers of a text, whatever stands between them.
+
+    What is larger than 64 bits counts as the largest number. Raises `ValueError` where a minus does
+    not begin a number.
+    """
+    found = np.empty(len(text) // 2 + 1, dtype=np.int64)
+    count = value = digits = 0
+    sign = 1
+    for i in range(len(text) + 1):
+        code = text[i] if i < len(text) else 0
+        if _ZERO <= code <= _NINE:
+            digit = code - _ZERO
+            value = 10 * value + digit if value <= (_MOST - digit) // 10 else _MOST
+            digits += 1
+        elif code == _MINUS and digits == 0 and sign == 1:
+            sign = -1
+        else:
+            if code == _MINUS or (sign == -1 and digits == 0):
+                raise ValueError("a minus that begins no number")
+            if digits > 0:
+                found[count] = sign * value
+                count += 1
+            value, digits, sign = 0, 0, 1
+    return np.asarray(found)[:count]
 
 
 def hops(one: int, other: int, node_of: Ints) -> int:

@@ -2,6 +2,7 @@
 
 import importlib
 import itertools
+import json
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -203,6 +204,30 @@ def test_the_load_of_a_tick_is_the_same(world: World, data: st.DataObject) -> No
         cluster.node_of,
         len(cluster.nodes),
     )
+
+
+LARGEST = 2**63 - 1
+NUMBERS = st.integers(-LARGEST, LARGEST) | st.integers(-9, 9)
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS)))
+def test_the_numbers_of_a_report_are_read(rows: list[tuple[int, int, int]]) -> None:
+    text = json.dumps(rows).replace(" ", "").encode()
+    found = BOTH["traffic"].numbers(text)
+    assert found.tolist() == [number for row in rows for number in row]
+
+
+def test_a_number_that_is_none_is_refused_and_one_too_large_is_the_largest() -> None:
+    for form in (traffic, BOTH["traffic"].python):
+        assert form.numbers(
+            b"[[1,9223372036854775808,7],[99999999999999999999,0,-2]]"
+        ).tolist() == [
+            *(1, LARGEST, 7),
+            *(LARGEST, 0, -2),
+        ]
+        for odd in (b"[[1,2,-]]", b"[[1,--2,3]]", b"[[1,2-3,4]]", b"-"):
+            with pytest.raises(ValueError, match="a minus that begins no number"):
+                form.numbers(odd)
 
 
 @settings(max_examples=60)
