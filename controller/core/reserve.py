@@ -50,7 +50,8 @@ class Reserve:
 
     def hot(self, fit: Fit) -> Ints:
         """List the workers of a placement to relieve: surely high, and not `behind_links`."""
-        return np.setdiff1d(fit.surely_high, self.behind_links(fit))
+        behind = self.behind_links(fit)
+        return np.setdiff1d(fit.surely_high, behind) if behind.size else fit.surely_high
 
     def behind_links(self, fit: Fit) -> Ints:
         """List the workers of a placement that are surely high, and where a link is full first.

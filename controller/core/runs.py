@@ -236,14 +236,15 @@ def _heated(
     watch: Watch, view: TopologyView, last: LoadSeen | None, now: LoadSeen, *, time_s: float
 ) -> Watch:
     """Note until when code is compiled where a JVM is new, or was not seen before."""
-    were = dict(zip(last.rates.slots, last.rates.incarnations, strict=True)) if last else {}
-    are = dict(zip(now.rates.slots, now.rates.incarnations, strict=True))
-    is_new = any(were.get(slot, jvm) != jvm for slot, jvm in are.items())
-    if not is_new and last and are.keys() <= were.keys():
+    if last and same_jvms(last, now):
         return watch
+    were = dict(zip(last.rates.slots, last.rates.incarnations, strict=True)) if last else {}
+    are = zip(now.rates.slots, now.rates.incarnations, strict=True)
+    new = [slot for slot, jvm in are if were.get(slot) != jvm]
     # Where the machine is busy, a JVM reports some 40 s after Storm has launched it.
-    is_new = is_new or cold_s(view.publication, time_s) > 0
-    return replace(watch, cold_until_s=now.now_s + COLD_S) if is_new else watch
+    came = bool(new) or last is None
+    is_cold = not were.keys().isdisjoint(new) or (came and cold_s(view.publication, time_s) > 0)
+    return replace(watch, cold_until_s=now.now_s + COLD_S) if is_cold else watch
 
 
 def _begun(
