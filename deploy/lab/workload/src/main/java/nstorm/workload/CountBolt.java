@@ -10,10 +10,12 @@ import org.apache.storm.tuple.Tuple;
 class CountBolt extends KeepingBolt {
     private final Map<String, Long> counts = new HashMap<>();
     private long waitNanos;
+    private long localNanos;
 
     @Override
     void open(Map<String, Object> conf, TopologyContext context) {
         waitNanos = WordCount.integer(conf, WordCount.COUNT_WAIT_NS, 0);
+        localNanos = WordCount.integer(conf, "workload.count.local.ns", 0);
     }
 
     @Override
@@ -22,6 +24,7 @@ class CountBolt extends KeepingBolt {
             // As for a database: slow without taking the CPU from those who are to move this bolt.
             LockSupport.parkNanos(waitNanos);
         }
+        contend(tuple, localNanos);
         String word = tuple.getString(0);
         counts.merge(word, 1L, Long::sum);
         counted(word);

@@ -74,6 +74,11 @@ final class Ledger {
         keepers.add(task);
     }
 
+    /** Whether a task runs in this JVM. */
+    boolean isHere(int task) {
+        return tasks.contains(task);
+    }
+
     void leave(int task) {
         tasks.remove(task);
         keepers.remove(task);

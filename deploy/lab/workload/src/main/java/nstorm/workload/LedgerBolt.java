@@ -5,6 +5,7 @@ import org.apache.storm.task.OutputCollector;
 import org.apache.storm.task.TopologyContext;
 import org.apache.storm.topology.OutputFieldsDeclarer;
 import org.apache.storm.topology.base.BaseRichBolt;
+import org.apache.storm.tuple.Tuple;
 
 /** A bolt that is in the ledger from the end of its prepare until its cleanup. */
 abstract class LedgerBolt extends BaseRichBolt {
@@ -24,6 +25,16 @@ abstract class LedgerBolt extends BaseRichBolt {
     void open(Map<String, Object> conf, TopologyContext context) {}
 
     void joined() {}
+
+    /** Spends CPU on a tuple out of the same JVM, as a bolt does that shares a lock with its source. */
+    final void contend(Tuple tuple, long nanos) {
+        if (nanos > 0 && ledger.isHere(tuple.getSourceTask())) {
+            long begin = System.nanoTime();
+            while (System.nanoTime() - begin < nanos) {
+                Thread.onSpinWait();
+            }
+        }
+    }
 
     @Override
     public void cleanup() {

@@ -9,7 +9,7 @@ import org.apache.storm.generated.StormTopology;
 final class Workloads {
     private static final Map<String, Function<Map<String, Object>, StormTopology>> BY_NAME =
             new TreeMap<>(Map.ofEntries(
-                    Map.entry("wordcount", conf -> WordCount.build(conf, CrowdBolt.of(conf))),
+                    Map.entry("wordcount", WordCount::build),
                     Map.entry("counters", WordCount::build),
                     Map.entry("partitions", WordCount::ofPartitions),
                     Map.entry("unacked", WordCount::build),

@@ -55,12 +55,6 @@ final class WorkloadsTest {
     }
 
     @Test
-    void aCrowdMakesCountersSlowOnlyWhereThatIsAsked() {
-        assertEquals(CountBolt.class, CrowdBolt.of(Map.of()).getClass());
-        assertEquals(CrowdBolt.class, CrowdBolt.of(Map.of(CrowdBolt.NS, 1)).getClass());
-    }
-
-    @Test
     void harmonicNumbersAreSumsOfFractions() {
         assertEquals(1 + 1.0 / 2 + 1.0 / 3, HarmonicBolt.harmonic(3));
     }
