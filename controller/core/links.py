@@ -10,15 +10,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Marks, Rows, Traffic
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Marks, Traffic
 from controller.core.kept import keeping
 from controller.core.loops import traffic as loops
 
-_ONE_GROUP = np.zeros(0, np.int64)
 # Sums in another order differ by less than this share.
 _ROUNDING = 1e-9
 
@@ -67,9 +65,14 @@ class Links:
         return bool(self.is_known.all())
 
     @cached_property
-    def _unsized_tps(self) -> Floats:
-        """(P,), the rates of pairs of which no size is known; NaN of others."""
-        return np.where(self.is_known, np.nan, self.traffic.tps)
+    def rate(self) -> Floats:
+        """(P,), the bytes per second of each pair, or its tuples/s where no size is known."""
+        return np.where(self.is_known, self.bytes_s, self.traffic.tps)
+
+    @cached_property
+    def group(self) -> Ints:
+        """(P,), 0 for pairs that count in bytes; of others each stream is a group of its own."""
+        return np.where(self.is_known, 0, self.streams + 1)
 
     @cached_property
     def streams(self) -> Ints:
@@ -81,21 +84,28 @@ class Links:
         return int(self.streams.max(initial=0)) + 1
 
     @cached_property
-    def sent(self) -> "Sent":
-        """What is sent today."""
-        by_stream = None if self.all_known else self._by_stream_at(self.snapshot.place)
-        return Sent(self.crossing, by_stream)
+    def sent(self) -> Floats:
+        """(G, 2, N), what each group sends today from each node, and to it."""
+        return self._sent(self.snapshot.place)
 
     @cached_property
-    def fullest_tps(self) -> Floats:
-        """(S,), the most that a stream of unknown size sends from one node, or to one."""
-        by_stream = self.sent.by_stream
-        return np.zeros(0) if by_stream is None else _fullest_of(by_stream)
+    def limit(self) -> Floats:
+        """(G, 2, N), up to where each group may fill each direction: to what its fullest has now.
 
-    @cached_property
+        Bytes count as shares of what a direction bears. A stream of which no size is known may send
+        no more than where it sends most.
+        """
+        borne = np.ones_like(self.sent)
+        borne[0] = self._left
+        fullest = (self.sent / borne).max(axis=(1, 2), keepdims=True, initial=0.0)
+        limit: Floats = (fullest * (1 + _ROUNDING) + _ROUNDING) * borne
+        return limit
+
+    @property
     def crossing(self) -> Floats:
         """(2, N), bytes per second that each node sends to others, and receives."""
-        return self._crossing_at(self.snapshot.place)
+        crossing: Floats = self.sent[0]
+        return crossing
 
     @cached_property
     def growth(self) -> float:
@@ -127,44 +137,23 @@ class Links:
 
     def grow_at(self, place: Ints) -> bool:
         """Check whether a placement fills a link more than today's does."""
-        return self._is_fuller(self.sent_at(place))
+        return loops.is_above(self.sent_at(place), self.limit)
 
-    def grow_by(self, sent: "Sent", place: Ints, rows: Rows, executor: int, worker: int) -> bool:
-        """Check whether a move fills a link more than today's placement does.
+    def sent_at(self, place: Ints) -> Floats:
+        """Add up what each group sends in a placement from each node and to it, (G, 2, N)."""
+        return self.sent if place is self.snapshot.place else self._sent(place)
 
-        `sent` is what `sent_at` gives for `place`. Only what the executor sends and gets changes:
-        these `rows` of the traffic.
-        """
-        ends, node_of = (self.traffic.source, self.traffic.target), self.cluster.node_of
-        move = np.ascontiguousarray(place), node_of, executor, worker
-        crossing, by_stream = sent.crossing[np.newaxis], sent.by_stream
-        known = *ends, self.bytes_s, _ONE_GROUP, *move, self._left, self._fullest
-        if loops.moves_above(crossing, rows, *known):
-            return True
-        if by_stream is None:
-            return False
-        unsized = *ends, self._unsized_tps, self.streams, *move, self._alike, self.fullest_tps
-        return loops.moves_above(by_stream, rows, *unsized)
-
-    def sent_at(self, place: Ints) -> "Sent":
-        """Add up what is sent in a placement."""
-        if place is self.snapshot.place:
-            return self.sent
-        by_stream = None if self.all_known else self._by_stream_at(place)
-        return Sent(self._crossing_at(place), by_stream)
-
-    def _is_fuller(self, sent: "Sent") -> bool:
-        if loops.is_above(sent.crossing[np.newaxis], self._left, self._fullest):
-            return True
-        if sent.by_stream is None:
-            return False
-        return loops.is_above(sent.by_stream, self._alike, self.fullest_tps)
+    def _sent(self, place: Ints) -> Floats:
+        groups = 1 if self.all_known else 1 + self.streams_count
+        pairs = self.traffic.source, self.traffic.target, self.rate, self.group, groups
+        nodes = self.cluster.node_of, len(self.cluster.nodes)
+        return loops.crossing(*pairs, np.ascontiguousarray(place), *nodes)
 
     def overfilled_at(self, place: Ints, most: float) -> bool:
         """Check whether a placement uses more than a share of a link, and more than now."""
         if self.cluster.link_bytes_s is None:
             return False
-        now, after = (self._of_borne(one) for one in (self.crossing, self._crossing_at(place)))
+        now, after = (self._of_borne(one) for one in (self.crossing, self.sent_at(place)[0]))
         return after > max(most, now) + _ROUNDING
 
     @cached_property
@@ -195,11 +184,11 @@ class Links:
         scale = sums.sum() / len(sums) / sums if len(sums) else sums
         return replace(self.traffic, tps=self.traffic.tps * scale[self.streams], var=None)
 
-    @cached_property
+    @property
     def _left(self) -> Floats:
         """(2, N), what each direction bears; 1 where that is not known of each link."""
         borne = self._borne
-        return self._alike if np.isnan(borne).any() else borne
+        return np.ones_like(borne) if np.isnan(borne).any() else borne
 
     @cached_property
     def _borne(self) -> Floats:
@@ -216,43 +205,6 @@ class Links:
     def _of_borne(self, crossing: Floats) -> float:
         """Give the share of what it bears that the fullest direction of known capacity uses."""
         return float(np.nan_to_num(crossing / self._borne).max(initial=0.0))
-
-    @cached_property
-    def _alike(self) -> Floats:
-        """(2, N), as if all links were alike."""
-        return np.ones_like(self.crossing)
-
-    @cached_property
-    def _fullest(self) -> Floats:
-        """(1,), what the fullest direction uses today of what it bears, at most 1; or its bytes."""
-        return np.array([(self.crossing / self._left).max(initial=0.0)])
-
-    def _crossing_at(self, place: Ints) -> Floats:
-        if not self.is_known.any():
-            return np.zeros((2, len(self.cluster.nodes)))
-        sent: Floats = self._sent(place, self.bytes_s, _ONE_GROUP, 1)[0]
-        return sent
-
-    def _by_stream_at(self, place: Ints) -> Floats:
-        return self._sent(place, self._unsized_tps, self.streams, self.streams_count)
-
-    def _sent(self, place: Ints, rates: Floats, group: Ints, groups: int) -> Floats:
-        """Add up what each group of pairs sends from each node and to it, (groups, 2, N)."""
-        ends = self.traffic.source, self.traffic.target
-        nodes = self.cluster.node_of, len(self.cluster.nodes)
-        return loops.crossing(*ends, rates, group, groups, np.ascontiguousarray(place), *nodes)
-
-
-class Sent(NamedTuple):
-    """What nodes send to others, and receive."""
-
-    crossing: Floats  # (2, N), bytes per second
-    by_stream: Floats | None  # (S, 2, N), tuples/s of unknown size; None where all are known
-
-
-def _fullest_of(by_stream: Floats) -> Floats:
-    fullest: Floats = by_stream.max(axis=(1, 2), initial=0.0)
-    return fullest
 
 
 def beside_each_other(

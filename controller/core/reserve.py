@@ -8,6 +8,7 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Marks
 from controller.core.fit import Fit
 from controller.core.limits import Limits
 from controller.core.links import Links
+from controller.core.loops import moves as loops
 from controller.core.spaces import SpaceUse, uses_of
 
 
@@ -80,6 +81,24 @@ class Reserve:
         if self.fit.cluster.node_cores is None:
             return False
         return self.links.grow_at(place) or self.overflows(place)
+
+    def bars_of(self, fit: Fit) -> loops.Bars | None:
+        """Give what a move in a placement must not fill; None where workers have their own CPU."""
+        if fit.cluster.node_cores is None:
+            return None
+        links, spaces, size = self.links, self.spaces, (len(self.spaces), len(fit.cluster.workers))
+        return loops.Bars(
+            sender=links.traffic.source,
+            rate=links.rate,
+            group=links.group,
+            sent=links.sent_at(fit.place),
+            limit=links.limit,
+            kept=np.array([one.held for one in spaces]).reshape(len(spaces), len(fit.place)),
+            filled=np.array([one.held_at(fit.place) for one in spaces]).reshape(size),
+            may=np.array([one.most_at(self.fit) for one in spaces]).reshape(size),
+            bare=np.array([one.space.bare for one in spaces], np.float64),
+            is_bare=np.bincount(fit.place, minlength=size[1]) == 0,
+        )
 
     def overflows(self, place: Ints) -> bool:
         """Check whether a placement fills a space too much, and more than today's does."""

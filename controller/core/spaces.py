@@ -48,7 +48,7 @@ class SpaceUse:
 
     def share_at(self, place: Ints) -> Floats:
         """Compute the share of each space that is filled in a placement, (W,); 0 if not known."""
-        return np.nan_to_num(self._held_at(place) / self.level.most)
+        return np.nan_to_num(self.held_at(place) / self.level.most)
 
     def may_hold(self, fit: Fit) -> Floats:
         """Compute up to where each space may be filled by a placement, (W,).
@@ -66,7 +66,7 @@ class SpaceUse:
 
         Or that leave it no fuller than the fullest is now. Where not known, all.
         """
-        left = self.level.most * max(most, 1 / self.growth) - self._held_at(place)
+        left = self.level.most * max(most, 1 / self.growth) - self.held_at(place)
         return ~(self.held[executors] > left[workers])
 
     def overfilled_at(self, place: Ints, most: float) -> bool:
@@ -76,15 +76,19 @@ class SpaceUse:
 
     def left(self, fit: Fit, place: Ints) -> Floats:
         """Compute what each space may still take, (W,); negative where it is too full."""
-        return self.may_hold(fit) - self._held_at(place)
+        return self.may_hold(fit) - self.held_at(place)
+
+    def most_at(self, fit: Fit) -> Floats:
+        """Compute up to where a placement may fill each space, (W,), or as much as today's does."""
+        today = self.held_at(self.snapshot.place)
+        return np.maximum(self.may_hold(fit), today) + ROUNDING_HELD
 
     def overflows_at(self, fit: Fit, place: Ints) -> bool:
         """Check whether a placement fills a space too much, and more than today's does."""
-        over = self.left(fit, place) < -ROUNDING_HELD
-        fuller = self._held_at(place) > self._held_at(self.snapshot.place) + ROUNDING_HELD
-        return bool((over & fuller).any())
+        return bool((self.held_at(place) > self.most_at(fit)).any())
 
-    def _held_at(self, place: Ints) -> Floats:
+    def held_at(self, place: Ints) -> Floats:
+        """Compute what each space holds in a placement, (W,)."""
         held = np.bincount(place, self.held, len(self.level.most))
         bare = self.space.bare
         return np.where(np.bincount(place, minlength=len(held)) > 0, held + bare, 0.0)

@@ -1,8 +1,6 @@
 """The policy `gather` without a target: the best single move, and it never overfills a worker."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 
@@ -26,11 +24,9 @@ from controller.policies.single_move import (
 
 # Of the executors that relieve a hot worker (nearly) as much as the best, traffic decides.
 RELIEF_SLACK = 0.999
-# A move that brings one stream together may send more of another between nodes, or fill a heap too
-# much. This number of moves is looked at, the best first, for one that does not.
+# A move that relieves may fill a link. This number is looked at, the best first, for one that does
+# not.
 LOOKED_AT = 8
-# What may be found in place of a move.
-Instead = TypeVar("Instead", Decision, None)
 _NONE = Moves(*np.zeros((2, 0), dtype=np.int64), *np.zeros((2, 0)))
 
 
@@ -88,47 +84,24 @@ def choose_greedy(view: View) -> Choice | Decision:
     if warnings and isinstance(view.cluster.spare, Spare):
         return no_low_worker(view, tuple(warnings))  # a slot is opened before traffic counts
     behind = view.reserve.behind_links(view.fit).tolist()
-    found = _for_traffic(view, (*(_behind_a_link(view, worker) for worker in behind), *warnings))
+    found = _gathering(view, (*(_behind_a_link(view, worker) for worker in behind), *warnings))
     if warnings and isinstance(found, Decision):
         return no_low_worker(view, tuple(warnings))
     return found
 
 
 def _relief(view: View, hottest: int, warnings: tuple[str, ...]) -> Choice | None:
-    """Choose the best move off a hot worker that fills no link too much; some are looked at."""
-    why = view.fit.how_high(hottest)
+    """Choose the best move off a hot worker that fills no link too much.
 
-    def best(view: View) -> Choice | None:
-        moves = relieving(view, hottest)
+    That is with one executor fewer each time, as often as `LOOKED_AT`.
+    """
+    left, why = view, view.fit.how_high(hottest)
+    for _ in range(LOOKED_AT):
+        moves = relieving(left, hottest)
         if not moves.executors.size:
             return None
-        return best_of(view, moves, why, warnings, emptier_first=True)
-
-    return _first_allowed(view, best, View.overfills_a_link)
-
-
-def _for_traffic(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
-    """Choose the best move that fills no link more, and no space too much; some are looked at."""
-    found = _first_allowed(view, lambda view: _gathering(view, warnings), View.is_refused)
-    if found is not None:
-        return found
-    reason = f"each of the best {LOOKED_AT} moves fills a link more, or {any_space()} too much"
-    return Decision(Outcome.NOTHING_TO_GAIN, reason, (), warnings)
-
-
-def _first_allowed(
-    view: View,
-    best: Callable[[View], Choice | Instead],
-    is_refused: Callable[[View, int, int], bool],
-) -> Choice | Instead | None:
-    """Choose the best move that is not refused, with one executor fewer each time.
-
-    Gives what is found in place of a move, or None after `LOOKED_AT` moves.
-    """
-    left = view
-    for _ in range(LOOKED_AT):
-        found = best(left)
-        if not isinstance(found, Choice) or not is_refused(view, found.executor, found.worker):
+        found = best_of(left, moves, why, warnings, emptier_first=True)
+        if not view.overfills_a_link(found.executor, found.worker):
             return found
         left = left.holding(found.executor)
     return None
@@ -142,11 +115,27 @@ def _gathering(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
     pairs = opening_pairs(view, threshold + tie)
     if not pairs.executors.size:
         if view.limits.explain:
+            if (barred := _all_barred(view, warnings)) is not None:
+                return barred
             best = best_gathering(view, -np.inf, slack(view))
         return if_above_threshold(view, best, warnings, emptier_first=True)
     both = f"{pairs.score.max():.4g} {view.limits.gain_unit} by both"
     why = f"opens the way for a second move, {both}"
     return best_of(view, pairs, why, warnings, emptier_first=True)
+
+
+def _all_barred(view: View, warnings: tuple[str, ...]) -> Decision | None:
+    """Say so where moves would gain enough, but are barred; None where there is none."""
+    above = max(view.threshold_tps, TIE * view.total_tps)
+    free = best_gathering(replace(view, is_barring=False), above, slack(view))
+    if not free.executors.size:
+        return None
+    gain = f"{free.score.max():.4g} {view.limits.gain_unit}"
+    reason = (
+        f"each move that gains more than the threshold, the best {gain}, "
+        f"fills a link more, or {any_space()} too much"
+    )
+    return Decision(Outcome.NOTHING_TO_GAIN, reason, (), warnings)
 
 
 def _behind_a_link(view: View, worker: int) -> str:

@@ -13,6 +13,17 @@ cdef class World:
     cdef const double[::1] tps, hop_tps, hop_scale, demand, doubt, room
     cdef double hop_node, hop_worker, weight_node, weight_worker
     cdef bint is_any_taken
+    cdef Bars bars
+
+
+@cython.final
+cdef class Bars:
+    cdef const int64_t[::1] sender, group
+    cdef const double[::1] rate, bare
+    cdef const double[:, :, ::1] sent, limit
+    cdef const double[:, ::1] kept, filled, may
+    cdef const uint8_t[::1] is_bare
+    cdef double[:, :, ::1] change
 
 
 @cython.final
@@ -100,16 +111,33 @@ cpdef object roomiest(
 )
 
 @cython.locals(listed=int64_t)
-cdef (int64_t, int64_t) _sum_by_place(World world, _Scratch scratch, int64_t e) noexcept
+cdef int64_t _sum_by_place(World world, _Scratch scratch, int64_t e) noexcept
+
+@cython.locals(listed=int64_t)
+cdef int64_t _with_roomiest(
+    World world, _Scratch scratch, int64_t e, int64_t with_peers
+) noexcept
 cdef void _clear(World world, _Scratch scratch, int64_t with_peers) noexcept
 @cython.locals(own=double)
-cdef void _fit(World world, _Scratch scratch, int64_t e, int64_t listed) noexcept
+cdef void _fit(
+    World world, _Scratch scratch, int64_t e, int64_t with_peers, int64_t listed
+) noexcept
 cpdef bint may_move(World world, int64_t e, int64_t w) except -1
 cdef (double, double, double) _near_in(World world, int64_t e, int64_t w) noexcept
 cdef double _brings(World world, int64_t e, int64_t w) noexcept
 
-@cython.locals(best=int64_t, best_score=double)
-cdef (int64_t, double) _best_of(World world, _Scratch scratch, int64_t e) noexcept
+cpdef bint is_barred(World world, int64_t e, int64_t w) except -1
+cdef bint _is_barred(World world, Bars bars, int64_t e, int64_t w) noexcept
+
+@cython.locals(own=int64_t, n=int64_t, d=int64_t, more=double)
+cdef bint _fills_a_link(
+    World world, Bars bars, int64_t e, int64_t one, int64_t other
+) noexcept
+
+@cython.locals(best=int64_t, best_score=double, bars=Bars)
+cdef (int64_t, double) _best_of(
+    World world, _Scratch scratch, int64_t e, double above
+) noexcept
 
 @cython.locals(
     count=int64_t,

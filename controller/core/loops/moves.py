@@ -32,7 +32,7 @@ class World:
     `demand`, `unit_of` and `hop` as in `Fit`. By row of the traffic: `tps`, and `hop_tps` as in
     `HopRates`; so is `hop_scale`. By executor: its worker in `place`, and in `doubt` by how much
     measured gains of its moves may be too high. The scores of `gather`, `best` and `open_pairs` are
-    lower by `doubt`. By worker: `node_of`.
+    lower by `doubt`. By worker: `node_of`. What `bars` bar is no move of `best` and `open_pairs`.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class World:
         taken: Ints,
         hop: TrafficWeights,
         weights: TrafficWeights,
+        bars: "Bars | None" = None,
     ) -> None:
         contiguous = np.ascontiguousarray
         self.begin, self.peer, self.row = contiguous(begin), contiguous(peer), contiguous(row)
@@ -69,10 +70,52 @@ class World:
         self.hop_node, self.hop_worker = hop
         self.weight_node, self.weight_worker = weights
         self.is_any_taken = len(taken) > 0
+        self.bars = bars
         count = len(self.place)
         require(count == len(self.demand) == len(self.doubt) == len(self.hop_scale))
         require(count + 1 == len(self.begin) and len(self.peer) == len(self.row))
         require(len(self.node_of) == len(self.unit_of) == len(self.room))
+        if self.bars is not None:
+            require(len(self.bars.rate) == len(self.tps) and self.bars.kept.shape[1] == count)
+            require(self.bars.sent.shape[2] == len(self.roomiest))
+            require(self.bars.filled.shape[1] == len(self.room))
+
+
+class Bars:
+    """What a move must not fill: the links more than today's placement does, a space too much.
+
+    `sender`, `rate` and `group` are by row of the traffic, and `sent` of the placement and `limit`
+    by group, direction and node, all as in `Links`. By space: what each executor keeps in `kept`,
+    (K, E), how far each worker's is `filled`, and up to where it `may` be, (K, W), and what a
+    worker without executors has in it, (K,). `is_bare` marks such workers, (W,).
+    """
+
+    def __init__(
+        self,
+        *,
+        sender: Ints,
+        rate: Floats,
+        group: Ints,
+        sent: Floats,
+        limit: Floats,
+        kept: Floats,
+        filled: Floats,
+        may: Floats,
+        bare: Floats,
+        is_bare: Marks,
+    ) -> None:
+        contiguous = np.ascontiguousarray
+        self.sender, self.rate, self.group = contiguous(sender), contiguous(rate), contiguous(group)
+        self.sent, self.limit = contiguous(sent), contiguous(limit)
+        self.kept, self.filled, self.may = contiguous(kept), contiguous(filled), contiguous(may)
+        self.bare, self.is_bare = contiguous(bare), contiguous(is_bare)
+        # Of the two nodes of a move, by group and direction; all zero between two moves.
+        self.change = np.zeros((len(sent), 2, 2))
+        require(len(self.sender) == len(self.rate) == len(self.group))
+        require(sent.shape[0] == limit.shape[0] and sent.shape[1] == limit.shape[1] == 2)
+        require(sent.shape[2] == limit.shape[2])
+        require(filled.shape[0] == may.shape[0] == kept.shape[0] == len(bare))
+        require(filled.shape[1] == may.shape[1] == len(is_bare))
 
 
 class _Scratch:
@@ -250,22 +293,31 @@ def roomiest(room: Floats, is_open: Marks, node_of: Ints, nodes: int) -> Ints:
     return np.asarray(found)
 
 
-def _sum_by_place(world: World, scratch: _Scratch, e: int) -> tuple[int, int]:
-    """Sum up an executor's traffic by worker and by node, and list the workers worth a look.
+def _sum_by_place(world: World, scratch: _Scratch, e: int) -> int:
+    """Sum up an executor's traffic by worker and by node, and list the workers of its peers.
 
-    Returns how many workers are listed, and how many of these, the first ones, have peers.
+    Returns how many these are.
     """
     listed = 0
     for k in range(world.begin[e], world.begin[e + 1]):
-        w, tps = world.place[world.peer[k]], world.tps[world.row[k]]
+        w = world.place[world.peer[k]]
         # The processor could not predict a branch here, so an entry that is not new is overwritten.
         scratch.workers[listed] = w
         listed += scratch.stamp[w] != e
         scratch.stamp[w] = e
-        scratch.with_worker[w] += tps
-        scratch.with_node[world.node_of[w]] += tps
-    with_peers = listed
-    # A worker without peers is worth a look if it is the roomiest of a node that has some.
+        scratch.with_worker[w] += world.tps[world.row[k]]
+    for i in range(listed):
+        w = scratch.workers[i]
+        scratch.with_node[world.node_of[w]] += scratch.with_worker[w]
+    return listed
+
+
+def _with_roomiest(world: World, scratch: _Scratch, e: int, with_peers: int) -> int:
+    """List also the roomiest worker of each other node that has peers; returns how many are listed.
+
+    Without peers a worker is worth a look if it is that.
+    """
+    listed = with_peers
     for i in range(with_peers):
         n = world.node_of[scratch.workers[i]]
         w = world.roomiest[n]
@@ -273,7 +325,7 @@ def _sum_by_place(world: World, scratch: _Scratch, e: int) -> tuple[int, int]:
             scratch.workers[listed] = w
             listed += scratch.stamp[w] != e
             scratch.stamp[w] = e
-    return listed, with_peers
+    return listed
 
 
 def _clear(world: World, scratch: _Scratch, with_peers: int) -> None:
@@ -286,7 +338,7 @@ def _clear(world: World, scratch: _Scratch, with_peers: int) -> None:
         scratch.hops_node[n] = 0.0
 
 
-def _fit(world: World, scratch: _Scratch, e: int, listed: int) -> None:
+def _fit(world: World, scratch: _Scratch, e: int, with_peers: int, listed: int) -> None:
     """Mark in `fits` the listed workers that an executor may move to, as `may_move` does.
 
     What its hops cost is summed up by worker and by node first, so no peer is looked at again.
@@ -300,8 +352,10 @@ def _fit(world: World, scratch: _Scratch, e: int, listed: int) -> None:
             w = world.place[other]
             n, both = world.node_of[w], said * (mine + world.hop_scale[other])
             scratch.hops_worker[w] += both
-            scratch.hops_node[n] += both
             own += said * weigh(hop_node, hop_worker, _one_if(n == own_node), _one_if(w == home))
+        for i in range(with_peers):
+            w = scratch.workers[i]
+            scratch.hops_node[world.node_of[w]] += scratch.hops_worker[w]
     own *= mine
     here = weigh(hop_node, hop_worker, scratch.hops_node[own_node], scratch.hops_worker[home])
     for i in range(listed):
@@ -355,15 +409,58 @@ def _brings(world: World, e: int, w: int) -> float:
     return _change(stays, world.demand[e], own, here, there)[0]
 
 
-def _best_of(world: World, scratch: _Scratch, e: int) -> tuple[int, float]:
+def is_barred(world: World, e: int, w: int) -> bool:
+    """Check whether a move fills a link more than today's placement, or a space too much."""
+    require(world is not None and 0 <= e < len(world.place) and 0 <= w < len(world.room))
+    return world.bars is not None and _is_barred(world, world.bars, e, w)
+
+
+def _is_barred(world: World, bars: Bars, e: int, w: int) -> bool:
+    if w == world.place[e]:
+        return False
+    for k in range(len(bars.bare)):
+        after = bars.filled[k, w] + bars.kept[k, e] + bars.bare[k] * _one_if(bars.is_bare[w])
+        if after > bars.may[k, w]:
+            return True
+    one, other = world.node_of[world.place[e]], world.node_of[w]
+    return one != other and _fills_a_link(world, bars, e, one, other)
+
+
+def _fills_a_link(world: World, bars: Bars, e: int, one: int, other: int) -> bool:
+    """Check whether a link is above its limit that gets fuller; only those of both nodes change."""
+    for k in range(world.begin[e], world.begin[e + 1]):
+        at, row = world.node_of[world.place[world.peer[k]]], world.row[k]
+        rate, g = bars.rate[row], bars.group[row]
+        own = 0 if bars.sender[row] == e else 1
+        if at == one:
+            bars.change[g, 1 - own, 0] += rate
+        else:
+            bars.change[g, own, 0] -= rate
+        if at == other:
+            bars.change[g, 1 - own, 1] -= rate
+        else:
+            bars.change[g, own, 1] += rate
+    is_fuller = False
+    for k in range(world.begin[e], world.begin[e + 1]):
+        g = bars.group[world.row[k]]
+        for d in range(4):
+            n = one if d < 2 else other
+            more, bars.change[g, d % 2, d // 2] = bars.change[g, d % 2, d // 2], 0.0
+            if more > 0.0 and bars.sent[g, d % 2, n] + more > bars.limit[g, d % 2, n]:
+                is_fuller = True
+    return is_fuller
+
+
+def _best_of(world: World, scratch: _Scratch, e: int, above: float) -> tuple[int, float]:
     """Find worker and score of the best of an executor's moves in `gather`; worker -1 if none.
 
-    Of equal ones the first worker.
+    Of equal ones the first worker. Of what scores more than `above` none is barred.
     """
-    listed, with_peers = _sum_by_place(world, scratch, e)
+    with_peers = _sum_by_place(world, scratch, e)
+    listed = _with_roomiest(world, scratch, e, with_peers)
     at_home = scratch.with_worker[world.place[e]]
     at_node = scratch.with_node[world.node_of[world.place[e]]]
-    _fit(world, scratch, e, listed)
+    _fit(world, scratch, e, with_peers, listed)
     best, best_score = -1, _NO_SCORE
     for i in range(listed):
         w = scratch.workers[i]
@@ -373,7 +470,9 @@ def _best_of(world: World, scratch: _Scratch, e: int) -> tuple[int, float]:
         if scratch.fits[i] and total > best_score - 2 * ROUNDING:
             new, old = _rounded(total / ROUNDING), _rounded(best_score / ROUNDING)
             if new > old or (new == old and w < best):
-                best, best_score = w, total
+                bars = world.bars if total > above else None
+                if bars is None or not _is_barred(world, bars, e, w):
+                    best, best_score = w, total
     _clear(world, scratch, with_peers)
     return best, best_score
 
@@ -428,8 +527,9 @@ def gather(world: World, executors: Ints) -> Table:
     for e in executors:
         home = world.place[e]
         own = world.node_of[home]
-        listed, with_peers = _sum_by_place(world, scratch, e)
-        _fit(world, scratch, e, listed)
+        with_peers = _sum_by_place(world, scratch, e)
+        listed = _with_roomiest(world, scratch, e, with_peers)
+        _fit(world, scratch, e, with_peers, listed)
         for i in range(listed):
             w = scratch.workers[i]
             if scratch.fits[i]:
@@ -491,7 +591,7 @@ def bounds(world: World, movable: Marks) -> tuple[Floats, Floats]:
     for e in range(count):
         if not movable[e]:
             continue
-        _, with_peers = _sum_by_place(world, scratch, e)
+        with_peers = _sum_by_place(world, scratch, e)
         home, own = world.place[e], world.node_of[world.place[e]]
         at_home, at_node = scratch.with_worker[home], scratch.with_node[own]
         # At first where it has no peer.
@@ -515,7 +615,8 @@ def bounds(world: World, movable: Marks) -> tuple[Floats, Floats]:
 def best(world: World, bound: Floats, first: int, above: float, slack: float) -> Table:
     """List the moves of `gather` that tie for the best, if that scores more than `above`.
 
-    Executor by executor. Some that do not score more than `above` themselves may be missing.
+    Executor by executor, without those that are barred. Some that do not score more than `above`
+    themselves may be missing.
 
     No move of an executor scores more than its `bound`, shape (E,). The loop lowers it, in place,
     to the score of each executor that it looks at. It skips an executor whose bound does not reach
@@ -525,7 +626,7 @@ def best(world: World, bound: Floats, first: int, above: float, slack: float) ->
     """
     require(world is not None and len(bound) == len(world.place) and 0 <= first < len(bound))
     scratch = _Scratch(len(world.node_of), len(world.roomiest))
-    _, most = _best_of(world, scratch, first)
+    _, most = _best_of(world, scratch, first, above)
     bound[first] = most + ROUNDING
     least = max(above, most - 2 * slack)
     seen, count = np.empty(len(bound), dtype=np.int64), 0
@@ -534,14 +635,17 @@ def best(world: World, bound: Floats, first: int, above: float, slack: float) ->
             seen[count] = e
             count += 1
             if e != first:
-                _, gain = _best_of(world, scratch, e)
+                _, gain = _best_of(world, scratch, e, above)
                 bound[e] = gain + ROUNDING
                 if gain > most:
                     most, least = gain, max(above, gain - 2 * slack)
     looked = np.asarray(seen)[:count]
     who, to, asc, gains = gather(world, looked[np.asarray(bound)[looked] > least])
-    highest = gains.max(initial=-np.inf)
-    tied = (gains >= highest - slack) & (highest > above)
+    allowed = gains > least
+    for i in np.flatnonzero(allowed):
+        allowed[i] = not is_barred(world, who[i], to[i])
+    highest = gains[allowed].max(initial=-np.inf)
+    tied = allowed & (gains >= highest - slack)
     return who[tied], to[tied], asc[tied], gains[tied]
 
 
@@ -599,7 +703,7 @@ def open_pairs(  # noqa: PLR0917
             if most <= least:
                 continue
             if to == _NOT_LOOKED_AT:
-                to, first = _best_of(world, scratch, one)
+                to, first = _best_of(world, scratch, one, _NO_SCORE)
                 bound[one] = first + ROUNDING
             if to == -1 or not movable[other]:
                 continue
@@ -615,8 +719,9 @@ def open_pairs(  # noqa: PLR0917
             together = first + second + missed
             if together <= least + max(first, second, 0.0) or not may_move(world, other, to):
                 continue
-            if _brings(world, one, to) + _brings(world, other, to) <= world.room[to]:
-                goes = int(other) if second > first else one
+            goes = int(other) if second > first else one
+            comes = _brings(world, one, to) + _brings(world, other, to)
+            if comes <= world.room[to] and not is_barred(world, goes, to):
                 found.append((goes, int(to), _score_of(world, goes, to)[0], together))
     return found
 

@@ -44,23 +44,7 @@ cpdef object crossing(
 )
 
 cpdef bint is_above(
-    const double[:, :, :] sent, const double[:, :] left, const double[:] most
-) except -1
-
-@cython.locals(g=int64_t, after=double[:, :, ::1])
-cpdef bint moves_above(
-    const double[:, :, :] sent,
-    const uint32_t[:] rows,
-    const int64_t[:] source,
-    const int64_t[:] target,
-    const double[:] rates,
-    const int64_t[:] group,
-    const int64_t[:] place,
-    const int64_t[:] node_of,
-    int64_t executor,
-    int64_t worker,
-    const double[:, :] left,
-    const double[:] most,
+    const double[:, :, :] sent, const double[:, :, :] limit
 ) except -1
 
 @cython.locals(bound=double[::1])

@@ -1,7 +1,5 @@
 """Loops over the traffic: who talks to whom, what crosses between nodes, and what hops cost."""
 
-import math
-
 import numpy as np
 
 from controller.core.cluster import Floats, Ints, Rows, Singles
@@ -85,73 +83,30 @@ def crossing(  # noqa: PLR0917
     node_of: Ints,
     nodes: int,
 ) -> Floats:
-    """Add up what each group of pairs sends from each node and to it, (groups, 2, N).
-
-    A pair counts if its rate is known; a `group` of no length is one of all.
-    """
-    require(len(source) == len(target) == len(rates))
-    require(len(group) in (0, len(source)))
+    """Add up what each group of pairs sends from each node and to it, (groups, 2, N)."""
+    require(len(source) == len(target) == len(rates) == len(group))
     sent = np.zeros((groups, 2, nodes))
     for k in range(len(source)):
         one, other = node_of[place[source[k]]], node_of[place[target[k]]]
-        if one != other and not math.isnan(rates[k]):
-            g = group[k] if len(group) > 0 else 0
-            sent[g, 0, one] += rates[k]
-            sent[g, 1, other] += rates[k]
+        if one != other:
+            sent[group[k], 0, one] += rates[k]
+            sent[group[k], 1, other] += rates[k]
     return np.asarray(sent)
 
 
-def is_above(sent: Floats, left: Floats, most: Floats) -> bool:
-    """Check whether a group sends more over the fullest direction of a link than its `most`.
+def is_above(sent: Floats, limit: Floats) -> bool:
+    """Check whether a group sends more over a direction of a link than its `limit`.
 
-    Both as shares of what is `left` there, (2, N). `sent` is as of `crossing`, `most` (groups,).
+    Both are (groups, 2, N), and `sent` is as of `crossing`.
     """
-    require(len(sent) == len(most) and sent.shape[1] == len(left) == 2)
-    require(sent.shape[2] == left.shape[1])
+    require(len(sent) == len(limit) and sent.shape[1] == limit.shape[1] == 2)
+    require(sent.shape[2] == limit.shape[2])
     for g in range(len(sent)):
-        limit = most[g] * (1.0 + ROUNDING) + ROUNDING
         for d in range(2):
             for n in range(sent.shape[2]):
-                if sent[g, d, n] > limit * left[d, n]:
+                if sent[g, d, n] > limit[g, d, n]:
                     return True
     return False
-
-
-def moves_above(  # noqa: PLR0917
-    sent: Floats,
-    rows: Rows,
-    source: Ints,
-    target: Ints,
-    rates: Floats,
-    group: Ints,
-    place: Ints,
-    node_of: Ints,
-    executor: int,
-    worker: int,
-    left: Floats,
-    most: Floats,
-) -> bool:
-    """Check as `is_above` does after a move; `rows` are the pairs of its executor.
-
-    `sent` is what `crossing` gives for the placement before it.
-    """
-    require(len(source) == len(target) == len(rates) and sent.shape[1] == 2)
-    after = np.array(sent)
-    for k in rows:
-        if math.isnan(rates[k]):
-            continue
-        g = group[k] if len(group) > 0 else 0
-        at_source, at_target = place[source[k]], place[target[k]]
-        one, other = node_of[at_source], node_of[at_target]
-        if one != other:
-            after[g, 0, one] -= rates[k]
-            after[g, 1, other] -= rates[k]
-        one = node_of[worker if source[k] == executor else at_source]
-        other = node_of[worker if target[k] == executor else at_target]
-        if one != other:
-            after[g, 0, one] += rates[k]
-            after[g, 1, other] += rates[k]
-    return is_above(after, left, most)
 
 
 def hop_bounds(  # noqa: PLR0917

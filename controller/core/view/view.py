@@ -11,7 +11,6 @@ from controller.core.distance import TrafficWeights, weighed
 from controller.core.fit import SURE, Fit
 from controller.core.kept import keeping
 from controller.core.limits import Limits
-from controller.core.links import Sent
 from controller.core.loops import moves as loops
 from controller.core.pairs import Pairs
 from controller.core.reserve import Reserve
@@ -57,6 +56,7 @@ class View:
     roomiest: Ints
     room: Floats  # (W,), what a move for traffic may bring; -inf where nothing may move to
     doubt: Floats  # (E,), what the gain of a move of the executor may be too high, in weighted t/s
+    is_barring: bool = True  # whether moves for traffic are barred that fill a link or a space
 
     @classmethod
     def of(cls, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> "View":
@@ -98,6 +98,7 @@ class View:
             roomiest=self.roomiest,
             taken=self.taken,
             weights=TrafficWeights.of(self.limits),
+            bars=self.reserve.bars_of(self.fit) if self.is_barring else None,
         )
 
     @cached_property
@@ -147,37 +148,18 @@ class View:
 
     def is_refused(self, executor: int, worker: int) -> bool:
         """Check whether a move fills a link more than now, or a space too much."""
-        if self.cluster.node_cores is None:
-            return False
-        place, links = self.snapshot.place, self.reserve.links
-        begin, end = self.pairs.begin[executor : executor + 2]
-        rows = self.pairs.row[begin:end]
-        if links.grow_by(self.sent, place, rows, executor, worker):
-            return True
-        return self.reserve.overflows(self._place_after(executor, worker))
+        return loops.is_barred(self.world, executor, worker)
 
     def _place_after(self, executor: int, worker: int) -> Ints:
         place = self.snapshot.place.copy()
         place[executor] = worker
         return place
 
-    @cached_property
-    def sent(self) -> Sent:
-        """What nodes send in this placement."""
-        return self.reserve.links.sent_at(self.snapshot.place)
-
     def holding(self, executor: int) -> "View":
         """Let an executor stay."""
         movable = self.movable.copy()
         movable[executor] = False
-        held = object.__new__(View)  # `replace` would look at it all again
-        held.__dict__.update(self.__dict__, movable=movable)
-        if "bounds" in self.__dict__:  # of all others they are the same
-            bound, *others = self.bounds
-            bound = bound.copy()
-            bound[executor] = -np.inf
-            held.__dict__["bounds"] = (bound, *others)
-        return held
+        return replace(self, movable=movable)
 
     @property
     def threshold_tps(self) -> float:

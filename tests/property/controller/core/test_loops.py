@@ -63,7 +63,10 @@ class Both:
     def __getattr__(self, name: str) -> Any:
         compiled, python = getattr(self.compiled, name), getattr(self.python, name)
         if isinstance(compiled, type):
-            return lambda **given: Pair((compiled(**given), python(**given)))
+            return lambda **given: Pair(
+                kind(**{k: v[form] if isinstance(v, Pair) else v for k, v in given.items()})
+                for form, kind in enumerate((compiled, python))
+            )
 
         def both(*arguments: Any) -> Any:
             self.called.add(name)
@@ -271,7 +274,7 @@ CALLS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (moves.roomiest, (FLOATS, np.ones(3, np.bool_), INTS, 3)),
     (moves.loudest, (INTS, INTS, FLOATS, np.arange(4))),
     (traffic.index, (INTS, INTS, 3)),
-    (traffic.is_above, (np.ones((2, 2, 3)), np.ones((2, 3)), np.ones(2))),
+    (traffic.is_above, (np.ones((2, 2, 3)), np.ones((2, 2, 3)))),
     (traffic.hop_cores, (INTS, INTS, FLOATS, FLOATS, FLOATS, INTS, INTS)),
 ]
 

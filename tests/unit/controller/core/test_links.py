@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
+from controller.core.decision import Outcome
 from controller.core.limits import Limits
 from controller.core.links import Links, beside_each_other
-from controller.core.pairs import Pairs
 from controller.core.reserve import Reserve
 from controller.core.view.view import View
+from controller.policies.greedy import greedy
 
 # Two spouts send large tuples to two bolts, and these many small ones to two others.
 COMPONENTS = ("spout", "spout", "split", "split", "count", "count")
@@ -42,7 +43,7 @@ TODAY = [0, 2, 0, 2, 0, 2]
 
 def test_each_stream_counts_where_it_sends_most() -> None:
     links = Links(*world(TODAY, ROWS))
-    assert sorted(links.fullest_tps.tolist()) == [0.0, 100.0]
+    assert sorted(links.sent.max(axis=(1, 2)).tolist()) == [0.0, 0.0, 100.0]
 
 
 @pytest.mark.parametrize(
@@ -62,17 +63,13 @@ def test_no_stream_may_send_more(place: list[int], *, grows: bool) -> None:
 
 
 @pytest.mark.parametrize(("large", "small"), [(50.0, 1.0), (np.nan, 1.0), (np.nan, np.nan)])
-def test_what_a_move_changes_is_told_from_its_traffic(large: float, small: float) -> None:
+def test_a_move_is_barred_that_fills_a_link_more(large: float, small: float) -> None:
     links = sized(TODAY, large, small)
-    pairs = Pairs.of(links.traffic, len(TODAY))
-    for start in (links.snapshot.place, np.array([0, 2, 2, 2, 1, 2])):
-        for executor in range(len(start)):
-            for worker in range(len(links.cluster.workers)):
-                after = start.copy()
-                after[executor] = worker
-                rows = pairs.row[pairs.begin[executor] : pairs.begin[executor + 1]]
-                move = rows, executor, worker
-                assert links.grow_by(links.sent_at(start), start, *move) == links.grow_at(after)
+    view = View.of(links.cluster, links.snapshot, Limits())
+    for executor in range(len(TODAY)):
+        for worker in range(len(links.cluster.workers)):
+            after = links.snapshot.moved(executor, worker).place
+            assert view.is_refused(executor, worker) == links.grow_at(after)
 
 
 def test_of_even_streams_each_has_as_much() -> None:
@@ -201,10 +198,54 @@ def test_where_others_fill_a_link_no_other_one_is_filled() -> None:
     assert full.growth == pytest.approx(1 / 400)
     # The first node would send nothing any more, and the second one more than it may.
     over = np.array([2, 2, 0, 0, 0, 0])
-    assert full.sent_at(over).crossing.tolist() == [[0, 1000], [1000, 0]]
+    assert full.sent_at(over)[0].tolist() == [[0, 1000], [1000, 0]]
     assert full.grow_at(over)
     assert full.overfilled_at(over, 0.85)
     # As it is, and with nothing that crosses, no link is fuller.
     for place in (full.snapshot.place, np.zeros(6, np.int64)):
         assert not full.grow_at(place)
         assert not full.overfilled_at(place, 0.85)
+
+
+def many_barred(*, with_another: bool) -> tuple[Cluster, LoadSnapshot]:
+    """Lay out ten executors with many small tuples from the other node, and large ones from theirs.
+
+    Another one has small ones alone, and fewer.
+    """
+    count, on_b = 10, 0
+    pairs = [(on_b, 1, 50.0 if with_another else 0.0)]
+    for number in range(count):
+        talks, to = 2 + number, 2 + count + number
+        pairs += [(on_b, talks, 100.0), (talks, to, 10.0)]
+    source, target, tps = zip(*pairs, strict=True)
+    executors = 2 + 2 * count
+    cluster = Cluster.build("ab", [("a:1", "a", 8.0), ("b:1", "b", 8.0)])
+    traffic = Traffic.build(np.array(source), np.array(target), np.array(tps))
+    snapshot = LoadSnapshot(
+        topology="t",
+        time_s=0.0,
+        components=(),
+        edges=(),
+        executors=tuple(f"{e}-{e}" for e in range(executors)),
+        component_of=("spout",) + ("bolt",) * (executors - 1),
+        place=np.array([1] + [0] * (executors - 1)),
+        cpu_cores=np.full(executors, 0.1),
+        queue=np.zeros(executors),
+        pinned=("stays",) + (None,) * (executors - 1),
+        traffic=replace(traffic, size_bytes=np.where(traffic.target < 2 + count, 1.0, 1000.0)),
+    )
+    return replace(cluster, node_cores=np.array([8.0, 8.0])), snapshot
+
+
+def test_a_move_that_fills_no_link_is_found_behind_any_number_that_do() -> None:
+    decision = greedy(*many_barred(with_another=True), Limits())
+    assert [move.executor for move in decision.moves] == ["1-1"]
+
+
+def test_where_every_move_fills_a_link_more_it_is_said() -> None:
+    decision = greedy(*many_barred(with_another=False), Limits())
+    assert decision.outcome is Outcome.NOTHING_TO_GAIN
+    assert decision.reason == (
+        "each move that gains more than the threshold, the best 90 weighted t/s, "
+        "fills a link more, or a heap too much"
+    )
