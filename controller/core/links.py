@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,14 +29,27 @@ def _components(component_of: tuple[str, ...]) -> tuple[Ints, int]:
     return number.astype(np.int64), len(names)
 
 
+class Groups(NamedTuple):
+    """The pairs that are added up together."""
+
+    is_known: Marks  # (P,), the pairs of which the size is known
+    all_known: bool
+    streams: Ints  # (P,), the stream of each pair, by its two components
+    of: Ints  # (P,), 0 for pairs that count in bytes; of others each stream is a group of its own
+    count: int
+
+
 @keeping
-def _streams(component_of: tuple[str, ...], source: Ints, target: Ints) -> Ints:
-    """Number the stream of each pair, (P,), by its two components."""
+def _groups(
+    component_of: tuple[str, ...], source: Ints, target: Ints, size_bytes: Floats | None
+) -> Groups:
     number, count = _components(component_of)
     pairs = number[source] * count + number[target]
     is_used = np.bincount(pairs, minlength=count * count) > 0
-    streams: Ints = (np.cumsum(is_used) - 1)[pairs]
-    return streams
+    streams = (np.cumsum(is_used) - 1)[pairs]
+    is_known = np.zeros(len(source), bool) if size_bytes is None else ~np.isnan(size_bytes)
+    of = np.where(is_known, 0, streams + 1)
+    return Groups(is_known, bool(is_known.all()), streams, of, int(of.max(initial=0)) + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,33 +69,17 @@ class Links:
         size, tps = self.traffic.size_bytes, self.traffic.tps
         return np.full(len(tps), np.nan) if size is None else tps * size
 
-    @cached_property
-    def is_known(self) -> Marks:
-        """(P,), the pairs of which the size is known."""
-        return ~np.isnan(self.bytes_s)
-
-    @cached_property
-    def all_known(self) -> bool:
-        return bool(self.is_known.all())
+    @property
+    def groups(self) -> Groups:
+        """The pairs that are added up together."""
+        traffic = self.traffic
+        ends = traffic.source, traffic.target
+        return _groups(self.snapshot.component_of, *ends, traffic.size_bytes)
 
     @cached_property
     def rate(self) -> Floats:
         """(P,), the bytes per second of each pair, or its tuples/s where no size is known."""
-        return np.where(self.is_known, self.bytes_s, self.traffic.tps)
-
-    @cached_property
-    def group(self) -> Ints:
-        """(P,), 0 for pairs that count in bytes; of others each stream is a group of its own."""
-        return np.where(self.is_known, 0, self.streams + 1)
-
-    @cached_property
-    def streams(self) -> Ints:
-        """(P,), the stream of each pair, by its two components."""
-        return _streams(self.snapshot.component_of, self.traffic.source, self.traffic.target)
-
-    @cached_property
-    def streams_count(self) -> int:
-        return int(self.streams.max(initial=0)) + 1
+        return np.where(self.groups.is_known, self.bytes_s, self.traffic.tps)
 
     @cached_property
     def sent(self) -> Floats:
@@ -144,8 +142,8 @@ class Links:
         return self.sent if place is self.snapshot.place else self._sent(place)
 
     def _sent(self, place: Ints) -> Floats:
-        groups = 1 if self.all_known else 1 + self.streams_count
-        pairs = self.traffic.source, self.traffic.target, self.rate, self.group, groups
+        of, count = self.groups.of, self.groups.count
+        pairs = self.traffic.source, self.traffic.target, self.rate, of, count
         nodes = self.cluster.node_of, len(self.cluster.nodes)
         return loops.crossing(*pairs, np.ascontiguousarray(place), *nodes)
 
@@ -160,7 +158,7 @@ class Links:
     def size(self) -> Floats:
         """(P,), what a tuple counts in bytes, as times the mean; 1 where it is not known."""
         tps = self.traffic.tps
-        known = self.is_known
+        known = self.groups.is_known
         total_tps, total = float(tps[known].sum()), float(self.bytes_s[known].sum())
         if self.traffic.size_bytes is None or not total:
             return np.ones(len(tps))
@@ -172,17 +170,17 @@ class Links:
         The latter only where a size is not known.
         """
         found = []
-        if self.is_known.any():
+        if self.groups.is_known.any():
             tps = self.traffic.tps if in_bytes else self.traffic.tps * self.size
             found.append(replace(self.traffic, tps=tps, var=None))
-        return found if self.all_known else [*found, self.even]
+        return found if self.groups.all_known else [*found, self.even]
 
     @property
     def even(self) -> Traffic:
         """The traffic if each stream had as much, and all together what they have."""
-        sums = np.bincount(self.streams, self.traffic.tps)
+        sums = np.bincount(self.groups.streams, self.traffic.tps)
         scale = sums.sum() / len(sums) / sums if len(sums) else sums
-        return replace(self.traffic, tps=self.traffic.tps * scale[self.streams], var=None)
+        return replace(self.traffic, tps=self.traffic.tps * scale[self.groups.streams], var=None)
 
     @property
     def _left(self) -> Floats:

@@ -90,7 +90,7 @@ class Reserve:
         return loops.Bars(
             sender=links.traffic.source,
             rate=links.rate,
-            group=links.group,
+            group=links.groups.of,
             sent=links.sent_at(fit.place),
             limit=links.limit,
             kept=np.array([one.held for one in spaces]).reshape(len(spaces), len(fit.place)),

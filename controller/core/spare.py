@@ -90,4 +90,6 @@ def with_emptied(cluster: Cluster, snapshot: LoadSnapshot, vetoes: Vetoes) -> Cl
         if cluster.closed[w] is None
         and vetoes.workers[cluster.workers[w]].outcome is Outcome.NO_WORKER_IN_SLOT
     ]
+    if not empty and cluster.spare is None:
+        return cluster
     return replace(cluster, spare=max(empty, key=lambda one: one.capacity, default=None))

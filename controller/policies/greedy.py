@@ -125,7 +125,7 @@ def _gathering(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
 
 
 def _all_barred(view: View, warnings: tuple[str, ...]) -> Decision | None:
-    """Say so where moves would gain enough, but are barred; None where there is none."""
+    """Explain that moves would gain enough, but are barred; None where there is none."""
     above = max(view.threshold_tps, TIE * view.total_tps)
     free = best_gathering(replace(view, is_barring=False), above, slack(view))
     if not free.executors.size:

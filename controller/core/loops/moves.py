@@ -84,10 +84,10 @@ class World:
 class Bars:
     """What a move must not fill: the links more than today's placement does, a space too much.
 
-    `sender`, `rate` and `group` are by row of the traffic, and `sent` of the placement and `limit`
-    by group, direction and node, all as in `Links`. By space: what each executor keeps in `kept`,
-    (K, E), how far each worker's is `filled`, and up to where it `may` be, (K, W), and what a
-    worker without executors has in it, (K,). `is_bare` marks such workers, (W,).
+    By row of the traffic: `sender`, and as in `Links` its `rate` and its `group`. By group,
+    direction and node: what is `sent` in the placement, and its `limit`, (G, 2, N). By space and
+    executor: what is `kept`, (K, E). By space and worker: how far it is `filled`, and up to where
+    it `may` be, (K, W). A worker without executors `is_bare`, (W,), and has `bare` in it, (K,).
     """
 
     def __init__(

@@ -75,7 +75,7 @@ def test_a_move_is_barred_that_fills_a_link_more(large: float, small: float) -> 
 def test_of_even_streams_each_has_as_much() -> None:
     links = Links(*world(TODAY, ROWS))
     even = links.even
-    assert np.bincount(links.streams, even.tps).tolist() == pytest.approx([210.0, 210.0])
+    assert np.bincount(links.groups.streams, even.tps).tolist() == pytest.approx([210.0, 210.0])
     assert even.total_tps == pytest.approx(420.0)
 
 
