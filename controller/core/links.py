@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -29,7 +28,8 @@ def _components(component_of: tuple[str, ...]) -> tuple[Ints, int]:
     return number.astype(np.int64), len(names)
 
 
-class Groups(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
     """The pairs that are added up together."""
 
     is_known: Marks  # (P,), the pairs of which the size is known

@@ -14,6 +14,7 @@ from deploy.sim.engine import run
 from deploy.sim.fits import fits
 from deploy.sim.report import ScenarioReport, measure, simulate_all
 from deploy.sim.scenario import Scenario, parse
+from tests.bench.fits.best import best_bears_x
 from tests.bench.fits.worlds import SHAPES, RandomWorld, decided_by, random_world
 from tests.bench.frame import table
 
@@ -96,6 +97,7 @@ def _measured(world: RandomWorld, policy: str) -> dict[str, Any]:
     for name in names:
         row[name] = found.get(name)
     row = {name: round(x, 3) if isinstance(x, float) else x for name, x in row.items()}
+    row["best_x"] = round(best_bears_x(still), 3) if world.shape == "saturated" else None
     counts = {name: int(moved[name]) for name in ("moves", "returns")}
     counts["jvms_dead"] = int(found["jvms_dead"])
     return {**row, **counts, "cpu_s": round(time.process_time() - begin_s, 1)}
@@ -136,6 +138,7 @@ def rooms(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def _summed(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     carried, room = [r["carried_x"] for r in rows], [r["room_x"] for r in rows]
     worst = [r["carried_x_worst"] for r in rows]
+    best = [r["best_x"] for r in rows if r["best_x"] is not None]
     return {
         "number": len(rows),
         "carried, median": round(median(carried), 3),
@@ -146,6 +149,7 @@ def _summed(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "room, median": round(median(room), 3),
         "least": min(room),
         "below Storm's": sum(one < 1 - SAME for one in room),
+        "room of the best placement known, median": round(median(best), 3) if best else None,
         "moves, median": median(r["moves"] for r in rows),
         "returns": sum(r["returns"] for r in rows),
         "JVMs dead": sum(r["jvms_dead"] for r in rows),

@@ -10,6 +10,7 @@ from deploy.sim.engine import placed, run
 from deploy.sim.flow.room import room
 from deploy.sim.report import simulate_all
 from deploy.sim.scenario import parse
+from tests.bench.fits.best import best_bears_x
 from tests.bench.fits.run import CASES, expectations, rooms, rooms_of_cases, summary, worlds
 from tests.bench.fits.worlds import decided_by, random_world
 
@@ -34,6 +35,12 @@ def test_what_storm_bears_comes_through() -> None:
     result = run(setting, 1)
     offered, carried = (one[10:].sum() for one in (result.offered_tps, result.carried_tps))
     assert carried == pytest.approx(offered, rel=0.02)
+
+
+def test_the_best_placement_known_bears_what_it_is_said_to() -> None:
+    setting = random_world(1, 11).setting  # Storm's placement is full, and hops are a part of it
+    assert best_bears_x(setting, 0) == 1
+    assert 1.05 < best_bears_x(setting, 500) < 1.308, "more than all cores without any hop"
 
 
 def test_a_policy_decides_in_the_same_world() -> None:
@@ -63,16 +70,27 @@ def test_no_worlds_are_no_rows() -> None:
 def test_worlds_are_summed_up() -> None:
     def row(**changed: object) -> dict[str, object]:
         usual = {"shape": "calm", "binds": "cpu", "carried_x": 1.0, "carried_x_worst": 1.0}
-        counts = {"room_x": 1.0, "moves": 3, "returns": 0, "jvms_dead": 0, "cpu_s": 2.0}
+        counts = {
+            "room_x": 1.0,
+            "best_x": None,
+            "moves": 3,
+            "returns": 0,
+            "jvms_dead": 0,
+            "cpu_s": 2.0,
+        }
         return {**usual, **counts, **changed}
 
     rows = [row(), row(carried_x=0.97, carried_x_worst=0.5, jvms_dead=4, room_x=0.8)]
-    rows += [row(shape="saturated", carried_x=1.4), row(shape="saturated", binds="thread")]
+    rows += [
+        row(shape="saturated", carried_x=1.4),
+        row(shape="saturated", binds="thread", best_x=1.1),
+    ]
     calm, saturated, bound, everything = summary(rows)
     assert (calm["number"], calm["worst"], calm["below 0.98"], calm["JVMs dead"]) == (2, 0.97, 1, 4)
     assert (calm["worlds with dead JVMs"], calm["worst topology"], calm["least"]) == (1, 0.5, 0.8)
     assert calm["below Storm's"] == 1
     assert saturated["number"] == 2
+    assert saturated["room of the best placement known, median"] == 1.1
     assert (bound["worlds"], bound["number"], bound["carried, median"]) == (
         "cpu or link binds",
         1,
