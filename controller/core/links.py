@@ -17,6 +17,8 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Marks, 
 from controller.core.kept import keeping
 from controller.core.loops import traffic as loops
 
+# The least size of a tuple of a stream of which no size is known.
+_UNSEEN_BYTES = 1000.0
 # Sums in another order differ by less than this share.
 _ROUNDING = 1e-9
 
@@ -142,17 +144,32 @@ class Links:
         return self.sent if place is self.snapshot.place else self._sent(place)
 
     def _sent(self, place: Ints) -> Floats:
-        of, count = self.groups.of, self.groups.count
-        pairs = self.traffic.source, self.traffic.target, self.rate, of, count
+        return self._added_up(self.rate, self.groups.of, self.groups.count, place)
+
+    def _added_up(self, rate: Floats, group: Ints, groups: int, place: Ints) -> Floats:
+        pairs = self.traffic.source, self.traffic.target, rate, group, groups
         nodes = self.cluster.node_of, len(self.cluster.nodes)
         return loops.crossing(*pairs, np.ascontiguousarray(place), *nodes)
 
     def overfilled_at(self, place: Ints, most: float) -> bool:
-        """Check whether a placement uses more than a share of a link, and more than now."""
+        """Check whether a placement uses more than a share of a link, and more than the fullest
+        now.
+        """
         if self.cluster.link_bytes_s is None:
             return False
-        now, after = (self._of_borne(one) for one in (self.crossing, self.sent_at(place)[0]))
+        now, after = (float(self._of_borne(at).max()) for at in (self.snapshot.place, place))
         return after > max(most, now) + _ROUNDING
+
+    def fuller_at(self, place: Ints, most: float) -> bool:
+        """Check whether a placement uses more than a share of a direction, and more than now there.
+
+        Where the CPU binds, a relief lets more input in. A direction that was filled up to the
+        fullest one would then hold back what the CPU did not.
+        """
+        if self.cluster.link_bytes_s is None:
+            return False
+        now, after = (self._of_borne(at) for at in (self.snapshot.place, place))
+        return bool((after > np.maximum(now, most) + _ROUNDING).any())
 
     @cached_property
     def size(self) -> Floats:
@@ -200,9 +217,23 @@ class Links:
             return np.full_like(self.crossing, np.nan)
         return np.where(left > 0, np.maximum(left, self.crossing), np.nan)
 
-    def _of_borne(self, crossing: Floats) -> float:
-        """Give the share of what it bears that the fullest direction of known capacity uses."""
-        return float(np.nan_to_num(crossing / self._borne).max(initial=0.0))
+    def _of_borne(self, place: Ints) -> Floats:
+        """Give the share of what it bears that each direction uses, (2, N); 0 if not known.
+
+        A stream that has crossed no link yet has no known size. It counts with the largest one, so
+        that it is no room.
+        """
+        one_group = np.zeros(len(self.traffic.tps), np.int64)
+        crossing = self._added_up(self._most_bytes_s, one_group, 1, place)[0]
+        shares: Floats = np.nan_to_num(crossing / self._borne)
+        return shares
+
+    @cached_property
+    def _most_bytes_s(self) -> Floats:
+        """(P,), what each pair would send over a link, those of unknown size with the largest."""
+        size, known = self.traffic.size_bytes, self.groups.is_known
+        largest = _UNSEEN_BYTES if size is None else size[known].max(initial=_UNSEEN_BYTES)
+        return np.where(known, self.bytes_s, self.traffic.tps * largest)
 
 
 def beside_each_other(

@@ -142,9 +142,9 @@ class View:
         return replace(self, movable=movable, taken=taken)
 
     def overfills_a_link(self, executor: int, worker: int) -> bool:
-        """Check whether a move uses more than `load.high` of a link, and more than now."""
+        """Check whether a move uses more than `load.high` of a link, and more of it than now."""
         after = self._place_after(executor, worker)
-        return self.reserve.links.overfilled_at(after, self.limits.high_frac)
+        return self.reserve.links.fuller_at(after, self.limits.high_frac)
 
     def is_refused(self, executor: int, worker: int) -> bool:
         """Check whether a move fills a link more than now, or a space too much."""

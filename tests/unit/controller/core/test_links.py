@@ -207,6 +207,30 @@ def test_where_others_fill_a_link_no_other_one_is_filled() -> None:
         assert not full.overfilled_at(place, 0.85)
 
 
+def test_a_relief_fills_no_direction_that_another_one_fills_today() -> None:
+    # Nine tenths of what the first node may send are used, and nothing of what the second may.
+    links = sized([0, 0, 2, 2, 2, 2])
+    full = Links(replace(links.cluster, link_bytes_s=np.full((2, 2), 1111.0)), links.snapshot)
+    assert full.shares.round(2).tolist() == [[0.9, 0], [0, 0.9]]
+    # The other way round the links are as full.
+    over = np.array([2, 2, 0, 0, 0, 0])
+    assert not full.overfilled_at(over, 0.85)
+    assert full.fuller_at(over, 0.85)
+    # What is there may stay, and links may be filled up to `load.high`.
+    assert not full.fuller_at(full.snapshot.place, 0.85)
+    assert not full.fuller_at(np.array([0, 2, 2, 0, 2, 2]), 0.85)
+
+
+@pytest.mark.parametrize(("small", "fuller"), [(1.0, True), (np.nan, True), (0.01, False)])
+def test_a_stream_that_has_crossed_no_link_is_no_room(small: float, fuller: bool) -> None:
+    # The bolts' tuples are all within the first node; those of the spouts cross, 50 bytes each.
+    links = sized([2, 2, 0, 0, 0, 0], small=small)
+    apart = np.array([2, 2, 0, 0, 2, 2])
+    for capacity, is_fuller in ((2e3, fuller), (1e9, False)):
+        cluster = replace(links.cluster, link_bytes_s=np.full((2, 2), capacity))
+        assert Links(cluster, links.snapshot).fuller_at(apart, 0.1) is is_fuller
+
+
 def many_barred(*, with_another: bool) -> tuple[Cluster, LoadSnapshot]:
     """Lay out ten executors with many small tuples from the other node, and large ones from theirs.
 
