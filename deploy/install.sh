@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs one role of nstorm from this folder, without an index; where systemd runs also its unit.
 #   ./install.sh [--undo] [FOLDER]        FOLDER is /opt/nstorm if not given
-# It starts nothing, and needs Python with venv. --undo leaves storm.yaml and the jar alone.
+# It starts nothing, and needs the Python of the archive's name, with venv. --undo leaves storm.yaml and the jar alone.
 set -eu
 cd "$(dirname "$0")"
 refuse() { echo "nstorm: $*" >&2; exit 2; }
@@ -41,7 +41,16 @@ if [ -n "$undo" ]; then
     exit 0
 fi
 
-python3 -m venv "$into" || refuse "$into: cannot be made; Debian has venv in the package python3-venv"
+# The wheels have machine code: nstorm-0.2.0-cp311-cp311-linux_x86_64.whl is for python3.11 on x86_64.
+wheel=$(echo nstorm-*.whl)
+minor=${wheel#*-cp3}
+python=python3.${minor%%-*}
+machine=${wheel##*-linux_}
+machine=${machine%.whl}
+[ "$(uname -m)" = "$machine" ] || refuse "this archive is for $machine, and this machine is $(uname -m): take the archive for it"
+"$python" -c "" 2>/dev/null || refuse "this archive is for $python, which is not here: install it, or take the archive for a Python that is here"
+
+"$python" -m venv "$into" || refuse "$into: cannot be made; Debian has venv in the package python3-venv"
 "$into/bin/pip" install --quiet --no-index --find-links . --require-hashes -r requirements.txt
 role=${unit#nstorm-}
 role=${role%.service}

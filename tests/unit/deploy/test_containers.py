@@ -1,5 +1,6 @@
 """What the Dockerfile copies is released, pods in docs fit together, and an undo is safe."""
 
+import platform
 import re
 import subprocess
 from fnmatch import fnmatch
@@ -30,8 +31,9 @@ def test_what_the_dockerfile_copies_is_what_a_release_writes(role: str) -> None:
     assert built in PAGE
     assert "/install.sh /opt/nstorm" in DOCKERFILE
     # A wheel with machine code fits one Python and the C library of one Debian, or a newer one.
+    assert "ARG PYTHON=3.11\n" in DOCKERFILE
     assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) == {
-        "python:3.11-slim-bookworm"
+        "python:${PYTHON}-slim-bookworm"
     }
 
 
@@ -51,6 +53,30 @@ def test_an_agent_shares_processes_and_folder_with_its_supervisor(pod: dict[str,
     if role == "agent":
         assert pod.get("shareProcessNamespace") or pod.get("hostPID")
         assert all(paths(one) == paths(mine) for one in pod["containers"])
+
+
+@pytest.mark.parametrize(
+    ("wheel", "refused"),
+    [
+        ("cp399-cp399-linux_{machine}", "is for python3.99, which is not here: install it,"),
+        ("cp311-cp311-linux_s390", "is for s390, and this machine is {machine}: take the archive"),
+    ],
+)
+def test_an_archive_of_another_python_or_machine_is_refused(
+    tmp_path: Path, wheel: str, refused: str
+) -> None:
+    machine = platform.machine()
+    (tmp_path / "nstorm-agent.service").touch()
+    (tmp_path / f"nstorm-0.2.0-{wheel.format(machine=machine)}.whl").touch()
+    (tmp_path / "install.sh").write_bytes(INSTALL.read_bytes())
+    done = subprocess.run(
+        ["sh", tmp_path / "install.sh", tmp_path / "opt"],
+        check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"nstorm: this archive {refused.format(machine=machine)}")
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "opt").exists()
 
 
 def test_an_undo_leaves_the_jar_that_storm_yaml_names(tmp_path: Path) -> None:
