@@ -23,6 +23,8 @@ from deploy.lab.home.versions import REPOSITORY
 DIST = REPOSITORY / "dist"
 # The extras of what runs on a supervisor node, and next to ZooKeeper.
 ROLES: Mapping[str, str] = {"agent": "[sasl]", "controller": "[controller,page,sasl]"}
+# What each may take on a disk, without pip.
+MOST_MB: Mapping[str, int] = {"agent": 25, "controller": 150}
 # In a folder of its own: it needs 25 packages that nothing else here needs.
 BILL_OF_MATERIALS = "cyclonedx-bom==7.5.0"
 _SYSTEMD = REPOSITORY / "deploy" / "systemd"
@@ -72,6 +74,10 @@ def _write_role(role: str, version: str, work: Path, tool: Path) -> None:
         _run(installed / "bin/python", "-I", "-c", "import controller.core.loops")  # it is compiled
     # Of the environment, and of no role.
     _run(installed / "bin/pip", "uninstall", "-q", "-y", "setuptools", "pip")
+    size_mb = installed_mb(installed)
+    print(f"nstorm-{role}: {size_mb:.1f} MB installed", file=sys.stderr, flush=True)
+    if size_mb > MOST_MB[role]:
+        sys.exit(f"nstorm-{role} may take {MOST_MB[role]} MB")
     _run(
         *(tool, "-m", "cyclonedx_py", "environment", "--output-reproducible"),
         *("-o", DIST / f"{name}.cdx.json", installed / "bin/python"),
@@ -84,6 +90,12 @@ def archive_name(role: str, version: str) -> str:
     """Name the archive of a role, for the Python and the processor of this machine."""
     tag = f"cp{sys.version_info.major}{sys.version_info.minor}-{sysconfig.get_platform()}"
     return f"nstorm-{role}-{version}-{tag}.tar.gz"
+
+
+def installed_mb(folder: Path) -> float:
+    """Add up the files of an environment, and not what its links lead to."""
+    files = (one for one in folder.rglob("*") if one.is_file() and not one.is_symlink())
+    return sum(one.stat().st_size for one in files) / 1e6
 
 
 def _environment(folder: Path) -> Path:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -15,7 +16,6 @@ from deploy.lab.cluster import HOOKS_JAR
 from deploy.lab.home.versions import REPOSITORY
 
 pytestmark = pytest.mark.long
-NODE_MB = 25
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +54,17 @@ def test_an_agent_installs_without_an_index_and_has_the_jar(dist: Path, tmp_path
     (jar,) = dist.glob("nstorm-hooks-*.jar")
     assert sha256(Path(shown.strip())) == sha256(jar) == sha256(HOOKS_JAR)
     subprocess.run([opt / "bin/pip", "uninstall", "-q", "-y", "setuptools", "pip"], check=True)
-    size = sum(file.stat().st_size for file in opt.rglob("*") if file.is_file())
-    assert size < NODE_MB * 1e6
+    assert 5 < release.installed_mb(opt) <= release.MOST_MB["agent"]
+
+
+@pytest.mark.parametrize("role", release.ROLES)
+def test_the_wheel_has_what_runs_and_not_what_it_was_made_of(
+    dist: Path, tmp_path: Path, role: str
+) -> None:
+    (wheel,) = unpacked(dist, role, tmp_path).glob("nstorm-*.whl")
+    with ZipFile(wheel) as content:
+        endings = {Path(name).suffix for name in content.namelist() if "dist-info" not in name}
+    assert endings == {".css", ".html", ".jar", ".js", ".md", ".py", ".so"}
 
 
 def test_a_wheel_that_was_changed_is_refused(dist: Path, tmp_path: Path) -> None:
