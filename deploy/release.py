@@ -36,6 +36,9 @@ def main() -> None:
     version = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir()
+    # setuptools packs all that lies there, also what an older commit has left.
+    for left in REPOSITORY.glob("build/lib*"):
+        shutil.rmtree(left)
     shutil.copy(HOOKS_JAR, DIST / f"nstorm-hooks-{version}.jar")
     _run("mvn", "-q", "-B", "-f", REPOSITORY / "migration/jvm/pom.xml", "cyclonedx:makeBom")
     shutil.copy(HOOKS_JAR.with_name("bom.json"), DIST / f"nstorm-hooks-{version}.cdx.json")

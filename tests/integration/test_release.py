@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 from pathlib import Path
 from zipfile import ZipFile
@@ -20,7 +21,11 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files, written into a folder of the test's own."""
+    """The files, written into a folder of the test's own, after an older build."""
+    build = f"lib.{sysconfig.get_platform()}-{sys.implementation.cache_tag}"
+    left = REPOSITORY / "build" / build / "controller" / "left.c"
+    left.parent.mkdir(parents=True, exist_ok=True)
+    left.touch()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(release, "DIST", tmp_path_factory.mktemp("release") / "dist")
         release.main()
