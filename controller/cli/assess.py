@@ -1,8 +1,9 @@
 """``nstorm assess``: whether nstorm would help, before anything of it is installed."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from html import escape
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from controller.cli.asking import named_when_slow
 from controller.cli.recorded import in_journal
 from controller.config import build
 from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.hostnames import shown
 from controller.core.pins import NO_HOOKS
 from controller.errors import CommandError, SnapshotError
 from controller.output import Output, OutputOption
@@ -26,6 +28,8 @@ from migration.model import topology_name
 # From here on it is the split, not the measurement, that the answer shows.
 _SPLIT_FRAC = 0.5
 _HOOKS_OF_A_FILE = "none"
+# With hosts by the ids of supervisors.
+_Case = tuple[Cluster, LoadSnapshot, Evidence, Mapping[str, str]]
 
 
 def assess(
@@ -68,19 +72,21 @@ def assess(
             if names
             else f"{source}: there is no active topology"
         )
-    found = [judged(cluster, snapshot, build({}), of) for cluster, snapshot, of in cases]
+    found = [judged(cluster, snapshot, build({}), of) for cluster, snapshot, of, _ in cases]
+    hosts = {id_: host for *_, named in cases for id_, host in named.items()}
     if html:
+        marked = {id_: escape(host) for id_, host in hosts.items()}
         try:
-            html.write_text(page(found))
+            html.write_text(shown(page(found), marked))
         except OSError as error:
             raise CommandError(f"--html {html}: {error.strerror}") from None
     if output is Output.JSON:
         print(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
     else:
-        print("\n\n".join("\n".join(lines(one)) for one in found))
+        print(shown("\n\n".join("\n".join(lines(one)) for one in found), hosts))
 
 
-def _of_ui(url: str, checked: Path | None) -> Iterator[tuple[Cluster, LoadSnapshot, Evidence]]:
+def _of_ui(url: str, checked: Path | None) -> Iterator[_Case]:
     stay = stays_of(_text(checked)) if checked else {}
     with named_when_slow(url):
         shown = look(url)
@@ -89,7 +95,7 @@ def _of_ui(url: str, checked: Path | None) -> Iterator[tuple[Cluster, LoadSnapsh
             cluster, snapshot = parse(msgspec.json.encode(made.document).decode())
         except SnapshotError as error:
             raise CommandError(f"{url}: {made.document['topology']}: {error}") from None
-        yield cluster, snapshot, Evidence(url, _confidence(made), made.assumed)
+        yield cluster, snapshot, Evidence(url, _confidence(made), made.assumed), {}
 
 
 def _confidence(made: Made) -> str:
@@ -101,7 +107,7 @@ def _confidence(made: Made) -> str:
     )
 
 
-def _of_journal(folder: Path) -> Iterator[tuple[Cluster, LoadSnapshot, Evidence]]:
+def _of_journal(folder: Path) -> Iterator[_Case]:
     reports, _ = in_journal([folder], datetime.now(UTC))
     for report in reports:
         made = report.picture
@@ -115,7 +121,8 @@ def _of_journal(folder: Path) -> Iterator[tuple[Cluster, LoadSnapshot, Evidence]
             level = "none: not all executors were measured"
         else:
             level = "high: the hooks measured each pair of executors and the CPU of each"
-        yield made.cluster, made.snapshot, Evidence(measured, level)
+        hosts = made.view.publication.hosts
+        yield made.cluster, made.snapshot, Evidence(measured, level), hosts
 
 
 def _text(path: Path) -> str:

@@ -74,17 +74,18 @@ def choose_greedy(view: View) -> Choice | Decision:
 
     A view that was `moved` saves most of the work.
     """
-    warnings: list[str] = []
+    warnings: dict[str, None] = {}  # of workers of one full node, all read the same
     hot = view.reserve.hot(view.fit)
     for hottest in by_load(view, hot) if hot.size else ():
         relief = _relief(view, hottest, tuple(warnings))
         if relief is not None:
             return relief
-        warnings.append(_cannot_relieve(view, hottest))
+        warnings[_cannot_relieve(view, hottest)] = None
     if warnings and isinstance(view.cluster.spare, Spare):
         return no_low_worker(view, tuple(warnings))  # a slot is opened before traffic counts
     behind = view.reserve.behind_links(view.fit).tolist()
-    found = _gathering(view, (*(_behind_a_link(view, worker) for worker in behind), *warnings))
+    stay = dict.fromkeys(_behind_a_link(view, worker) for worker in behind)
+    found = _gathering(view, tuple(stay | warnings))
     if warnings and isinstance(found, Decision):
         return no_low_worker(view, tuple(warnings))
     return found

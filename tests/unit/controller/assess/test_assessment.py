@@ -13,6 +13,7 @@ from controller.assess.assessment import Assessment, Evidence, assess, lines
 from controller.assess.page import page
 from controller.cli.main import app
 from controller.config import build
+from controller.core.cluster import Cluster
 from controller.core.pins import NO_HOOKS
 from tests.recorded_world import record
 from tests.snapshots import cluster, snapshot
@@ -88,6 +89,24 @@ def test_a_journal_is_assessed_by_its_newest_cycle(tmp_path: Path) -> None:
     (found,) = json.loads(CliRunner().invoke(app, ["assess", str(tmp_path), "-o", "json"]).output)
     assert found["evidence"]["source"] == f"cycle {reports[-1].tick} of {tmp_path}"
     assert found["inter_node_frac"][0] == pytest.approx(reports[-1].inter_node_frac, abs=1e-4)
+
+
+def test_people_read_hosts_of_a_journal_and_programs_ids(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [f"9989472a-b859-4894-8e2a-dad5dfca7c4{n}-127.0.0.1" for n in range(2)]
+    hosts = dict(zip(ids, ("left-host", "right-<host>"), strict=True))
+    there = Cluster.build(ids, [(f"{one}:6700", one, 1.0) for one in ids])
+    case = there, APART, Evidence("a test", "high"), hosts
+    html = tmp_path / "report.html"
+    held = there, APART.holding({0: f"waits for {ids[0]}"}), *case[2:]
+    monkeypatch.setattr("controller.cli.assess._of_journal", lambda _: [case, held])
+    printed = CliRunner().invoke(app, ["assess", "journal", "--html", str(html)]).output
+    assert "waits for left-host" in printed
+    assert "from left-host" in html.read_text() and "right-&lt;host&gt;" in html.read_text()
+    assert not [one for one in ids if one in printed + html.read_text()]
+    (found, _) = json.loads(CliRunner().invoke(app, ["assess", "journal", "-o", "json"]).output)
+    assert [node["node"] for node in found["nodes"]] == ids
 
 
 @pytest.mark.parametrize(

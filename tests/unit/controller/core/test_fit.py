@@ -13,6 +13,7 @@ from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.fit import Fit, beside_each_other, outside_cores
 from controller.core.limits import Limits
 from controller.core.loops.annealing import shift
+from controller.policies.greedy import greedy
 from migration.model import Node
 
 ROOT = Path(__file__).parent.parent.parent.parent.parent
@@ -253,6 +254,13 @@ def load(place: list[int], demand: list[float], tps: float) -> LoadSnapshot:
         pinned=(None,) * len(place),
         traffic=Traffic.build(np.array([0]), np.array([1]), np.array([tps])),
     )
+
+
+def test_a_full_node_of_two_workers_is_warned_of_once() -> None:
+    fit = shared([0, 1, 2], [0.9, 0.5, 0.3], others=1.0)
+    held = load([0, 1, 2], [0.9, 0.5, 0.3], 0.0).holding(dict.fromkeys(range(3), "a test"))
+    (warning,) = greedy(fit.cluster, held, fit.limits).warnings
+    assert warning.startswith("a at 1.2 of its CPU, 0.5 of it by others")
 
 
 def test_workers_of_a_node_share_its_cores() -> None:
