@@ -116,13 +116,14 @@ def _run(*command: str | Path) -> None:
 
 @cache
 def _surroundings() -> dict[str, str]:
-    """Give the environment of each command, with the time of the commit.
+    """Give the environment of each command, with the time of the commit, and this Python first.
 
     A wheel has the times of its files: with that of the commit it is the same each time.
     """
     command = ["git", "-C", str(REPOSITORY), "log", "-1", "--format=%ct"]
     when = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    return {**os.environ, "SOURCE_DATE_EPOCH": when, "PIP_NO_CACHE_DIR": "1"}
+    path = f"{sys.base_prefix}/bin:{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "SOURCE_DATE_EPOCH": when, "PIP_NO_CACHE_DIR": "1"}
 
 
 if __name__ == "__main__":
