@@ -12,6 +12,7 @@ from controller.core.figures import NOT_KNOWN, Effect, GuardRow, SpoutFigures
 from controller.core.moved import applied
 from controller.core.picture import Picture
 from controller.core.policy import Question
+from controller.core.slow_host import slow_hosts
 from migration.model import ExecutorId, Plan
 
 # But no part of a name, such as of an executor, a host or a slot.
@@ -121,7 +122,7 @@ def report_each(
             case.decision.reason,
             case.decision.moves,
             case.plan,
-            (*case.decision.warnings, *(veto.reason for veto in case.restarted.workers.values())),
+            _warnings(case),
             case.picture,
             case.vetoes,
             modes[case.id],
@@ -131,6 +132,13 @@ def report_each(
         )
         for case in cases
     )
+
+
+def _warnings(case: TopologyCase) -> tuple[str, ...]:
+    """List what no placement can repair."""
+    picture, restarted = case.picture, case.restarted.workers.values()
+    slow = slow_hosts(picture.cluster, picture.snapshot) if picture else []
+    return (*case.decision.warnings, *(veto.reason for veto in restarted), *slow)
 
 
 def _outcome(case: TopologyCase, mode: Mode) -> Outcome:

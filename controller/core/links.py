@@ -24,7 +24,7 @@ _ROUNDING = 1e-9
 
 
 @lru_cache(maxsize=16)
-def _components(component_of: tuple[str, ...]) -> tuple[Ints, int]:
+def numbered(component_of: tuple[str, ...]) -> tuple[Ints, int]:
     """Number the component of each executor; gives also how many there are."""
     names, number = np.unique(component_of, return_inverse=True)
     return number.astype(np.int64), len(names)
@@ -45,7 +45,7 @@ class Groups:
 def _groups(
     component_of: tuple[str, ...], source: Ints, target: Ints, size_bytes: Floats | None
 ) -> Groups:
-    number, count = _components(component_of)
+    number, count = numbered(component_of)
     pairs = number[source] * count + number[target]
     is_used = np.bincount(pairs, minlength=count * count) > 0
     streams = (np.cumsum(is_used) - 1)[pairs]
