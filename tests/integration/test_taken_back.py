@@ -1,4 +1,7 @@
-"""A run of moves that makes a live topology slower goes back, and its executors stay."""
+"""A run of moves that makes a live topology slower goes back.
+
+Run it alone: where other work comes or goes while it measures, no change is sure.
+"""
 
 import json
 import os
