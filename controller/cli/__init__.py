@@ -52,11 +52,21 @@ VERBS: Mapping[str, Callable[[Sequence[str]], int]] = {
 }
 
 
+def print_version() -> int:
+    """Print the version, on a node too."""
+    from importlib.metadata import version  # noqa: PLC0415  # slow, and only this asks for it
+
+    print(f"nstorm {version('nstorm')}")
+    return 0
+
+
 def main() -> None:
     """Run the command line, and print what to install where a package is missing."""
     verb = "".join(sys.argv[1:2])
     interrupt.while_loading()
     try:
+        if verb == "--version":
+            sys.exit(print_version())
         if verb in VERBS:
             sys.exit(VERBS[verb](sys.argv[2:]))
         # Late: the packages may be missing.

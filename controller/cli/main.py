@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from controller.cli import VERBS
+from controller.cli import VERBS, print_version
 from controller.cli.running import LoggingGroup, new_app, run
 from controller.output import SectionedCommand, example
 
@@ -205,10 +205,7 @@ app = new_app(_Group, completes=True)
 
 def _say_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version  # noqa: PLC0415  # slow, and only this asks for it
-
-        typer.echo(f"nstorm {version('nstorm')}")
-        raise typer.Exit
+        raise typer.Exit(print_version())
 
 
 @app.callback()

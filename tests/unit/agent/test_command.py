@@ -92,6 +92,7 @@ def test_what_cannot_be_typed_is_refused(
         ("controller.cli", ["agent", "--help"], "usage: nstorm agent [-h]"),
         ("controller.cli", ["jar", "--help"], "usage: nstorm jar [-h]\n"),
         ("controller.cli", ["agent", "jar", "--help"], "usage: nstorm agent jar [-h]\n"),
+        ("controller.cli", ["--version"], "nstorm "),
     ],
 )
 def test_no_verb_of_a_node_loads_more_than_a_node_has(
