@@ -19,8 +19,8 @@ _LEAST_EXECUTORS = 4
 def slow_hosts(cluster: Cluster, snapshot: LoadSnapshot) -> list[str]:
     """Compare what executors of a component take for a tuple on one host and on the others.
 
-    Hops are taken out, as far as they cost what they do in the lab. What differs from executor to
-    executor by itself makes a host less sure. Linear in executors and pairs.
+    Hops are taken out, as far as they cost what they do in the lab. The more executors of a
+    host differ, the less sure it is. Linear in executors and pairs.
     """
     traffic, place, hosts = snapshot.traffic, snapshot.place, len(cluster.nodes)
     node, (component, kinds) = cluster.node_of[place], numbered(snapshot.component_of)

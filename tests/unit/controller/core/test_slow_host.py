@@ -37,7 +37,7 @@ def test_a_slow_host_is_named(times: float, spread: float) -> None:
         (1.0, 0.0, 0.3),
         (1.0, 0.6, 0.3),
         (1.3, 0.0, 0.3),  # too little
-        (2.0, 0.9, 0.3),  # bolts differ as much by themselves
+        (2.0, 0.9, 0.3),  # bolts of one host differ as much
         (3.0, 0.0, 0.001),  # they wait most of the time
         (0.5, 0.0, 0.3),  # a fast one
     ],
