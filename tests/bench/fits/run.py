@@ -111,7 +111,12 @@ def _binds(storms: dict[str, float]) -> str:
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Sum up the worlds by shape, those where the processors or a link bind, and all."""
+    """Sum up the worlds by shape, those where the processors or a link bind, and all.
+
+    Left out are those where Storm's placement carries nothing of a topology: nothing is relative to
+    that.
+    """
+    rows = [row for row in rows if row["carried_x"] is not None]
     groups: dict[str, list[dict[str, Any]]] = {
         shape: [r for r in rows if r["shape"] == shape] for shape in SHAPES
     }
