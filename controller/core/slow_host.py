@@ -36,8 +36,10 @@ def slow_hosts(cluster: Cluster, snapshot: LoadSnapshot) -> list[str]:
         others: Floats = (there.sum(axis=1, keepdims=True) - there).ravel()
         return others
 
-    known = busy & (of_others(np.ones(len(place)))[cell] > 0)
-    usual = of_others(cores)[cell[known]] / of_others(tuples)[cell[known]]
+    elsewhere = of_others(tuples)
+    # What is left of a sum may be its rounding, so executors are counted.
+    known = busy & (of_others(np.ones(len(place)))[cell] > 0) & (elsewhere[cell] > 0)
+    usual = of_others(cores)[cell[known]] / elsewhere[cell[known]]
     logs, at = np.log(cores[known] / tuples[known] / usual), node[known]
     number = np.bincount(at, minlength=hosts)
     mean = np.bincount(at, logs, hosts) / np.maximum(number, 1)
