@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from controller.config import Mode
 from controller.core.case import TopologyCase
+from controller.core.cold import cold_s
 from controller.core.decision import Move, Outcome, Vetoes, proposal_id
 from controller.core.distance import inter_node_tps
 from controller.core.figures import NOT_KNOWN, Effect, GuardRow, SpoutFigures
@@ -122,7 +123,7 @@ def report_each(
             case.decision.reason,
             case.decision.moves,
             case.plan,
-            _warnings(case),
+            _warnings(case, time_s),
             case.picture,
             case.vetoes,
             modes[case.id],
@@ -134,10 +135,12 @@ def report_each(
     )
 
 
-def _warnings(case: TopologyCase) -> tuple[str, ...]:
+def _warnings(case: TopologyCase, time_s: float) -> tuple[str, ...]:
     """List what no placement can repair."""
     picture, restarted = case.picture, case.restarted.workers.values()
-    slow = slow_hosts(picture.cluster, picture.snapshot) if picture else []
+    # Code that is not compiled yet makes each host slow.
+    warm = picture if cold_s(case.view.publication, time_s) == 0 else None
+    slow = slow_hosts(warm.cluster, warm.snapshot) if warm else []
     return (*case.decision.warnings, *(veto.reason for veto in restarted), *slow)
 
 

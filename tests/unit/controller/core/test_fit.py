@@ -42,6 +42,7 @@ ALLOWED = {
     "controller/core/loops/moves.py": "loops of `Fit`, and of two executors that move together",
     "controller/core/loops/traffic.py": "the CPU that a tuple's way costs, before there is a load",
     "controller/core/layout.py": "shares out the measured CPU that no executor owns",
+    "controller/core/slow_host.py": "what a tuple costs on each host, which decides nothing",
     "controller/journal/writer.py": "the room on a disk",
     "controller/pipeline/hours.py": "adds up a log by hour",
     "controller/policies/aniello.py": "a paper's own packing",

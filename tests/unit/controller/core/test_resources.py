@@ -37,6 +37,7 @@ NAMES_CPU = {
     },
     "what nstorm costs and saves is CPU": {
         "controller/core/learnt.py",
+        "controller/core/slow_host.py",
         "controller/replay/rerun.py",
     },
     "a format that people and programs read has its keys": {
