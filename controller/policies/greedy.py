@@ -113,10 +113,11 @@ def _gathering(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
     best = best_gathering(view, max(threshold, tie), slack(view))
     if best.executors.size:
         return if_above_threshold(view, best, warnings, emptier_first=True)
+    has_barred = loops.has_barred(view.world)
     pairs = opening_pairs(view, threshold + tie)
     if not pairs.executors.size:
         if view.limits.explain:
-            if (barred := _all_barred(view, warnings)) is not None:
+            if has_barred and (barred := _all_barred(view, warnings)) is not None:
                 return barred
             best = best_gathering(view, -np.inf, slack(view))
         return if_above_threshold(view, best, warnings, emptier_first=True)

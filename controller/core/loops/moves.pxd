@@ -24,6 +24,7 @@ cdef class Bars:
     cdef const double[:, ::1] kept, filled, may
     cdef const uint8_t[::1] is_bare
     cdef double[:, :, ::1] change
+    cdef bint has_barred
 
 
 @cython.final
@@ -126,6 +127,7 @@ cpdef bint may_move(World world, int64_t e, int64_t w) except -1
 cdef (double, double, double) _near_in(World world, int64_t e, int64_t w) noexcept
 cdef double _brings(World world, int64_t e, int64_t w) noexcept
 
+cpdef bint has_barred(World world) except -1
 cpdef bint is_barred(World world, int64_t e, int64_t w) except -1
 cdef bint _is_barred(World world, Bars bars, int64_t e, int64_t w) noexcept
 

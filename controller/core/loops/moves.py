@@ -111,6 +111,7 @@ class Bars:
         self.bare, self.is_bare = contiguous(bare), contiguous(is_bare)
         # Of the two nodes of a move, by group and direction; all zero between two moves.
         self.change = np.zeros((len(sent), 2, 2))
+        self.has_barred = False  # a move that would gain enough
         require(len(self.sender) == len(self.rate) == len(self.group))
         require(sent.shape[0] == limit.shape[0] and sent.shape[1] == limit.shape[1] == 2)
         require(sent.shape[2] == limit.shape[2])
@@ -415,6 +416,12 @@ def is_barred(world: World, e: int, w: int) -> bool:
     return world.bars is not None and _is_barred(world, world.bars, e, w)
 
 
+def has_barred(world: World) -> bool:
+    """Check whether `best` has passed over a move that is barred."""
+    require(world is not None)
+    return world.bars is not None and world.bars.has_barred
+
+
 def _is_barred(world: World, bars: Bars, e: int, w: int) -> bool:
     if w == world.place[e]:
         return False
@@ -473,6 +480,8 @@ def _best_of(world: World, scratch: _Scratch, e: int, above: float) -> tuple[int
                 bars = world.bars if total > above else None
                 if bars is None or not _is_barred(world, bars, e, w):
                     best, best_score = w, total
+                else:
+                    bars.has_barred = True
     _clear(world, scratch, with_peers)
     return best, best_score
 
