@@ -129,10 +129,12 @@ def _gathering(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
 def _all_barred(view: View, warnings: tuple[str, ...]) -> Decision | None:
     """Explain that moves would gain enough, but are barred; None where there is none."""
     above = max(view.threshold_tps, TIE * view.total_tps)
-    free = best_gathering(replace(view, is_barring=False), above, slack(view))
-    if not free.executors.size:
+    bound = np.maximum(*view.bounds[1:])
+    free = replace(view, is_barring=False).world
+    *_, scores = loops.best(free, bound, int(bound.argmax()), above, slack(view))
+    if not scores.size:
         return None
-    gain = f"{free.score.max():.4g} {view.limits.gain_unit}"
+    gain = f"{scores.max():.4g} {view.limits.gain_unit}"
     reason = (
         f"each move that gains more than the threshold, the best {gain}, "
         f"fills a link more, or {any_space()} too much"

@@ -712,7 +712,7 @@ def open_pairs(  # noqa: PLR0917
             if most <= least:
                 continue
             if to == _NOT_LOOKED_AT:
-                to, first = _best_of(world, scratch, one, _NO_SCORE)
+                to, first = _best_of(world, scratch, one, -_NO_SCORE)
                 bound[one] = first + ROUNDING
             if to == -1 or not movable[other]:
                 continue
