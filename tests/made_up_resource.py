@@ -28,6 +28,7 @@ from controller.config import Config  # noqa: E402
 from controller.core.back import _too_full  # noqa: E402
 from controller.core.controls import Controls  # noqa: E402
 from controller.core.limits import Limits  # noqa: E402
+from controller.core.loops.moves import is_barred  # noqa: E402
 from controller.core.reserve import Reserve  # noqa: E402
 from controller.core.spaces import any_space  # noqa: E402
 from controller.core.view.view import View  # noqa: E402
@@ -82,7 +83,7 @@ def seen() -> dict[str, object]:
         "picture": one.picture.cluster.spaces["disk"].held.tolist(),
         "snapshot": cluster.spaces["disk"].most.tolist(),
         "fit": reserve.refuses(together),
-        "move": View.of(cluster, snapshot, Limits()).is_refused(0, 1),
+        "move": is_barred(View.of(cluster, snapshot, Limits()).world, 0, 1),
         "search": None if found is None else np.bincount(found, minlength=2).tolist(),
         "spaces": any_space(),
         "refusal": _too_full(reserve.fit, snapshot, moves),

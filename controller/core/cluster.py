@@ -32,6 +32,13 @@ def natural_key(name: str) -> tuple[tuple[int, str], ...]:
     return tuple((len(p), p) if i % 2 else (-1, p) for i, p in enumerate(parts))
 
 
+@lru_cache(maxsize=16)
+def numbered(component_of: tuple[str, ...]) -> tuple[tuple[str, ...], Ints]:
+    """Name the components in their order, and number that of each executor, (E,)."""
+    names, number = np.unique(component_of, return_inverse=True)
+    return tuple(map(str, names)), number.astype(np.int64)
+
+
 class Level(NamedTuple):
     """How full a space of each worker is; NaN where not known."""
 

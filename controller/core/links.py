@@ -9,11 +9,19 @@ from one node, or to one.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Marks, Traffic
+from controller.core.cluster import (
+    Cluster,
+    Floats,
+    Ints,
+    LoadSnapshot,
+    Marks,
+    Traffic,
+    numbered,
+)
 from controller.core.kept import keeping
 from controller.core.loops import traffic as loops
 
@@ -21,13 +29,6 @@ from controller.core.loops import traffic as loops
 _UNSEEN_BYTES = 1000.0
 # Sums in another order differ by less than this share.
 _ROUNDING = 1e-9
-
-
-@lru_cache(maxsize=16)
-def numbered(component_of: tuple[str, ...]) -> tuple[Ints, int]:
-    """Number the component of each executor; gives also how many there are."""
-    names, number = np.unique(component_of, return_inverse=True)
-    return number.astype(np.int64), len(names)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +46,8 @@ class Groups:
 def _groups(
     component_of: tuple[str, ...], source: Ints, target: Ints, size_bytes: Floats | None
 ) -> Groups:
-    number, count = numbered(component_of)
+    names, number = numbered(component_of)
+    count = len(names)
     pairs = number[source] * count + number[target]
     is_used = np.bincount(pairs, minlength=count * count) > 0
     streams = (np.cumsum(is_used) - 1)[pairs]
@@ -157,8 +159,8 @@ class Links:
         """
         if self.cluster.link_bytes_s is None:
             return False
-        now, after = (float(self._of_borne(at).max()) for at in (self.snapshot.place, place))
-        return after > max(most, now) + _ROUNDING
+        least = max(most, float(self._of_borne_now.max())) + _ROUNDING
+        return bool((self._of_borne(place) > least).any())
 
     def fuller_at(self, place: Ints, most: float) -> bool:
         """Check whether a placement uses more than a share of a direction, and more than now there.
@@ -168,8 +170,8 @@ class Links:
         """
         if self.cluster.link_bytes_s is None:
             return False
-        now, after = (self._of_borne(at) for at in (self.snapshot.place, place))
-        return bool((after > np.maximum(now, most) + _ROUNDING).any())
+        least = np.maximum(most, self._of_borne_now) + _ROUNDING
+        return bool((self._of_borne(place) > least).any())
 
     @cached_property
     def size(self) -> Floats:
@@ -216,6 +218,10 @@ class Links:
         if left is None:
             return np.full_like(self.crossing, np.nan)
         return np.where(left > 0, np.maximum(left, self.crossing), np.nan)
+
+    @cached_property
+    def _of_borne_now(self) -> Floats:
+        return self._of_borne(self.snapshot.place)
 
     def _of_borne(self, place: Ints) -> Floats:
         """Give the share of what it bears that each direction uses, (2, N); 0 if not known.

@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 
-from controller.core.cluster import Cluster, Floats, LoadSnapshot
+from controller.core.cluster import Cluster, Floats, LoadSnapshot, numbered
 from controller.core.fit import SURELY_HIGH
 from controller.core.hops import lab_hop_cores
-from controller.core.links import numbered
 
 # What is less may be the work of the tuples there.
 _TIMES = 1.5
@@ -23,7 +22,7 @@ def slow_hosts(cluster: Cluster, snapshot: LoadSnapshot) -> list[str]:
     host differ, the less sure it is. Linear in executors and pairs.
     """
     traffic, place, hosts = snapshot.traffic, snapshot.place, len(cluster.nodes)
-    node, (component, kinds) = cluster.node_of[place], numbered(snapshot.component_of)
+    node, (components, component) = cluster.node_of[place], numbered(snapshot.component_of)
     got, sent = (np.bincount(e, traffic.tps, len(place)) for e in (traffic.target, traffic.source))
     tuples = np.where(got > 0, got, sent)
     cores = snapshot.cpu_cores - lab_hop_cores(traffic, place, cluster.node_of)
@@ -32,7 +31,7 @@ def slow_hosts(cluster: Cluster, snapshot: LoadSnapshot) -> list[str]:
 
     def of_others(of: Floats) -> Floats:
         """Add up by component and host what there is on all other hosts."""
-        there = np.bincount(cell[busy], of[busy], kinds * hosts).reshape(kinds, hosts)
+        there = np.bincount(cell[busy], of[busy], len(components) * hosts).reshape(-1, hosts)
         others: Floats = (there.sum(axis=1, keepdims=True) - there).ravel()
         return others
 

@@ -113,11 +113,10 @@ def _gathering(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
     best = best_gathering(view, max(threshold, tie), slack(view))
     if best.executors.size:
         return if_above_threshold(view, best, warnings, emptier_first=True)
-    has_barred = loops.has_barred(view.world)
     pairs = opening_pairs(view, threshold + tie)
     if not pairs.executors.size:
         if view.limits.explain:
-            if has_barred and (barred := _all_barred(view, warnings)) is not None:
+            if (barred := _all_barred(view, max(threshold, tie), warnings)) is not None:
                 return barred
             best = best_gathering(view, -np.inf, slack(view))
         return if_above_threshold(view, best, warnings, emptier_first=True)
@@ -126,9 +125,10 @@ def _gathering(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
     return best_of(view, pairs, why, warnings, emptier_first=True)
 
 
-def _all_barred(view: View, warnings: tuple[str, ...]) -> Decision | None:
-    """Explain that moves would gain enough, but are barred; None where there is none."""
-    above = max(view.threshold_tps, TIE * view.total_tps)
+def _all_barred(view: View, above: float, warnings: tuple[str, ...]) -> Decision | None:
+    """Explain that moves score more than `above`, but are barred; None where there is none."""
+    if not loops.has_barred(view.world):
+        return None
     bound = np.maximum(*view.bounds[1:])
     free = replace(view, is_barring=False).world
     *_, scores = loops.best(free, bound, int(bound.argmax()), above, slack(view))

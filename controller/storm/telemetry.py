@@ -14,6 +14,7 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from controller.config import Config
+from controller.core.cluster import numbered
 from controller.core.controls import EVERYWHERE
 from controller.core.decision import Outcome
 from controller.core.distance import inter_node_bytes_per_s
@@ -296,7 +297,7 @@ def _add_picture(gauges: Families, report: TopologyReport, picture: Picture) -> 
         gauges.add(f"worker_capacity_{resource.unit}", capacity, *place)
         for column, value in known.get(str(worker), {}).items():
             gauges.add(f"worker_{column}", value, *place)
-    components, row = np.unique(snapshot.component_of, return_inverse=True)
+    components, row = numbered(snapshot.component_of)
     gauge = f"component_{resource.name}_{resource.unit}"
     for component, used in zip(components, np.bincount(row, fit.demand), strict=True):
-        gauges.add(gauge, float(used), name, str(component))
+        gauges.add(gauge, float(used), name, component)

@@ -1,8 +1,6 @@
 """The controller on a real Storm cluster: it moves executors and no tuple notices."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +13,7 @@ from controller.storm.move_record import MoveRecord
 from deploy.lab import LabError
 from deploy.lab.cluster import Lab
 from kvstore.zookeeper import Session
+from tests.controllers import Running
 from tests.scraping import (
     dashboard_queries,
     free_port,
@@ -26,7 +25,6 @@ from tests.scraping import (
 pytestmark = pytest.mark.cluster
 
 NAME = "auto-test"
-COMMAND = [sys.executable, "-m", "controller.cli"]
 
 
 @pytest.fixture(scope="module")
@@ -47,31 +45,6 @@ def session(lab: Lab) -> Iterator[Session]:
     with Session(lab.storm_zookeeper) as session:
         assert session.connect()
         yield session
-
-
-class Running:
-    """Controllers as processes, ended with the test."""
-
-    def __init__(self, lab: Lab) -> None:
-        self.conf = lab.layout.storm_yaml
-        self._log = (lab.layout.run_dir / "controller.log").open("a")
-        self._processes: list[subprocess.Popen[bytes]] = []
-
-    def start(self, mode: str, conf: Path | None = None) -> subprocess.Popen[bytes]:
-        command = [*COMMAND, "controller", "--conf", str(conf or self.conf), "--mode", mode]
-        process = subprocess.Popen(command, stderr=self._log)
-        self._processes.append(process)
-        return process
-
-    def ask(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [*COMMAND, *arguments, "--conf", str(self.conf)]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-
-    def close(self) -> None:
-        for process in self._processes:
-            process.terminate()
-            process.wait(60)
-        self._log.close()
 
 
 @pytest.fixture

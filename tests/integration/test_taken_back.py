@@ -5,8 +5,6 @@ Run it alone: where other work comes or goes while it measures, no change is sur
 
 import json
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -16,11 +14,11 @@ import pytest
 from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab, sweep
 from deploy.lab.workloads import judge
 from tests.clusters import CALM
+from tests.controllers import Running
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long]
 
 NAME = "contends"
-COMMAND = [sys.executable, "-m", "controller.cli"]
 # Bolts contend with their source where both are in one JVM, so what crosses less costs more.
 CONTENDS = {
     "topology.workers": 2,
@@ -35,7 +33,7 @@ LIMIT_S = 1200.0
 
 
 @pytest.fixture(scope="module")
-def contending() -> Iterator[Lab]:
+def contending() -> Iterator[tuple[Lab, Running]]:
     """A cluster with a controller in mode auto."""
     sweep()
     # What else the machine does is no CPU of nodes that have their own.
@@ -45,27 +43,24 @@ def contending() -> Iterator[Lab]:
             lab.start_agent(node)
         lab.submit(NAME, CONTENDS, rate_tps=100)
         lab.wait_ready(NAME, limit_s=300)
-        conf = str(lab.layout.storm_yaml)
-        with (lab.layout.run_dir / "controller.log").open("w") as log:
-            command = [*COMMAND, "controller", "--conf", conf, "--mode", "auto"]
-            controller = subprocess.Popen(command, stderr=log)
-            yield lab
-            controller.terminate()
-            controller.wait(60)
+        controllers = Running(lab)
+        controllers.start("auto")
+        yield lab, controllers
+        controllers.close()
 
 
-def moves_of(lab: Lab) -> list[dict[str, Any]]:
-    command = [*COMMAND, "history", "--conf", str(lab.layout.storm_yaml), "-o", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+def moves_of(controllers: Running) -> list[dict[str, Any]]:
+    done = controllers.ask("history", "-o", "json")
     found: list[dict[str, Any]] = json.loads(done.stdout) if done.returncode == 0 else []
     return found
 
 
-def test_a_run_that_is_worse_goes_back(contending: Lab) -> None:
+def test_a_run_that_is_worse_goes_back(contending: tuple[Lab, Running]) -> None:
+    lab, controllers = contending
     end_s, moves, back = time.monotonic() + LIMIT_S, list[dict[str, Any]](), list[str]()
     while not back and time.monotonic() < end_s:
         time.sleep(10)
-        moves = moves_of(contending)
+        moves = moves_of(controllers)
         back = [move["executor"] for move in moves if "taken back" in move["effect"]]
     assert back, moves
     effect = next(move["effect"] for move in moves if "taken back" in move["effect"])
@@ -73,5 +68,5 @@ def test_a_run_that_is_worse_goes_back(contending: Lab) -> None:
     where = {move["executor"]: move["source"] for move in reversed(moves)}
     ends = {move["executor"]: move["target"] for move in moves}
     assert {e: ends[e] for e in back} == {e: where[e] for e in back}
-    verdict = judge(contending.ledger(NAME))
+    verdict = judge(lab.ledger(NAME))
     assert verdict.ok, verdict

@@ -120,9 +120,7 @@ cdef int64_t _with_roomiest(
 ) noexcept
 cdef void _clear(World world, _Scratch scratch, int64_t with_peers) noexcept
 @cython.locals(own=double)
-cdef void _fit(
-    World world, _Scratch scratch, int64_t e, int64_t with_peers, int64_t listed
-) noexcept
+cdef int64_t _fit(World world, _Scratch scratch, int64_t e, int64_t with_peers) noexcept
 cpdef bint may_move(World world, int64_t e, int64_t w) except -1
 cdef (double, double, double) _near_in(World world, int64_t e, int64_t w) noexcept
 cdef double _brings(World world, int64_t e, int64_t w) noexcept

@@ -339,9 +339,10 @@ def _clear(world: World, scratch: _Scratch, with_peers: int) -> None:
         scratch.hops_node[n] = 0.0
 
 
-def _fit(world: World, scratch: _Scratch, e: int, with_peers: int, listed: int) -> None:
-    """Mark in `fits` the listed workers that an executor may move to, as `may_move` does.
+def _fit(world: World, scratch: _Scratch, e: int, with_peers: int) -> int:
+    """Mark in `fits` the workers worth a look that an executor may move to, as `may_move` does.
 
+    These are listed: those of its peers, and those `_with_roomiest`. Returns how many there are.
     What its hops cost is summed up by worker and by node first, so no peer is looked at again.
     """
     home, need = world.place[e], world.demand[e]
@@ -358,6 +359,7 @@ def _fit(world: World, scratch: _Scratch, e: int, with_peers: int, listed: int) 
             w = scratch.workers[i]
             scratch.hops_node[world.node_of[w]] += scratch.hops_worker[w]
     own *= mine
+    listed = _with_roomiest(world, scratch, e, with_peers)
     here = weigh(hop_node, hop_worker, scratch.hops_node[own_node], scratch.hops_worker[home])
     for i in range(listed):
         w = scratch.workers[i]
@@ -368,6 +370,7 @@ def _fit(world: World, scratch: _Scratch, e: int, with_peers: int, listed: int) 
         if fits and world.is_any_taken:
             fits = not _is_taken(world, own_node, n)
         scratch.fits[i] = fits
+    return listed
 
 
 def may_move(world: World, e: int, w: int) -> bool:
@@ -464,10 +467,9 @@ def _best_of(world: World, scratch: _Scratch, e: int, above: float) -> tuple[int
     Of equal ones the first worker. Of what scores more than `above` none is barred.
     """
     with_peers = _sum_by_place(world, scratch, e)
-    listed = _with_roomiest(world, scratch, e, with_peers)
     at_home = scratch.with_worker[world.place[e]]
     at_node = scratch.with_node[world.node_of[world.place[e]]]
-    _fit(world, scratch, e, with_peers, listed)
+    listed = _fit(world, scratch, e, with_peers)
     best, best_score = -1, _NO_SCORE
     for i in range(listed):
         w = scratch.workers[i]
@@ -537,8 +539,7 @@ def gather(world: World, executors: Ints) -> Table:
         home = world.place[e]
         own = world.node_of[home]
         with_peers = _sum_by_place(world, scratch, e)
-        listed = _with_roomiest(world, scratch, e, with_peers)
-        _fit(world, scratch, e, with_peers, listed)
+        listed = _fit(world, scratch, e, with_peers)
         for i in range(listed):
             w = scratch.workers[i]
             if scratch.fits[i]:

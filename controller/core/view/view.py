@@ -146,10 +146,6 @@ class View:
         after = self._place_after(executor, worker)
         return self.reserve.links.fuller_at(after, self.limits.high_frac)
 
-    def is_refused(self, executor: int, worker: int) -> bool:
-        """Check whether a move fills a link more than now, or a space too much."""
-        return loops.is_barred(self.world, executor, worker)
-
     def _place_after(self, executor: int, worker: int) -> Ints:
         place = self.snapshot.place.copy()
         place[executor] = worker

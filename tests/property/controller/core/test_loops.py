@@ -182,7 +182,7 @@ def test_what_crosses_is_the_same(world: World, data: st.DataObject) -> None:
     with compared():
         view = View.of(cluster, snapshot, Limits())
         for e, w in itertools.product(range(len(snapshot.executors)), range(len(cluster.workers))):
-            view.is_refused(e, w)
+            BOTH["moves"].is_barred(view.world, e, w)
             view.reserve.links.grow_at(view.snapshot.moved(e, w).place)
 
 

@@ -9,6 +9,7 @@ from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.decision import Outcome
 from controller.core.limits import Limits
 from controller.core.links import Links, beside_each_other
+from controller.core.loops.moves import is_barred
 from controller.core.reserve import Reserve
 from controller.core.view.view import View
 from controller.policies.greedy import greedy
@@ -69,7 +70,7 @@ def test_a_move_is_barred_that_fills_a_link_more(large: float, small: float) -> 
     for executor in range(len(TODAY)):
         for worker in range(len(links.cluster.workers)):
             after = links.snapshot.moved(executor, worker).place
-            assert view.is_refused(executor, worker) == links.grow_at(after)
+            assert is_barred(view.world, executor, worker) == links.grow_at(after)
 
 
 def test_of_even_streams_each_has_as_much() -> None:
@@ -82,10 +83,10 @@ def test_of_even_streams_each_has_as_much() -> None:
 def test_a_view_looks_at_links_where_nodes_are_filled() -> None:
     cluster, snapshot = world(TODAY, ROWS)
     view = View.of(cluster, snapshot, Limits())
-    assert view.is_refused(3, 0)
-    assert not view.is_refused(4, 1)
+    assert is_barred(view.world, 3, 0)
+    assert not is_barred(view.world, 4, 1)
     alone = View.of(cluster.shared_out(), snapshot, Limits())
-    assert not alone.is_refused(3, 0)
+    assert not is_barred(alone.world, 3, 0)
 
 
 def test_without_traffic_nothing_grows() -> None:

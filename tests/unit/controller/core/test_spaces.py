@@ -8,6 +8,7 @@ import pytest
 from controller.core.capacity import Spare
 from controller.core.cluster import Cluster, Level, LoadSnapshot
 from controller.core.limits import Limits
+from controller.core.loops.moves import is_barred
 from controller.core.reserve import Reserve
 from controller.core.resources import SPACES
 from controller.core.spaces import SpaceUse, uses_of
@@ -99,8 +100,8 @@ def test_a_search_finds_what_heaps_hold() -> None:
 
 def test_a_move_for_traffic_or_for_relief_fills_no_heap_too_much() -> None:
     view = View.of(*world([300, 300], [768, 768]), Limits())
-    assert view.is_refused(0, 1)
-    assert not View.of(*world([10, 10], [768, 768]), Limits()).is_refused(0, 1)
+    assert is_barred(view.world, 0, 1)
+    assert not is_barred(View.of(*world([10, 10], [768, 768]), Limits()).world, 0, 1)
     moves = view.score(np.array([0]), np.array([1]))
     assert len(moves.executors) == 1
     # Relief counts more than room: it may fill a heap up to `load.high`.
