@@ -120,6 +120,11 @@ def differ(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> set[str]:
     }
 
 
+def moving(found: Mapping[str, bytes]) -> int:
+    """Count the moves of all plans."""
+    return sum(entries(data) for path, data in found.items() if path.startswith(wire.PLANS))
+
+
 def entries(plan: bytes | None) -> int:
     """Count the moves of a plan."""
     return len(wire.decode(Plan, plan).entries) if plan else 0
@@ -145,6 +150,8 @@ def test_what_is_over_gone_odd_or_huge_is_refused_and_changes_nothing(
     with quiet(logging.CRITICAL), settled(zookeeper, tmp_path) as (puppets, conf):
         where = ("--conf", str(conf))
         assert nstorm("move", "wc", "7-7", "host-a:6701", "--wait", *where).code == 0
+        # The command ends with the phase; the plan and the history are written after it.
+        wait_for(lambda: HISTORY in (before := held(puppets.session)) and not moving(before))
         before = held(puppets.session)
         wrong: dict[str, object] = {}
         for typed, said in STALE:
