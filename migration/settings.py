@@ -141,8 +141,10 @@ SETTINGS: tuple[Setting, ...] = (
         "defaults to min(0.6, `load.high`).",
         most=1.0, tunable=True, tried=(0.3, 0.45, 0.6, 0.75), only_for="otd"),
     Setting("headroom.min", Kind.NUMBER, 2.0,
-        "By what factor the input may still grow on the way to another placement, where it may "
-        "now. Where the way ends, it may grow by as much as before it.",
+        "By what factor the input should be able to grow until a node is full, at its peak. The "
+        "node that leaves least is relieved where others have room. On the way to another "
+        "placement as much is left, where it is now. Where the way ends, it may grow by as much "
+        "as before it.",
         least=1.0, most=100.0, only_for="gather"),
     Setting("asc.threshold", Kind.NUMBER, 0.002,
         "A move for traffic must gain more than this share of all traffic. In a topology of E "

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec import structs
 
 from controller.core.blocks import BLOCK_S, Block
 from controller.core.cluster import Floats
@@ -54,9 +55,9 @@ def _by_input(value: float | None, block: Block) -> float | None:
     return None if value is None or not block.input_tps else value / block.input_tps
 
 
-CROSSING = "crossing_bytes_per_input"
+CPU, CROSSING = "cpu_s_per_input", "crossing_bytes_per_input"
 MEASURES = (
-    Measure("cpu_s_per_input", 1, lambda b: _by_input(b.cores, b), rank=1),
+    Measure(CPU, 1, lambda b: _by_input(b.cores, b), rank=1),
     Measure(
         "acked_per_input",
         -1,
@@ -80,10 +81,16 @@ MEASURES = (
 INPUT = Measure("input_tps", -1, lambda b: b.input_tps)
 
 
-def judged(before: Sequence[Block], after: Sequence[Block], lacks: str = "") -> Effect:
+def judged(
+    before: Sequence[Block],
+    after: Sequence[Block],
+    lacks: str = "",
+    predicted_cpu: float | None = None,
+) -> Effect:
     """Compare blocks; what users feel decides before CPU, and a change for the worse first.
 
-    `lacks` is why blocks are missing before.
+    `lacks` is why blocks are missing before. `predicted_cpu` is by what factor the CPU was to
+    change. As much more of it is the price of the room that moves were made for.
     """
     found = {m.name: c for m in (INPUT, *MEASURES) if (c := _change(m, before, after))}
     why = _why_unknown(before, after, found)
@@ -95,8 +102,15 @@ def judged(before: Sequence[Block], after: Sequence[Block], lacks: str = "") -> 
     facts = [*([why] if why else throughput), *_facts(found)]
     if why:
         return Effect(Verdict.UNKNOWN, "; ".join(facts), changes=found)
-    verdict = _verdict(found, 0 if not throughput else -found[INPUT.name].sign)
+    counted = {name: _beyond(predicted_cpu, c) if name == CPU else c for name, c in found.items()}
+    verdict = _verdict(counted, 0 if not throughput else -found[INPUT.name].sign)
     return Effect(verdict, "; ".join(facts), changes=found)
+
+
+def _beyond(predicted: float | None, change: Change) -> Change:
+    """Leave out of a change what was predicted, by a factor, as far as that is more."""
+    most = change.before * max(predicted or 1.0, 1.0)
+    return structs.replace(change, before=max(change.before, min(change.after, most)))
 
 
 def _verdict(found: dict[str, Change], throughput: int) -> Verdict:
@@ -200,7 +214,7 @@ def _why_unknown(
         if len(blocks) < least:
             measured_s, needed_s = len(blocks) * BLOCK_S, least * BLOCK_S
             return f"measured for {measured_s:.0f} s {when} the moves, of {needed_s:.0f} s at least"
-    if INPUT.name not in found or "cpu_s_per_input" not in found:
+    if INPUT.name not in found or CPU not in found:
         return "the spouts emit nothing, or not all the time"
     was, now = found[INPUT.name].before, found[INPUT.name].after
     if max(was, now) > INPUT_FACTOR * min(was, now):
@@ -213,8 +227,8 @@ def _why_unknown(
 def _facts(found: dict[str, Change]) -> list[str]:
     """Name what has changed, and what users ask for first."""
     facts = []
-    if "cpu_s_per_input" in found:
-        facts.append(f"CPU for each input tuple {_relative(found['cpu_s_per_input'])}")
+    if CPU in found:
+        facts.append(f"CPU for each input tuple {_relative(found[CPU])}")
     if "acked_per_input" in found and found["acked_per_input"].sign:
         facts.append(f"acks for each input tuple {_relative(found['acked_per_input'])}")
     if CROSSING in found:

@@ -40,6 +40,10 @@ SURE, SURELY_HIGH = 2.0, 3.0
 THREAD_CORES = 1.0
 # Of a worker's load: what is measured is no more exact than this, even where no variance is known.
 NOISE_FRAC = 0.01
+# No node has to leave more room than if each used by this share more than all do in the mean.
+UNEVEN_FRAC = 0.1
+# A move for room leaves at least this share of it more.
+ROOM_FRAC = 0.05
 
 
 _NONE = np.zeros(0, np.int64)
@@ -248,6 +252,28 @@ class Fit:
             return leaving
         return np.maximum(self._leaving(self.peak_times), np.minimum(self.used, leaving))
 
+    @cached_property
+    def wanted(self) -> float:
+        """The factor by which load should be able to grow on each node.
+
+        It is `headroom.min` times the peak. Where all nodes together have less it is nearly as much
+        as they have, and where a link has less, as much as that. But the peak at least.
+        """
+        left = float(np.maximum(self.left_at_peaks, 0.0)[self.each_unit].sum())
+        of_all = left / max((1 + UNEVEN_FRAC) * float(self.demand.sum()), TOLERANCE_CORES)
+        wanted = min(self.limits.headroom_min * self.peak_times, of_all, self.kept or math.inf)
+        return max(wanted, self.peak_times)
+
+    @property
+    def roomy(self) -> Floats:
+        """(W,), up to where CPU may be used if as much room is left as is `wanted`."""
+        return self._leaving(self.wanted)
+
+    @property
+    def roomier(self) -> Floats:
+        """(W,), up to where CPU may be used if `ROOM_FRAC` more room is left than now."""
+        return self._leaving((1 + ROOM_FRAC) * self.growth)
+
     def _leaving(self, growth: float) -> Floats:
         """Compute up to where CPU may be used if load can then grow by a factor, (W,)."""
         return self.others + np.maximum(self.left_at_peaks, 0.0) / growth
@@ -264,6 +290,10 @@ class Fit:
         growth = min(self.keeps, self.limits.headroom_min * self.peak_times)
         most = np.maximum(self._leaving(max(growth, 1.0)), self.used)
         return np.minimum(self.may_fill, most)
+
+    def at_most(self, limit: Floats) -> Floats:
+        """(W,), a limit, or less where a CPU may not be filled so far."""
+        return np.minimum(limit, self.may_fill)
 
     def filled(self, frac: float) -> Floats:
         """(W,), a share of the limit, or less where more would leave less room for input."""
@@ -313,9 +343,25 @@ class Fit:
 
         None has no executor: what makes its node high is not there.
         """
-        above = self.is_high
+        return self._surely_above(self.limit)
+
+    @property
+    def short(self) -> Ints:
+        """List the workers of the one node that leaves less room than is `wanted`, surely.
+
+        All others would leave `ROOM_FRAC` more. None where workers have CPU of their own: there a
+        worker is no measure of the room.
+        """
+        if self.cluster.node_cores is None or not (1 + ROOM_FRAC) * self.growth <= self.wanted:
+            return _NONE
+        above, unit_of = np.flatnonzero(self.above(self.roomier)), self.cluster.unit_of
+        is_one = len(np.unique(unit_of[above])) == 1
+        return np.intersect1d(self._surely_above(self.roomy), above) if is_one else _NONE
+
+    def _surely_above(self, limit: Floats) -> Ints:
+        above = self.above(limit)
         if self.demand_var is not None and above.any():
-            above = self.room < -SURELY_HIGH * self.deviation - TOLERANCE_CORES
+            above = limit - self.used < -SURELY_HIGH * self.deviation - TOLERANCE_CORES
         return np.intersect1d(np.flatnonzero(above), self.place) if above.any() else _NONE
 
     def high_behind(self, share: float) -> Ints:
@@ -333,6 +379,10 @@ class Fit:
     def excess(self) -> float:
         """What is used above the limits of all workers."""
         return self.excess_above(self.limit)
+
+    def excess_of(self, worker: int, limit: Floats) -> float:
+        """Compute what is used above a limit, (W,), of one worker; negative where it is not."""
+        return float(self.used[worker] - limit[worker])
 
     def excess_above(self, limit: Floats) -> float:
         """Add up what is used above a limit, (W,); rounded, for orders of a sum differ."""
@@ -454,8 +504,8 @@ class Fit:
         """Compute how much more room each executor needs on the worker of the same row."""
         return self.more(executors, workers)[0] - self.room[workers]
 
-    def relief(self, executors: Ints, workers: Ints, worker: int) -> Floats:
-        """Compute how much less is too much on a worker after each move away from it, surely.
+    def relief(self, executors: Ints, workers: Ints, worker: int, limit: Floats) -> Floats:
+        """Compute how much less is above a limit on a worker after each move away from it, surely.
 
         What stays there has to send over the network to what leaves. That may cost more than it is
         believed to.
@@ -463,9 +513,10 @@ class Fit:
         saved, stays = self._saved(executors, workers), self._stays(executors, workers)
         went = loops.change_each(stays, self.demand[executors], saved)[1]
         went += self.cluster.hop_doubt * np.where(stays, 0.0, saved[1] - saved[0])
-        relief = np.minimum(-went, -self.room[worker])
+        excess = self.excess_of(worker, limit)
+        relief = np.minimum(-went, excess)
         # A move within a node saves at most some hops, which alone are no relief.
-        least = NOISE_FRAC * np.minimum(self.demand[executors], -self.room[worker])
+        least = NOISE_FRAC * np.minimum(self.demand[executors], excess)
         return np.where(relief > np.maximum(least, TOLERANCE_CORES), relief, 0.0)
 
     def need(self, executor: int) -> str:
@@ -521,6 +572,13 @@ class Fit:
         by_others = f", {others:.2g} of it by others," if others >= NOISE_FRAC else ""
         high = f"{self.limits.high_frac:g}"
         return f"{name} at {self.frac[worker]:.3g} of its {shown}{by_others} is above {high}"
+
+    def how_short(self, worker: int) -> str:
+        """Describe how little room a worker leaves."""
+        return (
+            f"input can grow {1 / self.share[worker]:.3g} times until {self.name_of(worker)} is "
+            f"full, and {self.wanted:.3g} times is wanted"
+        )
 
     def what_is_missing(self) -> str:
         """Name the workers above the limit, and how much they lack in all."""

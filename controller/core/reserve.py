@@ -62,6 +62,13 @@ class Reserve:
         """
         return fit.high_behind(float(self.links.shares.max(initial=0.0)))
 
+    def short(self, fit: Fit) -> Ints:
+        """List the workers of a placement that leave too little room, where the CPU is full first.
+
+        Where a link is, more room on a CPU lets no more input in.
+        """
+        return fit.short[:0] if self.links_bind else fit.short
+
     @property
     def size(self) -> Floats | None:
         """(P,), what a tuple of each pair counts where a link binds; None: all the same."""
@@ -81,6 +88,15 @@ class Reserve:
         if self.fit.cluster.node_cores is None:
             return False
         return self.links.grow_at(place) or self.overflows(place)
+
+    def narrows(self, place: Ints) -> bool:
+        """Check whether a placement leaves too little room on a link, or fills a space too much.
+
+        Where no link's capacity is known, none may be fuller than the fullest today.
+        """
+        if self.links.cluster.link_bytes_s is None:
+            return self.refuses(place)
+        return self.links.fuller_at(place, 1 / self.fit.wanted) or self.overflows(place)
 
     def bars_of(self, fit: Fit) -> loops.Bars | None:
         """Give what a move in a placement must not fill; None where workers have their own CPU."""

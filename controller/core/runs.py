@@ -342,7 +342,7 @@ def _judged(watch: Watch, run: Run) -> Watch:
     if count > LOOKS[0] and count not in LOOKS:
         return watch
     effect = structs.replace(
-        judged(run.before, watch.blocks, run.lacks),
+        judged(run.before, watch.blocks, run.lacks, run.predicted_cpu),
         moves=run.moves,
         begun_s=run.begun_s,
         ended_s=run.ended_s,

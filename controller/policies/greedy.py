@@ -1,11 +1,13 @@
 """The policy `gather` without a target: the best single move, and it never overfills a worker."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from controller.core.capacity import Spare
-from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.cluster import Cluster, Floats, LoadSnapshot
 from controller.core.decision import Decision, Outcome
 from controller.core.limits import TIE, Limits
 from controller.core.loops import moves as loops
@@ -22,7 +24,7 @@ from controller.policies.single_move import (
     slack,
 )
 
-# Of the executors that relieve a hot worker (nearly) as much as the best, traffic decides.
+# Of the executors that relieve a worker (nearly) as much as the best, traffic decides.
 RELIEF_SLACK = 0.999
 # A move that relieves may fill a link. This number is looked at, the best first, for one that does
 # not.
@@ -83,6 +85,8 @@ def choose_greedy(view: View) -> Choice | Decision:
         warnings[_cannot_relieve(view, hottest)] = None
     if warnings and isinstance(view.cluster.spare, Spare):
         return no_low_worker(view, tuple(warnings))  # a slot is opened before traffic counts
+    if not warnings and (roomier := _for_room(view)) is not None:
+        return roomier
     behind = view.reserve.behind_links(view.fit).tolist()
     stay = dict.fromkeys(_behind_a_link(view, worker) for worker in behind)
     found = _gathering(view, tuple(stay | warnings))
@@ -92,19 +96,39 @@ def choose_greedy(view: View) -> Choice | Decision:
 
 
 def _relief(view: View, hottest: int, warnings: tuple[str, ...]) -> Choice | None:
-    """Choose the best move off a hot worker that fills no link too much.
+    """Choose the best move off a hot worker that fills no link too much."""
+    why = view.fit.how_high(hottest)
+    return _first(view, lambda left: relieving(left, hottest), why, warnings, View.overfills_a_link)
 
-    That is with one executor fewer each time, as often as `LOOKED_AT`.
-    """
-    left, why = view, view.fit.how_high(hottest)
+
+def _for_room(view: View) -> Choice | None:
+    """Choose the best move off the node that leaves too little room, if it leaves more by some."""
+    fit = view.fit
+    above, below = fit.roomy, fit.at_most(fit.roomier)
+    for short in view.reserve.short(fit).tolist():
+        least = fit.excess_of(short, fit.roomier)
+        made = partial(relieving, worker=short, above=above, below=below, least=least)
+        if (found := _first(view, made, fit.how_short(short), (), View.narrows)) is not None:
+            return found
+    return None
+
+
+def _first(
+    view: View,
+    made: Callable[[View], Moves],
+    why: str,
+    warnings: tuple[str, ...],
+    is_barred: Callable[[View, int, int], bool],
+) -> Choice | None:
+    """Choose the best move that is not barred, with one executor fewer each time."""
     for _ in range(LOOKED_AT):
-        moves = relieving(left, hottest)
+        moves = made(view)
         if not moves.executors.size:
             return None
-        found = best_of(left, moves, why, warnings, emptier_first=True)
-        if not view.overfills_a_link(found.executor, found.worker):
+        found = best_of(view, moves, why, warnings, emptier_first=True)
+        if not is_barred(view, found.executor, found.worker):
             return found
-        left = left.holding(found.executor)
+        view = view.holding(found.executor)
     return None
 
 
@@ -159,12 +183,27 @@ def _cannot_relieve(view: View, hottest: int) -> str:
     return f"{text}: {name} {too_large}" + (f"; {skew}" if skew else "")
 
 
-def relieving(view: View, hot: int) -> Moves:
-    """List the moves off a hot worker that fit and remove most of its excess; perhaps none."""
-    everywhere = np.arange(len(view.cluster.workers))
-    moves = view.below_high(view.score(view.movable_on(hot), everywhere))
-    relief = view.fit.relief(moves.executors, moves.workers, hot)
-    return moves.only((relief > 0) & (relief >= RELIEF_SLACK * relief.max(initial=0.0)))
+def relieving(
+    view: View,
+    worker: int,
+    above: Floats | None = None,
+    below: Floats | None = None,
+    least: float = 0.0,
+) -> Moves:
+    """List the moves off a worker that fit and remove most of what is above a limit; perhaps none.
+
+    Each removes `least`, in cores. `above` is the limit, (W,), and `below` up to where workers may
+    be filled. By default that is until they are high.
+    """
+    fit, ends = view.fit, np.arange(len(view.cluster.workers))
+    if below is not None:
+        ends = np.flatnonzero(fit.largest(below) > 0)
+    moves = view.score(view.movable_on(worker), ends)
+    moves = view.below(fit.may_fill if below is None else below, moves)
+    limit = fit.limit if above is None else above
+    relief = fit.relief(moves.executors, moves.workers, worker, limit)
+    most = RELIEF_SLACK * relief.max(initial=0.0)
+    return moves.only((relief > 0) & (relief >= max(least, most)))
 
 
 def best_gathering(view: View, above: float, slack: float) -> Moves:

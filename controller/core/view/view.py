@@ -146,6 +146,10 @@ class View:
         after = self._place_after(executor, worker)
         return self.reserve.links.fuller_at(after, self.limits.high_frac)
 
+    def narrows(self, executor: int, worker: int) -> bool:
+        """Check whether a move leaves too little room elsewhere than on the CPU."""
+        return self.reserve.narrows(self._place_after(executor, worker))
+
     def _place_after(self, executor: int, worker: int) -> Ints:
         place = self.snapshot.place.copy()
         place[executor] = worker
@@ -177,9 +181,9 @@ class View:
         """Give the reason why an executor that moves for traffic does not fit; None if it fits."""
         return self.fit.why_not(executor, worker, _filled(self.fit))
 
-    def below_high(self, moves: Moves) -> Moves:
-        """Keep what goes to an open worker with room for it until that is high."""
-        limit, ends = _if_open(self.fit, self.fit.may_fill), (moves.executors, moves.workers)
+    def below(self, limit: Floats, moves: Moves) -> Moves:
+        """Keep what goes to an open worker with room for it up to a limit, (W,)."""
+        limit, ends = _if_open(self.fit, limit), (moves.executors, moves.workers)
         takes = self.reserve.takes(*ends, self.snapshot.place)
         return moves.only(self.fit.fits(*ends, limit) & takes)
 

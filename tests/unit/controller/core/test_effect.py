@@ -61,6 +61,24 @@ def test_less_cpu_for_each_input_tuple_is_better() -> None:
 
 
 @pytest.mark.parametrize(
+    ("predicted", "cores", "verdict"),
+    [
+        (1.2, 2.4, Verdict.SAME),
+        (1.2, 2.8, Verdict.WORSE),
+        (0.9, 2.4, Verdict.WORSE),
+        (None, 2.4, Verdict.WORSE),
+        (1.2, 1.7, Verdict.BETTER),
+        (0.8, 2.0, Verdict.SAME),
+    ],
+)
+def test_cpu_that_was_predicted_is_the_price_of_room(
+    predicted: float | None, cores: float, verdict: Verdict
+) -> None:
+    after = blocks(seed=2, begins_s=330.0, cores=cores)
+    assert judged(blocks(), after, predicted_cpu=predicted).verdict is verdict
+
+
+@pytest.mark.parametrize(
     "after",
     [
         {"cores": 2.3},

@@ -274,7 +274,8 @@ def test_workers_of_a_node_share_its_cores() -> None:
     assert found.what_is_missing() == "a above 0.8 of the CPU by 0.1 cores in all"
     assert found.room_by_node() == pytest.approx({"a": -0.1, "b": 1.3})
     # Within a node a move takes nothing; away from it, it takes what the executor uses.
-    assert found.relief(np.array([0, 0]), np.array([1, 2]), 0).tolist() == pytest.approx([0, 0.1])
+    relief = found.relief(np.array([0, 0]), np.array([1, 2]), 0, found.limit)
+    assert relief.tolist() == pytest.approx([0, 0.1])
     assert found.has_room(0, 1)
     assert found.has_room(0, 2)
     assert not found.has_room(2, 0)
@@ -352,7 +353,7 @@ def test_a_relief_counts_by_what_is_sure_of_hops() -> None:
     def relief(second: float, doubt: float) -> float:
         found = shared([0, 0, 2], [1.7 - second, second, 0.1], tps=100_000)
         found = replace(found, cluster=replace(found.cluster, hop_doubt=doubt))
-        return float(found.relief(np.array([1]), np.array([2]), 0)[0])
+        return float(found.relief(np.array([1]), np.array([2]), 0, found.limit)[0])
 
     assert relief(0.7, 0.0) == pytest.approx(0.1)
     assert relief(0.2, 0.0) == pytest.approx(0.2 - 0.109)
@@ -384,6 +385,45 @@ def test_what_bears_no_peak_may_stay_and_nothing_else_becomes_like_it() -> None:
     assert replace(calm, peak_times=10.0).filled(0.95).tolist() == pytest.approx([0.4, 0.4, 0.3])
     uneven = replace(shared([0, 1, 2], [0.2, 0.2, 0.1]), peak_times=8.0)
     assert uneven.filled(0.95).tolist() == pytest.approx([0.4, 0.4, 0.25])
+
+
+def test_room_is_wanted_up_to_headroom_min_as_far_as_all_nodes_have_it() -> None:
+    found = shared([0, 1, 2], [0.6, 0.6, 0.1])
+    assert found.wanted == 2.0
+    assert found.roomy.tolist() == pytest.approx([1.0, 1.0, 1.0])
+    assert found.how_short(0) == "input can grow 1.67 times until a is full, and 2 times is wanted"
+    # All nodes together have less than twice: none has to leave more than nearly all have.
+    full = shared([0, 1, 2], [0.9, 0.8, 0.9])
+    assert full.wanted == pytest.approx(4 / 2.6 / 1.1)
+    # Where a link has less, so much is enough.
+    assert found.keeping(1.3).wanted == 1.3
+    # At the peak input grows to three times what it is.
+    peak = replace(shared([0, 1, 2], [0.2, 0.3, 0.1]), peak_times=3.0)
+    assert peak.wanted == 6.0
+    assert replace(peak, peak_times=4.0).wanted == pytest.approx(4 / 0.6 / 1.1)
+    assert replace(peak, peak_times=7.0).wanted == 7.0
+
+
+@pytest.mark.parametrize(
+    ("place", "demand", "var", "short"),
+    [
+        ([0, 1, 2], [0.6, 0.6, 0.1], 0.0, [0, 1]),
+        ([0, 0, 2], [0.6, 0.6, 0.1], 0.0, [0]),
+        ([0, 1, 2], [0.6, 0.6, 0.1], 0.01, []),  # it may be chance
+        ([0, 1, 2], [0.5, 0.48, 0.1], 0.0, []),  # it leaves what is wanted
+        ([0, 1, 2], [0.5, 0.52, 0.1], 0.0, []),  # or nearly
+        ([0, 1, 2], [0.7, 0.7, 1.38], 0.0, []),  # another node leaves hardly more
+    ],
+)
+def test_the_one_node_that_leaves_too_little_room_is_named(
+    place: list[int], demand: list[float], var: float, short: list[int]
+) -> None:
+    found = replace(shared(place, demand), demand_var=np.array([var, var, 0.0]))
+    assert found.short.tolist() == short
+
+
+def test_workers_with_cpu_of_their_own_are_short_of_no_room() -> None:
+    assert fit([0, 0, 1], [0.4, 0.3, 0.1]).short.size == 0
 
 
 def test_topologies_that_share_nodes_count_each_other_at_their_peaks() -> None:

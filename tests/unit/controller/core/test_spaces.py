@@ -105,10 +105,10 @@ def test_a_move_for_traffic_or_for_relief_fills_no_heap_too_much() -> None:
     moves = view.score(np.array([0]), np.array([1]))
     assert len(moves.executors) == 1
     # Relief counts more than room: it may fill a heap up to `load.high`.
-    assert len(view.below_high(moves).executors)
+    assert len(view.below(view.fit.may_fill, moves).executors)
     full = View.of(*world([600, 300], [768, 768]), Limits())
     back = full.score(np.array([1]), np.array([0]))
-    assert not len(full.below_high(back).executors)
+    assert not len(full.below(full.fit.may_fill, back).executors)
 
 
 def test_an_opened_slot_has_a_heap_as_the_smallest() -> None:
