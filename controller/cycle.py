@@ -283,13 +283,14 @@ def _waiting(
     holds: Restrictions,
     settings: Config,
 ) -> list[TopologyCase]:
-    """Note where moves for gain alone wait; advice and proposals do not."""
-    return [
-        replace(case, waits=memory.watches[case.id].waits(seen.now_s, settings.cycle_s))
-        if case.id in holds.unaided
-        else case
-        for case in cases
-    ]
+    """Note where moves wait; advice and proposals do not."""
+
+    def noted(case: TopologyCase) -> TopologyCase:
+        watch = memory.watches[case.id]
+        waits = watch.waits(seen.now_s, settings.cycle_s)
+        return replace(case, waits=waits, is_cold=watch.is_cold(seen.now_s))
+
+    return [noted(case) if case.id in holds.unaided else case for case in cases]
 
 
 def _ended(

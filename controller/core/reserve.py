@@ -75,12 +75,12 @@ class Reserve:
         return self.links.size if self.links_bind else None
 
     @property
-    def is_over(self) -> Marks:
-        """(W,), the workers above `load.high` of their CPU, of a space, or of their node's link."""
+    def is_over_otherwise(self) -> Marks:
+        """(W,), the workers above `load.high` of a space, or of their node's link."""
         high, fit = self.fit.limits.high_frac, self.fit
         by_node = self.links.shares.max(axis=0) > high
         in_spaces = (one.share_at(fit.place) > high for one in self.spaces)
-        over: Marks = np.any([fit.is_high, by_node[fit.cluster.node_of], *in_spaces], axis=0)
+        over: Marks = np.any([by_node[fit.cluster.node_of], *in_spaces], axis=0)
         return over
 
     def refuses(self, place: Ints) -> bool:

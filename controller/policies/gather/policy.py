@@ -150,7 +150,12 @@ class Gather(Policy[Remembered]):
             why = Unpacked.explained([snapshot.executors[e] for e in stay])
             decision = replace(decision, reason=f"{decision.reason}; {why}")
         unpacked = kept.unpacked.after(
-            decision, cluster, snapshot, limits, waits=case.waits is not None
+            decision,
+            cluster,
+            snapshot,
+            limits,
+            waits=case.waits is not None,
+            holds_reliefs=case.holds_reliefs,
         )
         kept = replace(kept, unpacked=unpacked)
         awaits = _SEARCHING if question else ""

@@ -47,12 +47,13 @@ class Unpacked:
         limits: Limits,
         *,
         waits: bool = False,
+        holds_reliefs: bool = False,
     ) -> "Unpacked":
         """Note the moves of a decision: off a worker that is too full, or for traffic.
 
-        Where it `waits`, a move for traffic does not begin.
+        Where it `waits`, a move for traffic does not begin. Where it `holds_reliefs`, none does.
         """
-        if not decision.moves:
+        if not decision.moves or holds_reliefs:
             return self
         time_s, gathered = snapshot.time_s, dict(self.gathered)
         left_s = {name: s for name, s in self.left_s.items() if abs(time_s - s) < STAYS_S}

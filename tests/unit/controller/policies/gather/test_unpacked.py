@@ -72,6 +72,14 @@ def test_what_would_have_been_gathered_is_not_taken_for_gathered() -> None:
     assert not found.left_s
 
 
+def test_a_relief_that_does_not_begin_is_not_noted() -> None:
+    full = snapshot([0, 0, 1], [0.5, 0.4, 0.2], 60.0)
+    before = Unpacked({"1-1": "a:1"})
+    relief = moves(("1-1", "a:1", "b:1"))
+    assert before.after(relief, CLUSTER, full, LIMITS, waits=True, holds_reliefs=True) == before
+    assert before.after(relief, CLUSTER, full, LIMITS, waits=True).left_s == {"1-1": 60.0}
+
+
 def test_the_decision_says_what_stays_and_until_then_nothing_is_gathered() -> None:
     gather = Gather(TargetOptions())
     own = replace(CLUSTER, node_cores=None)  # else together they would leave less room
