@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 
-import structlog
-
 from agent.config import AgentConfig, AgentError
 from agent.machine import MachineMeters
 from agent.pull import ADOPT_FILE, Puller
@@ -24,6 +22,7 @@ from kvstore.errors import (
     StoreError,
     ZooKeeperError,
 )
+from kvstore.logs import log
 from kvstore.pulse import Pulse
 from kvstore.service import Refusals, serve, without_storm
 from kvstore.surprises import Surprises
@@ -41,8 +40,6 @@ _HOOKS_LIMIT_S = 30.0
 _AFTER_SURPRISE_S = 1.0
 # A person has to mend it, and what is mended is to be seen within a minute.
 _AFTER_REFUSAL_S = 5.0
-
-log = structlog.get_logger()
 
 
 @dataclass(slots=True)

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from threading import Event
 
-import structlog
-
+from kvstore.logs import log
 from kvstore.watched import Watched
 from kvstore.writer import PlanWriter
 from kvstore.zookeeper import Session
@@ -28,8 +27,6 @@ from migration.wire import (
 )
 
 ADOPT_FILE = "adopt-cluster"
-
-log = structlog.get_logger()
 
 
 class Puller:

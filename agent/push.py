@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable
 from importlib.metadata import version
 
-import structlog
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from agent.samples import Samples
 from kvstore.errors import AccessError, SessionLostError, ZooKeeperError
+from kvstore.logs import log
 from kvstore.zookeeper import Session
 from migration.model import Meters, NodeAcks, NodeLoad, Plan, traffic_of
 from migration.wire import LARGEST_NODE_BYTES, SPEAKS, acks_path, encode, load_path, packed
@@ -24,8 +24,6 @@ ACKS_AT_LEAST_EVERY_S = 60.0
 # A new leader needs two reports to have rates: it gets one at once and one after this time. JVMs
 # write theirs each second, so the second has newer totals of all of them.
 SECOND_LOAD_S = 1.5
-
-log = structlog.get_logger()
 
 
 class Pusher:

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TypeVar
 
 import psutil
-import structlog
 from msgspec import UNSET
 
 from kvstore.env import Files, OwnedFiles, refuse_foreign
 from kvstore.errors import StoreError
+from kvstore.logs import log
 from kvstore.reader import StoreReader
 from migration import WireError
 from migration.model import Slot, SupervisorAck, WorkerAck, WorkerLoad
@@ -35,7 +35,6 @@ _ACK_OF_USER = r"([0-9]{1,5}-[0-9]{1,7})\.ack\.bin"
 # A user may fill his folder.
 _MOST_OF_USER = 256
 
-log = structlog.get_logger()
 
 Sample = TypeVar("Sample", SupervisorAck, WorkerAck, WorkerLoad)
 

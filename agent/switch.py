@@ -2,12 +2,9 @@
 
 from pathlib import Path
 
-import structlog
-
+from kvstore.logs import log
 from kvstore.printable import one_line
 from migration.wire import OFF_BY_CLUSTER, OFF_FILE
-
-log = structlog.get_logger()
 
 
 class Switch:

@@ -14,17 +14,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-import structlog
-
 from kvstore.envelope import pack
+from kvstore.logs import log
 from migration.model import LocalPlan, names_a_node
 from migration.wire import USER_FOLDERS, encode_local
 
 _PLAN = ".plan.bin"
 # Of a folder that is given away: the user and Storm's group have all rights, and others none.
 _GIVEN = stat.S_ISGID | 0o770
-
-log = structlog.get_logger()
 
 
 class UserPlans:

@@ -12,6 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from controller import interrupt
 from controller.core.times import moment
 from controller.errors import CommandError
+from kvstore.logs import log
 
 if TYPE_CHECKING:
     from controller.console import Console  # not every command prints with rich
@@ -64,14 +65,11 @@ def print_list(console: "Console", head: str, lines: Iterable[str]) -> None:
 @contextmanager
 def quiet(level: int) -> Iterator[None]:
     """Keep the controller's code, run for its result, from logging below a level of `logging`."""
-    import structlog  # noqa: PLC0415
-
-    usual = structlog.get_config()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(level))
+    usual, log.level = log.level, level
     try:
         yield
     finally:
-        structlog.configure(**usual)
+        log.level = usual
 
 
 def example(*lines: str) -> str:

@@ -13,11 +13,8 @@ import time
 from collections.abc import Iterable
 from typing import IO, Any, NamedTuple
 
-import structlog
-
 from controller.core.policy import SEARCH_LIMIT_S, Question
-
-log = structlog.get_logger()
+from kvstore.logs import log
 
 
 class _Running(NamedTuple):

@@ -14,20 +14,18 @@ from pathlib import Path
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-import structlog
 from prometheus_client import CollectorRegistry, Gauge, ProcessCollector, make_wsgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from kvstore.endpoint import Endpoint
+from kvstore.logs import log
 from kvstore.pulse import Pulse
 
 # How long until it is tried again to listen: whoever had the port may have ended.
 _LISTEN_AGAIN_S = 10.0
 # One client is served at a time, in one thread, and for no longer: the end of the daemon waits.
 _CLIENT_LIMIT_S = 2.0
-
-log = structlog.get_logger()
 
 
 class Families:

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-import structlog
-
 from kvstore.ensemble import Ensemble
 from kvstore.errors import AccessError, NotConnectedError, StoreError
+from kvstore.logs import log
 from kvstore.pulse import Pulse
 from kvstore.zookeeper import Session, Waiting
 
@@ -24,8 +23,6 @@ _STORMS_OWN = "/storms"
 _LOOK_AGAIN_S = 1.0
 # A person has to mend it: each try is not news.
 SAY_REFUSED_S = 60.0
-
-log = structlog.get_logger()
 
 
 @contextmanager

@@ -6,12 +6,10 @@ import time
 import traceback
 from collections.abc import Callable
 
-import structlog
+from kvstore.logs import log
 
 _AGAIN_S = 60.0
 _MOST_KINDS = 100
-
-log = structlog.get_logger()
 
 
 class Surprises:

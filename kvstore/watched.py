@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Any, TypeVar, cast
 
-import structlog
-
 from kvstore.errors import AccessError
+from kvstore.logs import log
 from kvstore.zookeeper import Session, Stored
-
-log = structlog.get_logger()
 
 T = TypeVar("T")
 

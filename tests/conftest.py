@@ -17,6 +17,7 @@ from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 
 from deploy.lab.cluster import HOOKS_JAR, RUNS_DIR, Lab, only_zookeeper, plan_lab, sweep
 from deploy.lab.home.assemble import ZOOKEEPER_VERSION
+from kvstore.logs import log
 from tests.clusters import CALM
 
 # The same examples each time, and no verdict that a slow machine can change.
@@ -40,7 +41,6 @@ settings.load_profile("same")
 
 LOOPS = Path(__file__).parent.parent / "controller" / "core" / "loops"
 LEAK_GRACE_S = 60.0
-log = structlog.get_logger()
 
 
 def pytest_configure() -> None:
@@ -123,6 +123,7 @@ def _foreign_processes() -> set[psutil.Process]:
 def usual_logging() -> Iterator[None]:
     """Undo what a command under test has set: it logs to a standard error that ends with it."""
     yield
+    log.stderr = None
     structlog.reset_defaults()
 
 

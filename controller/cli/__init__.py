@@ -18,10 +18,8 @@ def run_agent(arguments: Sequence[str]) -> int:
 def run_controller(arguments: Sequence[str]) -> int:
     """Run the controller; of several, one leads, the others wait."""
     # It has to lead within seconds, on a tenth of a core too. It loads no other command and no
-    # typer. numpy starts no thread for products of matrices, which no decision asks for. structlog
-    # writes tracebacks without rich.
+    # typer. numpy starts no thread for products of matrices, which no decision asks for.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    sys.modules.setdefault("rich", None)  # type: ignore[arg-type]
     import controller.cli.daemons  # noqa: PLC0415
 
     return controller.cli.daemons.main(arguments)

@@ -10,8 +10,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-import structlog
-
 from controller.config import Config, Mode, from_storm_yaml
 from controller.errors import ControllerError
 from controller.policies.registry import policy
@@ -19,15 +17,13 @@ from controller.storm.live import LiveController
 from kvstore.endpoint import Endpoint
 from kvstore.ensemble import Ensemble
 from kvstore.errors import StoreError
-from kvstore.logs import log_to_stderr
+from kvstore.logs import log, log_to_stderr
 from kvstore.printable import printable
 from kvstore.pulse import Pulse
 from kvstore.service import ended_by_signals, serve
 from kvstore.zookeeper import Session
 from migration import ConfigError, storm_yaml
 from migration.settings import metrics_at
-
-log = structlog.get_logger()
 
 
 def main(arguments: Sequence[str]) -> int:

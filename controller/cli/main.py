@@ -10,8 +10,8 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from controller.cli import VERBS, print_version
-from controller.cli.running import LoggingGroup, new_app, run
-from controller.output import SectionedCommand, example
+from controller.cli.running import new_app, run
+from controller.output import SectionedCommand, SectionedGroup, example
 
 DAEMONS = "Daemons and the jar"
 ASK = "Look and ask"
@@ -175,7 +175,7 @@ def _pass_on(one: typer.Typer, name: str) -> None:
         raise typer.Exit(VERBS[name](context.args))
 
 
-class _Group(LoggingGroup):
+class _Group(SectionedGroup):
     """Lists the commands without loading them."""
 
     def __init__(self, **how: Any) -> None:

@@ -3,7 +3,7 @@
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -11,6 +11,7 @@ from controller import interrupt
 from controller.errors import ControllerError
 from controller.output import SectionedGroup
 from kvstore.errors import StoreError
+from kvstore.logs import log_to_stderr
 from kvstore.printable import PrintableStream
 from migration import ConfigError
 
@@ -23,25 +24,9 @@ Conf = Annotated[
 ]
 
 
-class LoggingGroup(SectionedGroup):
-    """Loads the log where a command runs: a help needs none."""
-
-    def invoke(self, ctx: Any) -> Any:
-        if ctx.obj is None:  # who calls an app in its own process has a log already
-            return super().invoke(ctx)
-        # structlog would load rich for tracebacks, which no command prints.
-        usual = sys.modules.get("rich")
-        sys.modules["rich"] = None  # type: ignore[assignment]
-        from kvstore.logs import log_to_stderr  # noqa: PLC0415
-
-        del sys.modules["rich"]
-        if usual:
-            sys.modules["rich"] = usual
-        log_to_stderr(ctx.obj)
-        return super().invoke(ctx)
-
-
-def new_app(group: type[SectionedGroup] = LoggingGroup, *, completes: bool = False) -> typer.Typer:
+def new_app(
+    group: type[SectionedGroup] = SectionedGroup, *, completes: bool = False
+) -> typer.Typer:
     return typer.Typer(
         cls=group,
         no_args_is_help=True,
@@ -70,8 +55,9 @@ def run(app: typer.Typer, name: str) -> None:
     # So that what was begun is cleaned up; daemons and the lab put handlers of their own instead.
     usual = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     interrupt.does_not_end("")
+    log_to_stderr(usual_streams[1])
     try:
-        app(prog_name=name, obj=usual_streams[1])
+        app(prog_name=name)
     except (ConfigError, ControllerError, StoreError) as error:
         print(f"nstorm: {error}", file=sys.stderr)
         sys.exit(2)

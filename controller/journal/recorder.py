@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import msgspec
-import structlog
 from msgspec import Raw
 
 from controller.config import Config
@@ -20,10 +19,9 @@ from controller.journal.lines import compact
 from controller.journal.record import FORMAT, Head, TickRecord, ViewRecord, encode
 from controller.journal.writer import Writer
 from controller.report import Report
+from kvstore.logs import log
 from migration import wire
 from migration.model import NodeAcks, NodeLoad, Publication
-
-log = structlog.get_logger()
 
 Message = Publication | NodeAcks | NodeLoad
 DataOf = Callable[[Sequence[Message]], Sequence[bytes]]

@@ -19,12 +19,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
-import structlog
-
 from controller.config import JournalBounds
 from controller.journal.lines import MOVES, OLDER_MOVES, is_whole, move_lines, to_line
-
-log = structlog.get_logger()
+from kvstore.logs import log
 
 SUFFIX, PACKED = ".jsonl", ".jsonl.gz"
 MOVES_BYTES = 16 * 2**20

@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import structlog
 from msgspec import structs
 
 from controller.core.topology import TopologyView
@@ -16,14 +15,13 @@ from controller.storm.leader import Leader
 from controller.storm.mirror import Mirror
 from controller.storm.move_record import MoveRecord
 from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
+from kvstore.logs import log
 from kvstore.printable import one_line
 from kvstore.zookeeper import Session
 from migration import ModelError, wire
 from migration.model import MOVING, Entry, Phase, Plan, PlanVersion, Timing
 from migration.protocol import Event, FinishedMove, HeldPlan, Step, begin, following, resume, step
 from migration.recovery import KnownPlan
-
-log = structlog.get_logger()
 
 # The phases between PREPARE and STOPPED: what the application may notice of a move. Each way has
 # the first and the last of them.

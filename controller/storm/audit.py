@@ -16,8 +16,6 @@ from pathlib import Path
 from queue import Full, Queue
 from typing import Any
 
-import structlog
-
 from controller.core.times import utc
 from controller.storm.collect import DRAINED
 from controller.storm.command_record import UNPROVED, WAITING, Command
@@ -26,10 +24,9 @@ from controller.storm.mirror import Mirror
 from controller.storm.move_record import MoveRecord
 from kvstore.ensemble import who_may
 from kvstore.errors import AccessError
+from kvstore.logs import log
 from kvstore.zookeeper import Session, Stored
 from migration import wire
-
-log = structlog.get_logger()
 
 # Once the file is full, it takes the place of the older one.
 AUDIT = "audit.ndjson"

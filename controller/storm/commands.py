@@ -6,7 +6,6 @@ A command lives as long as the session of its operator, so none is done once tha
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-import structlog
 from msgspec.structs import replace
 
 from controller.core.decision import Decision, Move, Outcome, Veto, Vetoes
@@ -26,12 +25,11 @@ from controller.storm.command_record import (
 from controller.storm.mirror import Mirror
 from controller.storm.move_record import MoveRecord
 from kvstore.errors import AccessError, NoNodeError, StoreError
+from kvstore.logs import log
 from kvstore.zookeeper import Session, Stored
 from migration import ModelError, wire
 from migration.model import Entry, ExecutorId, Phase, Plan, Slot
 from migration.table import TRANSITIONS
-
-log = structlog.get_logger()
 
 _CAN_GO_BACK = frozenset(row.phase for row in TRANSITIONS if row.event == "cancelled")
 

@@ -4,15 +4,12 @@ import uuid
 from contextlib import suppress
 from importlib.metadata import version
 
-import structlog
-
 from kvstore.election import Candidate
 from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
+from kvstore.logs import log
 from kvstore.zookeeper import Session
 from migration import wire
 from migration.model import Candidacy
-
-log = structlog.get_logger()
 
 RENEWED_AT_ONCE = 100
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import structlog
-
 from controller.config import Config
 from controller.core.decision import Move, Outcome
 from controller.core.restarts import restarted
@@ -40,6 +38,7 @@ from controller.storm.publisher import Publisher
 from controller.storm.queries import Queries
 from controller.storm.remembered import remembered
 from kvstore.errors import AccessError, StoreError
+from kvstore.logs import log
 from kvstore.pulse import Pulse
 from kvstore.service import Refusals
 from kvstore.surprises import Surprises
@@ -50,7 +49,6 @@ from migration.model import Timing, topology_name
 if TYPE_CHECKING:  # metrics that are not asked for take no time
     from controller.storm.telemetry import Telemetry
 
-log = structlog.get_logger()
 
 # How often moves under way are looked at, and how long changes are gathered before that.
 STEP_S = 0.1

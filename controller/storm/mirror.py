@@ -9,15 +9,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-import structlog
-
+from kvstore.logs import log
 from kvstore.watched import Watched
 from kvstore.zookeeper import Session, Stored
 from migration import WireError
 from migration.model import Candidacy, NimbusReport, NodeAcks, NodeLoad, Nodes, Plan, Publication
 from migration.wire import EPOCH, decode, encode, plan_path, unpacked
-
-log = structlog.get_logger()
 
 # What no JSON in UTF-8 on one line contains.
 _NOT_PLAIN = (b"\n", b"\r", b"\0")

@@ -22,13 +22,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import structlog
 
 from controller.config import web_address
 from controller.core.receivers import Receiver
 from controller.core.times import utc
 from controller.errors import ControllerError
 from controller.storm.noticing import Notice
+from kvstore.logs import log
 
 # Notices are gathered for so long: one message for all of them.
 GATHER_S = 10.0
@@ -42,8 +42,6 @@ OLD_S = 3600.0  # later it is no news
 # How long the end of the controller waits for what is left.
 CLOSE_S = 2.0
 _MOST_BYTES = 8192  # of a file with a secret
-
-log = structlog.get_logger()
 
 
 class NoticeError(ControllerError):

@@ -2,19 +2,16 @@
 
 from pathlib import Path
 
-import structlog
-
 from controller.config import Config
 from controller.cycle import Memory
 from controller.journal.lines import JournalError
 from controller.journal.reader import heads
 from controller.journal.record import decode, made
 from controller.policies.registry import policy
+from kvstore.logs import log
 
 # Of other writers, and of a controller that did not lead, there may be newer ones.
 _LOOKED_AT = 10
-
-log = structlog.get_logger()
 
 
 def remembered(config: Config) -> Memory:

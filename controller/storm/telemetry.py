@@ -8,7 +8,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import structlog
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
@@ -31,11 +30,10 @@ from controller.storm.move_record import MoveRecord
 from controller.storm.status import nodes_of
 from controller.storm.totals import TupleTotals
 from kvstore.exposition import Families
+from kvstore.logs import log
 from migration.meters import OF_NODE, OF_WORKER
 from migration.model import Phase, Slot, topology_name
 from migration.protocol import MoveOutcome
-
-log = structlog.get_logger()
 
 # Seconds; the limits of the phases are among them.
 _PHASES = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 60)

@@ -146,7 +146,7 @@ def settled(zookeeper: str, folder: Path) -> Iterator[tuple[Puppets, Path]]:
 def test_what_is_over_gone_odd_or_huge_is_refused_and_changes_nothing(
     zookeeper: str, tmp_path: Path, nstorm: Nstorm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kvstore.logs.log_to_stderr", lambda _: None)
+    monkeypatch.setattr("controller.cli.running.log_to_stderr", lambda _: None)
     with quiet(logging.CRITICAL), settled(zookeeper, tmp_path) as (puppets, conf):
         where = ("--conf", str(conf))
         assert nstorm("move", "wc", "7-7", "host-a:6701", "--wait", *where).code == 0
@@ -209,7 +209,7 @@ def _ended(process: subprocess.Popen[str], is_at_work: Callable[[], object]) -> 
 def test_ctrl_c_says_what_goes_on_and_leaves_nothing_half_done(
     zookeeper: str, tmp_path: Path, nstorm: Nstorm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kvstore.logs.log_to_stderr", lambda _: None)
+    monkeypatch.setattr("controller.cli.running.log_to_stderr", lambda _: None)
     with quiet(logging.CRITICAL), settled(zookeeper, tmp_path) as (puppets, conf):
         session, where = puppets.session, ("--conf", str(conf))
 

@@ -29,6 +29,7 @@ ALLOWED: dict[str, frozenset[str]] = {
         }
     ),
     "controller.errors": frozenset(),
+    "controller.output": frozenset({"controller", "kvstore.logs"}),
     "controller.console": frozenset({"kvstore.printable"}),
     "controller.journal_place": frozenset({"migration"}),
     "controller.strict": frozenset({"controller.errors"}),
@@ -77,7 +78,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "migration.model",
         }
     ),
-    "controller.searching": frozenset({"controller.core"}),
+    "controller.searching": frozenset({"controller.core", "kvstore.logs"}),
     "controller.walk": frozenset(
         {"controller.config", "controller.core", "controller.policies", "migration.model"}
     ),
@@ -88,6 +89,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "controller.errors",
             "controller.cycle",
             "controller.report",
+            "kvstore.logs",
             "migration",
         }
     ),

@@ -2,16 +2,16 @@
 
 import io
 import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-import structlog
 from rich.table import Table
 
 from controller.cli.running import new_app, run
 from controller.console import Console
-from kvstore.logs import log_to_stderr
+from kvstore.logs import log, log_to_stderr
 from kvstore.printable import printable
 
 HOSTILE = "node-1\x1b]0;owned\x07\x1b[2J\x9b1mALL \u202eIS WELL\rok"
@@ -67,7 +67,6 @@ def test_a_log_line_has_no_control_characters_also_in_a_traceback(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     log_to_stderr()
-    log = structlog.get_logger()
     log.warning("odd", reason=HOSTILE)
     try:
         raise ValueError(HOSTILE)
@@ -87,7 +86,7 @@ def test_a_log_on_a_terminal_keeps_its_own_colors(monkeypatch: pytest.MonkeyPatc
 
     @app.command()
     def warn() -> None:
-        structlog.get_logger().warning("odd", reason=HOSTILE)
+        log.warning("odd", reason=HOSTILE)
 
     app.command("other")(lambda: None)  # with one command alone typer makes no group
     terminal = Terminal()
@@ -109,3 +108,15 @@ def test_no_command_has_another_console() -> None:
         name for name, text in texts.items() if re.search(r"rich\.console import.*\bConsole", text)
     ]
     assert others == []
+
+
+def test_a_command_that_logs_nothing_loads_no_structlog() -> None:
+    code = (
+        "import sys, controller.cli.asking, controller.cli.operate, controller.cli.moves; "
+        "from kvstore.logs import log, log_to_stderr; log_to_stderr(); "
+        "assert 'structlog' not in sys.modules; log.warning('odd'); "
+        "assert 'rich' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert "odd" in done.stderr

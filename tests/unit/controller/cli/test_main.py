@@ -163,7 +163,7 @@ def test_every_verb_refuses_in_one_sentence_and_by_exit_code_2(
     monkeypatch: pytest.MonkeyPatch,
     nstorm: Nstorm,
 ) -> None:
-    monkeypatch.setattr("kvstore.logs.log_to_stderr", lambda _: None)
+    monkeypatch.setattr("controller.cli.running.log_to_stderr", lambda _: None)
     monkeypatch.setattr("agent.command.log_to_stderr", lambda: None)
     monkeypatch.setattr("controller.cli.daemons.log_to_stderr", lambda: None)
     monkeypatch.chdir(tmp_path)  # none of the files is there that its example names

@@ -1,5 +1,6 @@
 """What people type by mistake: one sentence that helps, exit code 2, and nothing is done."""
 
+import logging
 from pathlib import Path
 
 import pytest
@@ -141,9 +142,9 @@ def test_a_misuse_is_refused_in_one_sentence(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Session, "connect", never)
     monkeypatch.setattr(asking, "NO_ANSWER_S", 0.05)
-    for module in ("kvstore.logs", "agent.command", "controller.cli.daemons"):
+    for module in ("controller.cli.running", "agent.command", "controller.cli.daemons"):
         monkeypatch.setattr(f"{module}.log_to_stderr", lambda *_: None)
-    monkeypatch.setattr("kvstore.service.log.warning", lambda *_, **__: None)
+    monkeypatch.setattr("kvstore.logs.log.level", logging.CRITICAL)
     shown = nstorm(*words)
     assert (shown.code, shown.out) == (2, "")
     assert said in shown.err.splitlines()[-1]
