@@ -56,6 +56,34 @@ def _groups(
     return Groups(is_known, bool(is_known.all()), streams, of, int(of.max(initial=0)) + 1)
 
 
+@keeping
+def _rates(traffic: Traffic, groups: Groups) -> tuple[Floats, Floats]:
+    """Give `Links.bytes_s` and `Links.rate`."""
+    size, tps = traffic.size_bytes, traffic.tps
+    bytes_s = np.full(len(tps), np.nan) if size is None else tps * size
+    return bytes_s, np.where(groups.is_known, bytes_s, tps)
+
+
+@keeping
+def _sent_today(
+    traffic: Traffic, groups: Groups, place: Ints, node_of: Ints, nodes: tuple[str, ...]
+) -> Floats:
+    """Give `Links.sent`: a decision makes several `Links` of one placement."""
+    _, rate = _rates(traffic, groups)
+    return _added_up(traffic, (rate, groups.of, groups.count), place, (node_of, nodes))
+
+
+def _added_up(
+    traffic: Traffic,
+    rates: tuple[Floats, Ints, int],  # of pairs, the group of each, and how many groups
+    place: Ints,
+    nodes: tuple[Ints, tuple[str, ...]],  # that of each worker, and their names
+) -> Floats:
+    node_of, names = nodes
+    pairs = traffic.source, traffic.target, *rates
+    return loops.crossing(*pairs, np.ascontiguousarray(place), node_of, len(names))
+
+
 @dataclass(frozen=True, eq=False)
 class Links:
     """What a topology sends over the links of the nodes, in today's placement and in others."""
@@ -70,8 +98,7 @@ class Links:
     @cached_property
     def bytes_s(self) -> Floats:
         """(P,), what each pair would send over a link; NaN where the size is not known."""
-        size, tps = self.traffic.size_bytes, self.traffic.tps
-        return np.full(len(tps), np.nan) if size is None else tps * size
+        return _rates(self.traffic, self.groups)[0]
 
     @property
     def groups(self) -> Groups:
@@ -83,12 +110,16 @@ class Links:
     @cached_property
     def rate(self) -> Floats:
         """(P,), the bytes per second of each pair, or its tuples/s where no size is known."""
-        return np.where(self.groups.is_known, self.bytes_s, self.traffic.tps)
+        return _rates(self.traffic, self.groups)[1]
 
     @cached_property
     def sent(self) -> Floats:
         """(G, 2, N), what each group sends today from each node, and to it."""
-        return self._sent(self.snapshot.place)
+        return _sent_today(self.traffic, self.groups, self.snapshot.place, *self._nodes)
+
+    @property
+    def _nodes(self) -> tuple[Ints, tuple[str, ...]]:
+        return self.cluster.node_of, self.cluster.nodes
 
     @cached_property
     def limit(self) -> Floats:
@@ -143,15 +174,10 @@ class Links:
 
     def sent_at(self, place: Ints) -> Floats:
         """Add up what each group sends in a placement from each node and to it, (G, 2, N)."""
-        return self.sent if place is self.snapshot.place else self._sent(place)
-
-    def _sent(self, place: Ints) -> Floats:
-        return self._added_up(self.rate, self.groups.of, self.groups.count, place)
-
-    def _added_up(self, rate: Floats, group: Ints, groups: int, place: Ints) -> Floats:
-        pairs = self.traffic.source, self.traffic.target, rate, group, groups
-        nodes = self.cluster.node_of, len(self.cluster.nodes)
-        return loops.crossing(*pairs, np.ascontiguousarray(place), *nodes)
+        if place is self.snapshot.place:
+            return self.sent
+        rates = self.rate, self.groups.of, self.groups.count
+        return _added_up(self.traffic, rates, place, self._nodes)
 
     def overfilled_at(self, place: Ints, most: float) -> bool:
         """Check whether a placement uses more than a share of a link, and more than the fullest
@@ -230,7 +256,8 @@ class Links:
         that it is no room.
         """
         one_group = np.zeros(len(self.traffic.tps), np.int64)
-        crossing = self._added_up(self._most_bytes_s, one_group, 1, place)[0]
+        rates = self._most_bytes_s, one_group, 1
+        crossing = _added_up(self.traffic, rates, place, self._nodes)[0]
         shares: Floats = np.nan_to_num(crossing / self._borne)
         return shares
 
