@@ -247,9 +247,10 @@ def _put_jar(source: Path, kept: Path, link: Path) -> None:
 
 
 def _replace(conf: Path, text: str) -> None:
-    """Write a file whole or not at all, and keep the one before next to it."""
-    state = conf.stat()
-    shutil.copy2(conf, conf.with_name(f"{conf.name}.before-nstorm"))
+    """Write a file whole or not at all, and keep the one without the option next to it."""
+    state, before = conf.stat(), conf.read_text("utf-8")
+    if without_option(before) == before:
+        shutil.copy2(conf, conf.with_name(f"{conf.name}.before-nstorm"))
     handle, made = tempfile.mkstemp(dir=conf.parent)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)

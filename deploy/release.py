@@ -118,12 +118,14 @@ def _run(*command: str | Path) -> None:
 def _surroundings() -> dict[str, str]:
     """Give the environment of each command, with the time of the commit, and this Python first.
 
-    A wheel has the times of its files: with that of the commit it is the same each time.
+    A wheel has the times of its files: with that of the commit it is the same each time. pip would
+    take a checkout in PYTHONPATH for an installed nstorm, and leave it out.
     """
     command = ["git", "-C", str(REPOSITORY), "log", "-1", "--format=%ct"]
     when = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     path = f"{sys.base_prefix}/bin:{os.environ['PATH']}"
-    return {**os.environ, "PATH": path, "SOURCE_DATE_EPOCH": when, "PIP_NO_CACHE_DIR": "1"}
+    usual = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    return {**usual, "PATH": path, "SOURCE_DATE_EPOCH": when, "PIP_NO_CACHE_DIR": "1"}
 
 
 if __name__ == "__main__":

@@ -112,6 +112,7 @@ def test_it_is_checked_installed_and_undone(home: Path, capsys: pytest.CaptureFi
     assert main([*at, "--check"]) == main(at) == 0
     assert main([*at, "--undo"]) == 0
     assert conf.read_text() == text
+    assert (home / "conf/storm.yaml.before-nstorm").read_text() == text
     assert link.exists()  # a JVM that runs with it may be started again
     assert {path.name for path in (home / "nstorm").iterdir()} == {
         link.name,
