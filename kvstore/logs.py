@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from functools import cached_property
+import threading
 from typing import TYPE_CHECKING, Any, TextIO
 
 from kvstore.printable import printable
@@ -16,43 +16,56 @@ if TYPE_CHECKING:
 class LazyLog:
     """Loads structlog with the first line: most commands log none, and it is a sixth of a start.
 
-    Nothing is logged below a level of `logging`. Until `stderr` is set all else is logged as
-    structlog does by default.
+    Nothing is logged below a level of `logging`. All else is logged as structlog does by default,
+    until it is to go to a stream.
     """
 
     def __init__(self) -> None:
-        self.stderr: TextIO | None = None
         self.level = logging.NOTSET
+        self._stderr: TextIO | None = None
+        self._loading = threading.RLock()
+        self._loaded: Any = None
 
     def __getattr__(self, method: str) -> Any:
         level = logging.ERROR if method == "exception" else getattr(logging, method.upper())
-        return getattr(self._logger, method) if level >= self.level else _nothing
+        return getattr(self._logger(), method) if level >= self.level else _nothing
 
-    @cached_property
     def _logger(self) -> Any:
-        # It would load rich for tracebacks, which nothing prints.
-        usual = sys.modules.get("rich")
-        sys.modules["rich"] = None  # type: ignore[assignment]
-        import structlog  # noqa: PLC0415
+        with self._loading:  # two threads may log first at the same time
+            if self._loaded is None:
+                self._loaded = _load(self._stderr)
+            return self._loaded
 
+    def to(self, stderr: TextIO | None) -> None:
+        """Write what follows to a stream."""
+        with self._loading:
+            self._stderr, self._loaded = stderr, None
+
+
+def _load(stderr: TextIO | None) -> Any:
+    # It would load rich for tracebacks, which nothing prints.
+    usual = sys.modules.get("rich")
+    sys.modules["rich"] = None  # type: ignore[assignment]
+    try:
+        import structlog  # noqa: PLC0415
+    finally:
         del sys.modules["rich"]
         if usual:
             sys.modules["rich"] = usual
-        if self.stderr is not None:
-            plainly = structlog.dev.plain_traceback
-            colors = self.stderr.isatty()
-            structlog.configure(
-                processors=[
-                    structlog.processors.add_log_level,
-                    structlog.processors.format_exc_info,
-                    structlog.processors.TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=False),
-                    _escape,
-                    structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plainly),
-                ],
-                wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-                logger_factory=structlog.WriteLoggerFactory(file=self.stderr),  # one write a line
-            )
-        return structlog.get_logger()
+    if stderr is not None:
+        plainly = structlog.dev.plain_traceback
+        structlog.configure(
+            processors=[
+                structlog.processors.add_log_level,
+                structlog.processors.format_exc_info,
+                structlog.processors.TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=False),
+                _escape,
+                structlog.dev.ConsoleRenderer(colors=stderr.isatty(), exception_formatter=plainly),
+            ],
+            wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+            logger_factory=structlog.WriteLoggerFactory(file=stderr),  # one write a line
+        )
+    return structlog.get_logger()
 
 
 log = LazyLog()
@@ -63,8 +76,7 @@ def log_to_stderr(stderr: TextIO | None = None) -> None:
 
     `stderr` is the stream below, where another one stands for it that escapes what is written.
     """
-    log.stderr = stderr or sys.stderr
-    log.__dict__.pop("_logger", None)
+    log.to(stderr or sys.stderr)
     # kazoo reports every failed attempt at length; ours are reported with the countdown.
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
 

@@ -123,7 +123,7 @@ def _foreign_processes() -> set[psutil.Process]:
 def usual_logging() -> Iterator[None]:
     """Undo what a command under test has set: it logs to a standard error that ends with it."""
     yield
-    log.stderr = None
+    log.to(None)
     structlog.reset_defaults()
 
 

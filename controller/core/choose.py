@@ -125,7 +125,7 @@ def _held(case: Case, decision: Decision) -> Veto | None:
         return None
     reserve, names = Reserve.of(case.cluster, case.snapshot, case.limits), case.cluster.workers
     ends = {end for move in decision.moves for end in (move.source, move.target)}
-    if any(names[w] in ends for w in np.flatnonzero(reserve.is_over_otherwise)):
+    if any(names[w] in ends for w in np.flatnonzero(reserve.is_over_beyond_cpu)):
         return None
     if decision.relieves or any(names[w] in ends for w in np.flatnonzero(reserve.fit.is_high)):
         return COLD if case.holds_reliefs else None

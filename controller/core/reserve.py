@@ -75,7 +75,7 @@ class Reserve:
         return self.links.size if self.links_bind else None
 
     @property
-    def is_over_otherwise(self) -> Marks:
+    def is_over_beyond_cpu(self) -> Marks:
         """(W,), the workers above `load.high` of a space, or of their node's link."""
         high, fit = self.fit.limits.high_frac, self.fit
         by_node = self.links.shares.max(axis=0) > high
