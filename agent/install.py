@@ -247,10 +247,11 @@ def _put_jar(source: Path, kept: Path, link: Path) -> None:
 
 
 def _replace(conf: Path, text: str) -> None:
-    """Write a file whole or not at all, and keep the one without the option next to it."""
+    """Write a file whole or not at all, and keep the first one before next to it."""
     state, before = conf.stat(), conf.read_text("utf-8")
-    if without_option(before) == before:
-        shutil.copy2(conf, conf.with_name(f"{conf.name}.before-nstorm"))
+    kept = conf.with_name(f"{conf.name}.before-nstorm")
+    if without_option(before) == before or not kept.exists():
+        shutil.copy2(conf, kept)
     handle, made = tempfile.mkstemp(dir=conf.parent)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)

@@ -288,7 +288,7 @@ def _waiting(
     def noted(case: TopologyCase) -> TopologyCase:
         watch = memory.watches[case.id]
         waits = watch.waits(seen.now_s, settings.cycle_s)
-        return replace(case, waits=waits, is_cold=watch.is_cold(seen.now_s))
+        return replace(case, waits=waits, cold_s=watch.cold_s(seen.now_s))
 
     return [noted(case) if case.id in holds.unaided else case for case in cases]
 

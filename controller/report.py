@@ -10,6 +10,7 @@ from controller.core.cold import cold_s
 from controller.core.decision import Move, Outcome, Vetoes, proposal_id
 from controller.core.distance import inter_node_tps
 from controller.core.figures import NOT_KNOWN, Effect, GuardRow, SpoutFigures
+from controller.core.fit import Fit
 from controller.core.moved import applied
 from controller.core.picture import Picture
 from controller.core.policy import Question
@@ -77,7 +78,8 @@ class TopologyReport:
         if any(move.target not in cluster.workers for move in self.moves):
             return None  # a slot that is opened has no load yet
         after = applied(self.moves, cluster, snapshot)
-        used = float(snapshot.cpu_cores.sum())
+        # With what executors that lag would use, as the prediction has it.
+        used = float(Fit.of(cluster, snapshot).demand.sum())
         return float(after.cpu_cores.sum()) / used if used else None
 
     @property

@@ -43,15 +43,15 @@ class LazyLog:
 
 
 def _load(stderr: TextIO | None) -> Any:
-    # It would load rich for tracebacks, which nothing prints.
-    usual = sys.modules.get("rich")
-    sys.modules["rich"] = None  # type: ignore[assignment]
+    # It would load rich for tracebacks, which nothing prints. Another thread may want it just then.
+    hides = "rich" not in sys.modules and threading.active_count() == 1
+    if hides:
+        sys.modules["rich"] = None  # type: ignore[assignment]
     try:
         import structlog  # noqa: PLC0415
     finally:
-        del sys.modules["rich"]
-        if usual:
-            sys.modules["rich"] = usual
+        if hides:
+            del sys.modules["rich"]
     if stderr is not None:
         plainly = structlog.dev.plain_traceback
         structlog.configure(

@@ -30,7 +30,7 @@ class TopologyCase:
     vetoes: Vetoes | None = None  # None where no policy decides
     guard: Veto | None = None  # why a guard lets no policy decide
     waits: Veto | None = None  # why a move for gain alone does not begin yet
-    is_cold: bool = False  # whether code of its JVMs is still compiled
+    cold_s: float = 0.0  # how long code of its JVMs is still compiled
     decided: Decided[Any] | None = None
     plan: Plan | None = None  # that begins the moves
 

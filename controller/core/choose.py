@@ -9,18 +9,14 @@ import numpy as np
 
 from controller.core.capacity import Spare
 from controller.core.case import Budget, TopologyCase, shift
-from controller.core.decision import PASSING, Decision, Outcome, Veto, Vetoes
+from controller.core.decision import PASSING, Decision, Outcome, Vetoes
 from controller.core.fit import with_others
+from controller.core.held import held
 from controller.core.limits import Limits
 from controller.core.policy import Case, Decided, M, Policy
-from controller.core.reserve import Reserve
 from controller.core.spare import with_emptied
 from controller.core.veto import under
 
-COLD = Veto(
-    Outcome.WATCHING,
-    "a worker has just started: its code is compiled, which takes CPU, and no queue grows",
-)
 # In the reason of a decision without a move, before what a search may still change.
 MAY_CHANGE = "; but "
 
@@ -56,7 +52,7 @@ def choose_each(
             cluster = replace(cluster, spare=why)
         cluster = with_others(cluster, shifted)
         limited = replace(limits, max_moves=budget.free_moves)
-        asked = Case(cluster, case.picture.snapshot, limited, case.waits, case.is_cold)
+        asked = Case(cluster, case.picture.snapshot, limited, case.waits, case.cold_s)
         chosen = decide(policy, asked, case.vetoes, memory)
         decision = chosen.decision.cut_to(budget.free_moves)
         count = len(decision.moves)
@@ -108,28 +104,12 @@ def decide(policy: Policy[M], case: Case, vetoes: Vetoes, memory: M | None = Non
     if decision.moves:
         more = _resting(policy, case, vetoes)
     decision = replace(decision, reason=decision.reason + more) if more else decision
-    why = _held(case, decision) if decision.moves else None
+    why = held(case, decision) if decision.moves else None
     if why is not None:
         decision = Decision(
             why.outcome, f"{why.reason}, but {decision.reason}", (), decision.warnings
         )
     return replace(decided, decision=decision)
-
-
-def _held(case: Case, decision: Decision) -> Veto | None:
-    """Return why moves do not begin yet: they gain, or a CPU needs no relief once it is warm.
-
-    What begins or ends where something is above its limit, or leads to a relief, is no mere gain.
-    """
-    if case.waits is None:
-        return None
-    reserve, names = Reserve.of(case.cluster, case.snapshot, case.limits), case.cluster.workers
-    ends = {end for move in decision.moves for end in (move.source, move.target)}
-    if any(names[w] in ends for w in np.flatnonzero(reserve.is_over_beyond_cpu)):
-        return None
-    if decision.relieves or any(names[w] in ends for w in np.flatnonzero(reserve.fit.is_high)):
-        return COLD if case.holds_reliefs else None
-    return case.waits
 
 
 def decide_in_file(policy: Policy[M], case: Case, vetoes: Vetoes, memory: M | None) -> Decided[M]:

@@ -106,7 +106,8 @@ class Decision:
     The outcome is WOULD_MOVE exactly if there are moves; the reason is one line that names the
     numbers; warnings name what placement cannot repair. The moves of an exchange begin together or
     not at all: each goes where others make room. `relieves` marks the way to a placement where less
-    is too full, whatever its next step is.
+    is too full, whatever its next step is. The only move of one `for_room` leaves more room where
+    nothing is too full.
     """
 
     outcome: Outcome
@@ -115,6 +116,7 @@ class Decision:
     warnings: tuple[str, ...] = ()
     is_exchange: bool = False
     relieves: bool = False
+    for_room: bool = False
 
     def cut_to(self, most: int) -> "Decision":
         """Leave out moves beyond this number; an exchange stays whole."""

@@ -270,9 +270,15 @@ class Fit:
         return self._leaving(self.wanted)
 
     @property
+    def _growth_where_any(self) -> float:
+        """As `growth`, without nodes of which others leave nothing at their peaks."""
+        most = float(self.share[self.left_at_peaks > TOLERANCE_CORES].max(initial=0.0))
+        return 1 / most if most > 0 else math.inf
+
+    @property
     def roomier(self) -> Floats:
         """(W,), up to where CPU may be used if `ROOM_FRAC` more room is left than now."""
-        return self._leaving((1 + ROOM_FRAC) * self.growth)
+        return self._leaving((1 + ROOM_FRAC) * self._growth_where_any)
 
     def _leaving(self, growth: float) -> Floats:
         """Compute up to where CPU may be used if load can then grow by a factor, (W,)."""
@@ -349,12 +355,16 @@ class Fit:
     def short(self) -> Ints:
         """List the workers of the one node that leaves less room than is `wanted`, surely.
 
-        All others would leave `ROOM_FRAC` more. None where workers have CPU of their own: there a
-        worker is no measure of the room.
+        All others would leave `ROOM_FRAC` more, but for those of which others leave nothing: these
+        no move mends. None where workers have CPU of their own: there a worker is no measure of the
+        room.
         """
-        if self.cluster.node_cores is None or not (1 + ROOM_FRAC) * self.growth <= self.wanted:
+        if self.cluster.node_cores is None:
             return _NONE
-        above, unit_of = np.flatnonzero(self.above(self.roomier)), self.cluster.unit_of
+        if not (1 + ROOM_FRAC) * self._growth_where_any <= self.wanted:
+            return _NONE
+        is_above = self.above(self.roomier) & (self.left_at_peaks > TOLERANCE_CORES)
+        above, unit_of = np.flatnonzero(is_above), self.cluster.unit_of
         is_one = len(np.unique(unit_of[above])) == 1
         return np.intersect1d(self._surely_above(self.roomy), above) if is_one else _NONE
 

@@ -19,7 +19,7 @@ class Limits:
 
     high_frac: float = setting("load.high")  # of a worker's CPU
     low_frac: float = setting("load.low")  # of a worker's CPU
-    # By what factor the input may still grow on the way to a placement, where it may now.
+    # By what factor the input should be able to grow, also on the way to another placement.
     headroom_min: float = setting("headroom.min")
     # A move for traffic must gain more than this share of all traffic. With more executors than
     # `FULL_SHARE_EXECUTORS` it is this share of the traffic of that many.

@@ -23,16 +23,7 @@ class Case:
     snapshot: LoadSnapshot
     limits: Limits
     waits: Veto | None = None  # why a move for gain alone does not begin yet
-    is_cold: bool = False  # whether code of its JVMs is still compiled
-
-    @property
-    def holds_reliefs(self) -> bool:
-        """Whether a relief does not begin either.
-
-        While code is compiled CPU is used that is not used two minutes later. Only work that piles
-        up shows that it lacks.
-        """
-        return self.waits is not None and self.is_cold and self.snapshot.wanted_times is None
+    cold_s: float = 0.0  # how long code of its JVMs is still compiled
 
 
 class Question(Protocol):

@@ -92,9 +92,10 @@ class Reserve:
     def narrows(self, place: Ints) -> bool:
         """Check whether a placement leaves too little room on a link, or fills a space too much.
 
-        Where no link's capacity is known, none may be fuller than the fullest today.
+        Where the capacity of a link is not known, none may be fuller than the fullest today.
         """
-        if self.links.cluster.link_bytes_s is None:
+        left = self.links.cluster.link_bytes_s
+        if left is None or np.isnan(left).any():
             return self.refuses(place)
         return self.links.fuller_at(place, 1 / self.fit.wanted) or self.overflows(place)
 

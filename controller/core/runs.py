@@ -128,9 +128,9 @@ class Watch:
             return None
         return run
 
-    def is_cold(self, now_s: float) -> bool:
-        """Return whether code of a JVM is still compiled."""
-        return now_s < self.cold_until_s
+    def cold_s(self, now_s: float) -> float:
+        """Return how long code of a JVM is still compiled."""
+        return max(self.cold_until_s - now_s, 0.0)
 
     def waits(self, now_s: float, cycle_s: float) -> Veto | None:
         """Return why no move begins for gain alone: its run, or the one before, is not judged else.

@@ -38,10 +38,11 @@ def greedy(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision
     Differs from 004. A target must have room for the executor (the fit test; for traffic a little
     less than all of it, `FILL_FRAC`). The executors that remove most of the excess go first, and a
     hot worker that no move relieves is skipped. The lower limit is not used. A move to relieve
-    lowers the sum of the excess. A move for traffic lowers the weighted cost and raises no excess.
-    So on frozen traffic no placement comes back. Where no single move gains, two that belong
-    together may (`opening_pairs`). Only executors that talk to each other can gain, so it costs
-    O(pairs with traffic), not O(E·W).
+    lowers the sum of the excess. Where nothing is hot, a move for room leaves more room on the node
+    that leaves least, and no other may leave less. A move for traffic lowers the weighted cost and
+    raises no excess. So on frozen traffic no placement comes back. Where no single move gains, two
+    that belong together may (`opening_pairs`). Only executors that talk to each other can gain, so
+    it costs O(pairs with traffic), not O(E·W).
     """
     return disjoint(choose_greedy, View.of(cluster, snapshot, limits))
 
@@ -109,7 +110,7 @@ def _for_room(view: View) -> Choice | None:
         least = fit.excess_of(short, fit.roomier)
         made = partial(relieving, worker=short, above=above, below=below, least=least)
         if (found := _first(view, made, fit.how_short(short), (), View.narrows)) is not None:
-            return found
+            return replace(found, for_room=True)
     return None
 
 

@@ -20,6 +20,7 @@ class Choice:
     asc_tps: float
     why: str
     warnings: tuple[str, ...]
+    for_room: bool = False  # as of a `Decision`
 
     def reason(self, view: View) -> str:
         """Write the reason out; most choices are looked at and not taken, and need none."""
@@ -50,13 +51,23 @@ def disjoint(choose: Chooser, view: View) -> Decision:
             if not chosen:
                 return found
             break
+        if found.for_room and chosen:
+            break
         chosen.append(found)
         reasons.append(found.reason(view))
         moves.append(_proposal(view, found))
+        if found.for_room:  # what others may fill is of the placement before it
+            break
         if len(chosen) < view.limits.max_moves:
             view = view.without(found.executor, found.worker).moved(found.executor, found.worker)
     warnings = dict.fromkeys(text for choice in chosen for text in choice.warnings)
-    return Decision(Outcome.WOULD_MOVE, "; then ".join(reasons), tuple(moves), tuple(warnings))
+    return Decision(
+        Outcome.WOULD_MOVE,
+        "; then ".join(reasons),
+        tuple(moves),
+        tuple(warnings),
+        for_room=chosen[-1].for_room,
+    )
 
 
 def _proposal(view: View, choice: Choice) -> Move:

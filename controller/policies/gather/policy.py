@@ -8,6 +8,7 @@ import numpy as np
 
 from controller.core.decision import Decision
 from controller.core.fit import Fit
+from controller.core.held import held
 from controller.core.policy import SEARCH_LIMIT_S, Case, Decided, Policy
 from controller.policies.gather.goal import Answer, Target, digest
 from controller.policies.gather.question import TargetQuestion
@@ -134,7 +135,12 @@ class Gather(Policy[Remembered]):
             kept, ripe = kept.ripened()
             return ripe.target if ripe else None
 
-        decision, after = target(cluster, snapshot, limits, options, memory=last, propose=propose)
+        def is_held(decision: Decision) -> bool:
+            return held(case, decision) is not None
+
+        decision, after = target(
+            cluster, snapshot, limits, options, memory=last, propose=propose, is_held=is_held
+        )
         kept = replace(kept, last=after)
         refused = ripe if after.target is None else None
         if refused is not None and refused.asked == asked():
@@ -149,15 +155,9 @@ class Gather(Policy[Remembered]):
         if stay and not decision.moves:
             why = Unpacked.explained([snapshot.executors[e] for e in stay])
             decision = replace(decision, reason=f"{decision.reason}; {why}")
-        unpacked = kept.unpacked.after(
-            decision,
-            cluster,
-            snapshot,
-            limits,
-            waits=case.waits is not None,
-            holds_reliefs=case.holds_reliefs,
-        )
-        kept = replace(kept, unpacked=unpacked)
+        if decision.moves and not is_held(decision):
+            unpacked = kept.unpacked.after(decision, cluster, snapshot, limits)
+            kept = replace(kept, unpacked=unpacked)
         awaits = _SEARCHING if question else ""
         if kept.found is not None:
             left = kept.found.left + 1

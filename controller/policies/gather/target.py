@@ -48,6 +48,7 @@ class TargetMemory:
 
 
 Propose = Callable[[], Target | None]
+IsHeld = Callable[[Decision], bool]
 # The next step towards a target, and whether less is too full at its end than today.
 Followed = tuple[Decision | None, bool]
 STAYS: Followed = None, False
@@ -61,13 +62,14 @@ def target(
     *,
     memory: TargetMemory,
     propose: Propose,
+    is_held: IsHeld = lambda _: False,
 ) -> tuple[Decision, TargetMemory]:
     """Relieve hot workers, else make one move to a near-optimal placement, else as `greedy`.
 
     Up to `max_moves` moves, or one exchange, however many have part in it. `memory` is what the
     last decision left, with this snapshot noted; the one returned is for the next decision.
     `propose` gives a target, or None if there is none (yet); it is asked only while none is under
-    way.
+    way. What `is_held` does not begin, and drops no target.
 
     On frozen traffic no placement comes back. Placements without a target under way fall strictly
     by (excess of hot workers, weighted cost). A move of `greedy` lowers it. So does a target from
@@ -76,7 +78,7 @@ def target(
     falls. A way ends at the best placement on it, and one that would come through a placement
     already seen is not adopted. The first of two moves of `greedy` that gain together might lead
     into the middle of an earlier way: it is not made then. Every step of a way is one that was
-    foreseen.
+    foreseen. A move for room raises the cost. It leaves more room, and nothing else may leave less.
 
     Where rates have a variance, a worker is hot, and a gain counts, only beyond its noise.
     """
@@ -93,7 +95,7 @@ def target(
         relief = best()
         # Else each would fill a link too much, and the move is one for traffic.
         if relief.moves and relief.moves[0].source in {cluster.workers[worker] for worker in hot}:
-            return relief, replace(memory, target=None)
+            return relief, replace(memory, target=goal if is_held(relief) else None)
     if decision is None:
         decision = _unless_seen(best(), cluster, snapshot, memory)
         return decision, replace(memory, target=None)
@@ -119,7 +121,9 @@ def _follow(view: View, options: TargetOptions, goal: Target, *, adopts: bool) -
     way = goal.on(view.cluster, view.snapshot)
     if way is None:
         return STAYS
-    problem = Problem.of(view.cluster, view.snapshot, view.limits, options, goal.input_tps)
+    # Since it was searched, room may have been made: where it begins it leaves as much as today.
+    input_tps = None if adopts else goal.input_tps
+    problem = Problem.of(view.cluster, view.snapshot, view.limits, options, input_tps)
     end = problem.start.copy()
     end[way.executors] = way.goals
     left = problem.today_tps - problem.cost_tps(end)

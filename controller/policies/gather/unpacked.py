@@ -15,10 +15,10 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """Executors of a topology that moves for traffic have brought somewhere, or reliefs away.
+    """Executors of a topology that moves for traffic have brought somewhere, or others away.
 
     `gathered` has the worker that each was brought to. `left_s` has the Unix seconds at which one
-    had to leave such a worker, since it was too full.
+    had to leave such a worker, since it was too full, or any worker, for more room.
     """
 
     gathered: Mapping[str, str] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Unpacked:
         high, time_s = Fit.of(cluster, snapshot, limits).is_high, snapshot.time_s
         return snapshot.holding(
             {
-                e: "it was gathered, and a full worker was relieved of it"
+                e: "it had to leave where it was, for there was too little room"
                 for e, name in enumerate(snapshot.executors)
                 if name in self.left_s
                 and abs(time_s - self.left_s[name]) < STAYS_S
@@ -45,24 +45,19 @@ class Unpacked:
         cluster: Cluster,
         snapshot: LoadSnapshot,
         limits: Limits,
-        *,
-        waits: bool = False,
-        holds_reliefs: bool = False,
     ) -> "Unpacked":
-        """Note the moves of a decision: off a worker that is too full, or for traffic.
-
-        Where it `waits`, a move for traffic does not begin. Where it `holds_reliefs`, none does.
-        """
-        if not decision.moves or holds_reliefs:
+        """Note the moves of a decision that begin: off a worker without room, or for traffic."""
+        if not decision.moves:
             return self
         time_s, gathered = snapshot.time_s, dict(self.gathered)
         left_s = {name: s for name, s in self.left_s.items() if abs(time_s - s) < STAYS_S}
         reserve = Reserve.of(cluster, snapshot, limits)
         hot = {cluster.workers[w] for w in reserve.hot(reserve.fit)}
         for move in decision.moves:
-            if move.source not in hot:
-                if waits:
-                    continue
+            if decision.for_room:
+                gathered.pop(move.executor, None)
+                left_s[move.executor] = time_s
+            elif move.source not in hot:
                 gathered[move.executor] = move.target
             elif gathered.pop(move.executor, None) == move.source:
                 left_s[move.executor] = time_s
@@ -73,6 +68,6 @@ class Unpacked:
         """Name the executors that stay for that reason."""
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         return (
-            f"{', '.join(names[:_SHOWN])}{more} stay for a day: gathered before, they had to leave "
-            "a worker that was too full"
+            f"{', '.join(names[:_SHOWN])}{more} stay for a day: they had to leave a worker that "
+            "had too little room"
         )

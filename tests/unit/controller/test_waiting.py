@@ -97,6 +97,32 @@ def test_what_leaves_a_full_link_or_heap_waits_for_nothing(
     assert bool(moved(world)) is not waits
 
 
+class Restarted(World):
+    """A world with a JVM that is another one from some moment on, and a queue that may grow."""
+
+    jvm: str = "1-1"
+    queue: int = 0
+
+    def _load(self, slot: Slot) -> WorkerLoad:
+        made = replace(super()._load(slot), incarnation=self.jvm if slot == B else "1-1")
+        return replace(made, executors=tuple(replace(e, queue=self.queue) for e in made.executors))
+
+
+@pytest.mark.parametrize("grows", [False, True])
+def test_a_cold_cpu_is_relieved_only_where_a_queue_grows(grows: bool) -> None:
+    world = Restarted()
+    world.run(30)
+    hot = replace(AUTO, limits=Limits(high_frac=0.15, low_frac=0.1))
+    world.jvm = "2-1"
+    for _ in range(22):
+        world.queue += 500 * grows
+        world.cycle(hot)
+    assert bool(moved(world)) is grows
+    assert any("more code is compiled" in report.reason for report in world.reports) is not grows
+    world.run(30, hot)
+    assert moved(world)
+
+
 class Left(World):
     """A world in which a worker leaves rows out, or is restarted once a minute."""
 

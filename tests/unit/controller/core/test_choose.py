@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from controller.core.case import Budget, TopologyCase
-from controller.core.choose import COLD, choose_each, decide
+from controller.core.choose import choose_each, decide
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Move, Outcome, Veto, Vetoes
 from controller.core.fit import Fit
@@ -116,15 +116,16 @@ def _picture(places: Cluster = CLUSTER, load: LoadSnapshot = SNAPSHOT) -> Pictur
 
 def test_while_code_is_compiled_a_cpu_is_relieved_only_where_work_piles_up() -> None:
     waits = Veto(Outcome.WATCHING, "it is measured")
-    cold = Case(CLUSTER, SNAPSHOT, Limits(max_moves=2), waits, is_cold=True)
+    cold = Case(CLUSTER, SNAPSHOT, Limits(max_moves=2), waits, cold_s=60.0)
 
     def held(case: Case, **changes: Any) -> str:
         decision = replace(RING, **changes)
         return decide(Stateless(lambda *_: decision), case, Vetoes()).decision.reason
 
     assert held(cold) == "it is measured, but an exchange"
-    assert held(cold, relieves=True) == f"{COLD.reason}, but an exchange"
-    assert held(replace(cold, is_cold=False), relieves=True) == "an exchange"
+    why = "no queue grows, and for 60 s more code is compiled, which takes CPU"
+    assert held(cold, relieves=True) == f"{why}, but an exchange"
+    assert held(replace(cold, cold_s=0.0), relieves=True) == "an exchange"
     assert held(replace(cold, waits=None), relieves=True) == "an exchange"
     late = replace(SNAPSHOT, wanted_times=np.array([1.0, 2.0, 1.0, 1.0]))
     assert held(replace(cold, snapshot=late), relieves=True) == "an exchange"

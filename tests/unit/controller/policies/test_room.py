@@ -92,6 +92,27 @@ def test_no_link_is_left_with_less_room(
     assert [move.executor for move in found.moves] == moves
 
 
+def test_a_link_of_unknown_capacity_is_no_room() -> None:
+    links = fast(3)
+    links[:, 0] = np.nan
+    assert not greedy(nodes(2.0, 2.0, 2.0, link_bytes_s=links), load(), LIMITS).moves
+
+
+def test_a_node_of_which_others_leave_nothing_is_not_the_one() -> None:
+    cluster = replace(
+        nodes(2.0, 2.0, 2.0, link_bytes_s=fast(3)),
+        other_cores=np.array([0.0, 0.0, 1.0]),
+        peak_cores=np.array([0.0, 0.0, 1.0]),
+    )
+    found = greedy(cluster, load([0, 0, 0, 2], [0.5, 0.4, 0.4, 0.06]), LIMITS)
+    assert [(m.executor, m.target) for m in found.moves] == [("2-2", "b:1")]
+
+
+def test_a_decision_ends_with_a_move_for_room() -> None:
+    found = greedy(nodes(2.0, 2.0, link_bytes_s=fast()), load(), replace(LIMITS, max_moves=4))
+    assert found.for_room and len(found.moves) == 1
+
+
 def test_where_a_link_is_full_first_the_cpu_is_left_alone() -> None:
     apart = load([0, 1, 0, 0], [0.5, 0.4, 0.4, 0.4])
     cluster = nodes(2.0, 2.0, link_bytes_s=fast(2, 250_000.0))  # 200,000 cross
