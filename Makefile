@@ -113,10 +113,10 @@ format: build/venv.stamp
 	.venv/bin/ruff format .
 	$(FORMAT_JAVA):apply
 
-# Two clusters and ZooKeeper at a time. These often wait, and the Python tests, which wait for nothing, take what is left.
-# Java's tests would take half of the processors from the clusters, and what waits there for an answer would wait too long.
+# Two clusters at a time. These often wait, and the Python tests, which wait for nothing, take what is left. Java's tests
+# would take half of the processors from the clusters, and what waits there for an answer would wait too long.
 test: fetch
-	$(MAKE) --jobs 4 CLUSTERS_FIRST=1 test-cluster test-cluster-apart test-python test-zookeeper test-java
+	$(MAKE) --jobs 3 CLUSTERS_FIRST=1 test-cluster test-cluster-apart test-python test-zookeeper test-java
 
 ifdef CLUSTERS_FIRST
 test-java: | test-cluster test-cluster-apart

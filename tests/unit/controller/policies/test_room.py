@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controller.core.cluster import Cluster, Floats, LoadSnapshot, Traffic
+from controller.core.cluster import Cluster, Floats, LoadSnapshot
 from controller.core.decision import Outcome
 from controller.core.fit import Fit
 from controller.core.limits import Limits
 from controller.core.moved import applied
 from controller.policies.greedy import greedy
+from tests.snapshots import snapshot
 
 LIMITS = Limits(high_frac=0.8, low_frac=0.4)
 # Executors 0 and 1 exchange tuples on node a, 2 is alone there, and 3 is on node b.
@@ -26,21 +27,9 @@ def nodes(*cores: float, link_bytes_s: Floats | None = None) -> Cluster:
 def load(
     place: list[int] = PLACE, demand: list[float] = DEMAND, size: float | None = 100.0
 ) -> LoadSnapshot:
-    ends = np.array([0, 2]), np.array([1, 0])
-    traffic = Traffic.build(*ends, np.array([2000.0, 10.0]))
-    return LoadSnapshot(
-        topology="t",
-        time_s=0.0,
-        components=(),
-        edges=(),
-        executors=tuple(f"{e}-{e}" for e in range(len(place))),
-        component_of=("c",) * len(place),
-        place=np.array(place),
-        cpu_cores=np.array(demand),
-        queue=np.zeros(len(place)),
-        pinned=(None,) * len(place),
-        traffic=replace(traffic, size_bytes=None if size is None else np.full(2, size)),
-    )
+    made = snapshot(["c"] * len(place), place, demand, [(0, 1, 2000.0), (2, 0, 10.0)])
+    sizes = None if size is None else np.full(2, size)
+    return replace(made, traffic=replace(made.traffic, size_bytes=sizes))
 
 
 def fast(count: int = 2, bytes_s: float = 1e9) -> Floats:
