@@ -88,6 +88,7 @@ def browser() -> Iterator[Browser]:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             pass_fds=(to_read, from_write),
+            env={**os.environ, "TMPDIR": folder},  # it leaves a folder there
         )
         os.close(to_read)
         os.close(from_write)
