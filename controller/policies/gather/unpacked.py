@@ -18,11 +18,23 @@ class Unpacked:
     """Executors of a topology that moves for traffic have brought somewhere, or others away.
 
     `gathered` has the worker that each was brought to. `left_s` has the Unix seconds at which one
-    had to leave such a worker, since it was too full, or any worker, for more room.
+    had to leave such a worker, since it was too full, or any worker, for more room. `asked` is the
+    executor that is to leave for room, and its worker: it may never begin, as in advice.
     """
 
     gathered: Mapping[str, str] = field(default_factory=dict)
     left_s: Mapping[str, float] = field(default_factory=dict)
+    asked: tuple[str, str] | None = None
+
+    def seen(self, cluster: Cluster, snapshot: LoadSnapshot) -> "Unpacked":
+        """Note that what was to leave for room has left."""
+        executor, source = self.asked or ("", "")
+        if executor not in snapshot.executors:
+            return self
+        if cluster.workers[snapshot.place[snapshot.executors.index(executor)]] == source:
+            return self
+        gathered = {name: at for name, at in self.gathered.items() if name != executor}
+        return Unpacked(gathered, {**self.left_s, executor: snapshot.time_s})
 
     def stay(self, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> LoadSnapshot:
         """Let what had to leave within the last day stay, but where it is too full again."""
@@ -49,19 +61,20 @@ class Unpacked:
         """Note the moves of a decision that begin: off a worker without room, or for traffic."""
         if not decision.moves:
             return self
+        if decision.for_room:
+            (move,) = decision.moves
+            return replace(self, asked=(move.executor, move.source))
         time_s, gathered = snapshot.time_s, dict(self.gathered)
         left_s = {name: s for name, s in self.left_s.items() if abs(time_s - s) < STAYS_S}
         reserve = Reserve.of(cluster, snapshot, limits)
         hot = {cluster.workers[w] for w in reserve.hot(reserve.fit)}
         for move in decision.moves:
-            if decision.for_room:
-                gathered.pop(move.executor, None)
-                left_s[move.executor] = time_s
-            elif move.source not in hot:
+            if move.source not in hot:
                 gathered[move.executor] = move.target
             elif gathered.pop(move.executor, None) == move.source:
                 left_s[move.executor] = time_s
-        return replace(self, gathered=gathered, left_s=left_s)
+        is_other = self.asked and all(move.executor != self.asked[0] for move in decision.moves)
+        return Unpacked(gathered, left_s, self.asked if is_other else None)
 
     @staticmethod
     def explained(names: Sequence[str]) -> str:

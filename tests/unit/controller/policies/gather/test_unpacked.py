@@ -79,9 +79,11 @@ def test_what_would_have_been_gathered_is_not_taken_for_gathered() -> None:
 def test_what_left_for_room_stays_until_its_worker_is_too_full() -> None:
     uneven = snapshot([0, 0, 1], [0.3, 0.35, 0.1], 60.0)
     left = replace(moves(("1-1", "a:1", "b:1")), for_room=True)
-    found = Unpacked({"1-1": "a:1"}).after(left, CLUSTER, uneven, LIMITS)
-    assert found == Unpacked({}, {"1-1": 60.0})
+    asked = Unpacked({"1-1": "a:1"}).after(left, CLUSTER, uneven, LIMITS)
+    assert asked.seen(CLUSTER, uneven) == asked == Unpacked({"1-1": "a:1"}, {}, ("1-1", "a:1"))
     even = snapshot([0, 1, 1], [0.3, 0.3, 0.1], 120.0)
+    found = asked.seen(CLUSTER, even)
+    assert found == Unpacked({}, {"1-1": 120.0})
     assert found.stay(CLUSTER, even, LIMITS).is_movable.tolist() == [True, False, True]
     full = snapshot([0, 1, 1], [0.2, 0.5, 0.35], 120.0)
     assert found.stay(CLUSTER, full, LIMITS).is_movable.all()
@@ -101,6 +103,20 @@ def test_a_relief_that_does_not_begin_is_not_noted_and_drops_no_target(cold_s: f
     assert after is not None and after.last is not None
     assert len(after.unpacked.left_s) == (0 if cold_s else 1)
     assert after.last.target == (way if cold_s else None)
+
+
+def test_advice_that_nobody_follows_stays_the_same() -> None:
+    cluster, gather = replace(CLUSTER, link_bytes_s=np.full((2, 2), 1e9)), Gather(TargetOptions())
+    memory: Remembered | None = None
+    advised = set()
+    for cycle in range(5):
+        seen = snapshot([0, 0, 0, 1], [0.25, 0.2, 0.2, 0.1], 60.0 * cycle)
+        seen = replace(seen, traffic=replace(seen.traffic, size_bytes=np.full(3, 100.0)))
+        decided = gather.decide(Case(cluster, seen, LIMITS), memory)
+        memory = decided.memory
+        assert decided.decision.for_room
+        advised.add(decided.decision.moves)
+    assert len(advised) == 1
 
 
 def test_two_loads_in_turn_move_nothing_back_and_forth() -> None:
