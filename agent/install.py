@@ -98,7 +98,7 @@ def _installed(given: argparse.Namespace) -> int:
         return 1 if missing else 0
     _put_jar(source, kept, link)
     if wanted != text:
-        _replace(conf, wanted)
+        _replace(conf, text, wanted)
     print("\n".join(f"written: {one}" for one in missing))
     print(
         "restart Nimbus and the supervisors, one after the other. Under systemd check first that "
@@ -114,7 +114,7 @@ def _undone(home: Path) -> int:
     if wanted == text:
         print(f"{conf} names no jar of nstorm")
         return 0
-    _replace(conf, wanted)
+    _replace(conf, text, wanted)
     print(f"written: {conf} without the option; restart Nimbus and the supervisors, one by one")
     print(f"{home / 'nstorm'} stays: delete it once no JVM runs with it")
     return 0
@@ -246,9 +246,9 @@ def _put_jar(source: Path, kept: Path, link: Path) -> None:
         made.replace(link)
 
 
-def _replace(conf: Path, text: str) -> None:
+def _replace(conf: Path, before: str, text: str) -> None:
     """Write a file whole or not at all, and keep the first one before next to it."""
-    state, before = conf.stat(), conf.read_text("utf-8")
+    state = conf.stat()
     kept = conf.with_name(f"{conf.name}.before-nstorm")
     if without_option(before) == before or not kept.exists():
         shutil.copy2(conf, kept)

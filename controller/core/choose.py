@@ -104,7 +104,7 @@ def decide(policy: Policy[M], case: Case, vetoes: Vetoes, memory: M | None = Non
     if decision.moves:
         more = _resting(policy, case, vetoes)
     decision = replace(decision, reason=decision.reason + more) if more else decision
-    why = held(case, decision) if decision.moves else None
+    why = held(case, decision)
     if why is not None:
         decision = Decision(
             why.outcome, f"{why.reason}, but {decision.reason}", (), decision.warnings

@@ -269,13 +269,13 @@ class Fit:
         """(W,), up to where CPU may be used if as much room is left as is `wanted`."""
         return self._leaving(self.wanted)
 
-    @property
+    @cached_property
     def _growth_where_any(self) -> float:
         """As `growth`, without nodes of which others leave nothing at their peaks."""
         most = float(self.share[self.left_at_peaks > TOLERANCE_CORES].max(initial=0.0))
         return 1 / most if most > 0 else math.inf
 
-    @property
+    @cached_property
     def roomier(self) -> Floats:
         """(W,), up to where CPU may be used if `ROOM_FRAC` more room is left than now."""
         return self._leaving((1 + ROOM_FRAC) * self._growth_where_any)
@@ -295,7 +295,7 @@ class Fit:
             return self.limit
         growth = min(self.keeps, self.limits.headroom_min * self.peak_times)
         most = np.maximum(self._leaving(max(growth, 1.0)), self.used)
-        return np.minimum(self.may_fill, most)
+        return self.at_most(most)
 
     def at_most(self, limit: Floats) -> Floats:
         """(W,), a limit, or less where a CPU may not be filled so far."""
@@ -303,7 +303,7 @@ class Fit:
 
     def filled(self, frac: float) -> Floats:
         """(W,), a share of the limit, or less where more would leave less room for input."""
-        return np.minimum(np.minimum(frac * self.limit, self.may_fill), self.spared)
+        return np.minimum(self.at_most(frac * self.limit), self.spared)
 
     @cached_property
     def room(self) -> Floats:
@@ -423,7 +423,7 @@ class Fit:
         It is less where more would leave less room for input.
         """
         most = np.maximum(frac * self.limit, np.minimum(self.used, self.limit))
-        return np.minimum(np.minimum(most, self.may_fill), self.spared)
+        return np.minimum(self.at_most(most), self.spared)
 
     def steadied(self, before: "Fit", workers: Marks) -> "Fit":
         """Count the load of some workers as before, unless it fell by more than its noise."""

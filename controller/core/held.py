@@ -10,11 +10,13 @@ from controller.core.reserve import Reserve
 def held(case: Case, decision: Decision) -> Veto | None:
     """Return why moves do not begin yet: they only gain, or relieve a CPU that is still cold.
 
+    None where there are none.
+
     What begins or ends where something is above its limit, or leads to a relief, is no mere gain.
     While code is compiled, CPU is used that is not used two minutes later. Only a queue that grows
     shows then that it lacks.
     """
-    if case.waits is None:
+    if case.waits is None or not decision.moves:
         return None
     reserve, names = Reserve.of(case.cluster, case.snapshot, case.limits), case.cluster.workers
     ends = {end for move in decision.moves for end in (move.source, move.target)}

@@ -64,24 +64,17 @@ def _rates(traffic: Traffic, groups: Groups) -> tuple[Floats, Floats]:
     return bytes_s, np.where(groups.is_known, bytes_s, tps)
 
 
-@keeping
-def _sent_today(
+def _sent(
     traffic: Traffic, groups: Groups, place: Ints, node_of: Ints, nodes: tuple[str, ...]
 ) -> Floats:
-    """Give `Links.sent`: a decision makes several `Links` of one placement."""
+    """Add up what each group sends in a placement from each node and to it, (G, 2, N)."""
     _, rate = _rates(traffic, groups)
-    return _added_up(traffic, (rate, groups.of, groups.count), place, (node_of, nodes))
+    pairs = traffic.source, traffic.target, rate, groups.of, groups.count
+    return loops.crossing(*pairs, np.ascontiguousarray(place), node_of, len(nodes))
 
 
-def _added_up(
-    traffic: Traffic,
-    rates: tuple[Floats, Ints, int],  # of pairs, the group of each, and how many groups
-    place: Ints,
-    nodes: tuple[Ints, tuple[str, ...]],  # that of each worker, and their names
-) -> Floats:
-    node_of, names = nodes
-    pairs = traffic.source, traffic.target, *rates
-    return loops.crossing(*pairs, np.ascontiguousarray(place), node_of, len(names))
+# A decision makes several `Links` of one placement.
+_sent_today = keeping(_sent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,8 +169,7 @@ class Links:
         """Add up what each group sends in a placement from each node and to it, (G, 2, N)."""
         if place is self.snapshot.place:
             return self.sent
-        rates = self.rate, self.groups.of, self.groups.count
-        return _added_up(self.traffic, rates, place, self._nodes)
+        return _sent(self.traffic, self.groups, place, *self._nodes)
 
     def overfilled_at(self, place: Ints, most: float) -> bool:
         """Check whether a placement uses more than a share of a link, and more than the fullest
@@ -255,9 +247,9 @@ class Links:
         A stream that has crossed no link yet has no known size. It counts with the largest one, so
         that it is no room.
         """
-        one_group = np.zeros(len(self.traffic.tps), np.int64)
-        rates = self._most_bytes_s, one_group, 1
-        crossing = _added_up(self.traffic, rates, place, self._nodes)[0]
+        (node_of, nodes), traffic = self._nodes, self.traffic
+        pairs = traffic.source, traffic.target, self._most_bytes_s, np.zeros_like(traffic.source), 1
+        crossing = loops.crossing(*pairs, np.ascontiguousarray(place), node_of, len(nodes))[0]
         shares: Floats = np.nan_to_num(crossing / self._borne)
         return shares
 

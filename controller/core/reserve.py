@@ -67,7 +67,7 @@ class Reserve:
 
         Where a link is, more room on a CPU lets no more input in.
         """
-        return fit.short[:0] if self.links_bind else fit.short
+        return np.zeros(0, np.int64) if self.links_bind else fit.short
 
     @property
     def size(self) -> Floats | None:

@@ -105,10 +105,9 @@ def _relief(view: View, hottest: int, warnings: tuple[str, ...]) -> Choice | Non
 def _for_room(view: View) -> Choice | None:
     """Choose the best move off the node that leaves too little room, if it leaves more by some."""
     fit = view.fit
-    above, below = fit.roomy, fit.at_most(fit.roomier)
     for short in view.reserve.short(fit).tolist():
-        least = fit.excess_of(short, fit.roomier)
-        made = partial(relieving, worker=short, above=above, below=below, least=least)
+        least, below = fit.excess_of(short, fit.roomier), fit.at_most(fit.roomier)
+        made = partial(relieving, worker=short, above=fit.roomy, below=below, least=least)
         if (found := _first(view, made, fit.how_short(short), (), View.narrows)) is not None:
             return replace(found, for_room=True)
     return None

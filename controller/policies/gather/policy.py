@@ -156,7 +156,7 @@ class Gather(Policy[Remembered]):
         if stay and not decision.moves:
             why = Unpacked.explained([snapshot.executors[e] for e in stay])
             decision = replace(decision, reason=f"{decision.reason}; {why}")
-        if decision.moves and not is_held(decision):
+        if not is_held(decision):
             unpacked = kept.unpacked.after(decision, cluster, snapshot, limits)
             kept = replace(kept, unpacked=unpacked)
         awaits = _SEARCHING if question else ""
