@@ -114,11 +114,12 @@ def _parsed(kind: type, value: object) -> Slot:
     return _slot(value)
 
 
-_ENCODER = msgspec.json.Encoder(enc_hook=_plain)
+ENCODER = msgspec.json.Encoder(enc_hook=_plain)
 
 
 @cache
-def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+def decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    """Make a decoder of what has messages in it."""
     return msgspec.json.Decoder(kind, dec_hook=_parsed)
 
 
@@ -126,7 +127,7 @@ def encode(message: _Message) -> bytes:
     """Write a message in its one canonical form: UTF-8 JSON without spaces, keys as PROTOCOL.md
     has.
     """
-    return _ENCODER.encode(message)
+    return ENCODER.encode(message)
 
 
 def packed(data: bytes) -> bytes:
@@ -169,7 +170,7 @@ def encode_local(cluster: str, plans: Mapping[str, bytes]) -> bytes:
     What this version does not know of them reaches the JVMs of the node, which may know it.
     """
     index = tuple((topology, len(plan)) for topology, plan in plans.items())
-    return _ENCODER.encode(_RawLocalPlan(cluster, index, tuple(map(msgspec.Raw, plans.values()))))
+    return ENCODER.encode(_RawLocalPlan(cluster, index, tuple(map(msgspec.Raw, plans.values()))))
 
 
 def plans_of(local: bytes) -> list[bytes]:
@@ -188,7 +189,7 @@ def decode(kind: type[M], data: bytes) -> M:
     try:
         plain = unpacked(data)
         plain.decode()  # msgspec looks at no key that it does not know
-        return cast(M, _decoder(cast(Any, kind)).decode(plain))
+        return cast(M, decoder(cast(Any, kind)).decode(plain))
     except WireError as error:
         raise WireError(name, error.problem) from error
     except msgspec.ValidationError as error:

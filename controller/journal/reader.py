@@ -3,10 +3,8 @@
 Nothing is held but one record, so a log may be as long as it likes.
 """
 
-import gzip
 import itertools
 import re
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,10 +15,12 @@ from pathlib import Path
 from typing import IO
 
 import msgspec
+from isal import igzip, isal_zlib
 
 from controller.journal.lines import JournalError, from_line, is_whole
 from controller.journal.record import FORMAT, Head, TickRecord, other_format
 from controller.journal.writer import PACKED, SUFFIX
+from migration import wire
 
 _NAME = re.compile(r"(\d{8}T\d{6})-([0-9a-z]+)-(\d{6})\.jsonl(\.gz)?")
 # The beginning of a tick, as the recorder orders its keys; matching saves reading all of it.
@@ -35,7 +35,7 @@ _IS_HEAD = re.compile(rb'\{"crc":"[0-9a-f]{8}","kind":"head"')
 MOST_LINE_BYTES = 2**28
 
 _HEADS = msgspec.json.Decoder(Head)
-_RECORDS = msgspec.json.Decoder(Head | TickRecord)
+_RECORDS = wire.decoder(Head | TickRecord)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +247,7 @@ def _lines(segment: Segment) -> Iterator[bytes]:
     """Read lines as far as the file goes; a cut-off compressed file gives what is whole in it."""
     path, packed = segment.path, segment.path.suffix == ".gz"
     try:
-        with _opened(segment) as raw, gzip.open(raw) if packed else raw as file:
+        with _opened(segment) as raw, igzip.open(raw) if packed else raw as file:
             lines = iter(lambda: file.readline(MOST_LINE_BYTES), b"")
             first = next(lines, b"")
             if packed and not first:
@@ -255,7 +255,8 @@ def _lines(segment: Segment) -> Iterator[bytes]:
             if first:
                 yield first
             yield from lines
-    except (EOFError, zlib.error, gzip.BadGzipFile):
+    # Its types have an exception where the class is.
+    except (EOFError, igzip.BadGzipFile, isal_zlib.error):  # type: ignore[misc]
         yield b"cut off"
     except OSError as error:
         raise JournalError(f"{path}: {error.strerror or error}") from error

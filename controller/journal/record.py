@@ -16,7 +16,7 @@ from controller.core.controls import Controls
 from controller.core.guards import Answers
 from controller.core.runs import Refused
 from controller.journal.lines import of_another_version
-from migration.model import Slot
+from migration.model import NodeAcks, NodeLoad, Plan, Publication, Slot
 
 # A reader refuses a segment of another format; raise it whenever a key changes its meaning.
 FORMAT = 6
@@ -40,15 +40,15 @@ class ViewRecord(Struct, frozen=True, kw_only=True):
 
     topology: str
     stand_back: str | None = None
-    plan: Raw  # whole each time: a lost record must not leave a wrong plan for long
+    plan: Plan  # whole each time: a lost record must not leave a wrong plan for long
     acks: tuple[str, ...] = ()  # the nodes whose newest acks were fresh
 
 
 class TickRecord(Struct, frozen=True, tag_field="kind", tag="tick", kw_only=True):
     """The input and the outcome of a cycle; the order of the keys stays, for `reader` matches them.
 
-    Of the messages (`publications`, `acks` and `loads`) it has those that had changed. Their JSON
-    stays as it is until it is read.
+    Of the messages (`publications`, `acks` and `loads`) it has those that had changed. A writer
+    gives the bytes in which each came, as `Raw`.
     """
 
     seq: int
@@ -73,9 +73,9 @@ class TickRecord(Struct, frozen=True, tag_field="kind", tag="tick", kw_only=True
     unwritten: tuple[str, ...] = ()  # topologies whose plan another controller had changed
     commands: tuple[dict[str, Any], ...] = ()  # what operators asked for, for people alone
     cycles: Raw = Raw(b"[]")  # how the cycle ended, by topology
-    publications: tuple[Raw, ...] = ()
-    acks: tuple[Raw, ...] = ()
-    loads: tuple[Raw, ...] = ()
+    publications: tuple[Publication, ...] = ()
+    acks: tuple[NodeAcks, ...] = ()
+    loads: tuple[NodeLoad, ...] = ()
 
 
 def other_format(found: object) -> str:

@@ -145,10 +145,10 @@ class Recorder:
             acks=self._changed({ack.node: ack for v in found.topologies for ack in v.acks}),
             loads=self._changed({load.node: load for load in found.loads}),
         )
-        return msgspec.json.encode(record)
+        return wire.ENCODER.encode(record)
 
-    def _changed(self, messages: Mapping[str, Message]) -> tuple[Raw, ...]:
-        """Give the bytes of messages that are not what was written last."""
+    def _changed(self, messages: Mapping[str, Message]) -> Any:
+        """Give the bytes of messages that are not what was written last, as `Raw`."""
         keyed = {(type(message), name): message for name, message in messages.items()}
         # An unchanged value is usually the same object.
         fresh = {key: one for key, one in keyed.items() if self._seen.get(key) is not one}
@@ -175,6 +175,6 @@ def _view(view: TopologyView) -> ViewRecord:
     return ViewRecord(
         topology=view.id,
         stand_back=view.stand_back,
-        plan=Raw(wire.encode(view.plan)),
+        plan=view.plan,
         acks=tuple(ack.node for ack in view.acks),
     )

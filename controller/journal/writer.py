@@ -6,7 +6,6 @@ own next to the segments, so small that they stay for much longer.
 """
 
 import fcntl
-import gzip
 import os
 import queue
 import shutil
@@ -18,6 +17,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
+
+from isal import igzip
 
 from controller.config import JournalBounds
 from controller.journal.lines import MOVES, OLDER_MOVES, is_whole, move_lines, to_line
@@ -33,6 +34,8 @@ _MIB = 2**20
 _Work = tuple[Sequence[bytes], bool, Sequence[bytes]]  # as `append` takes it
 _CHECKED = 16  # bytes at the beginning of a line, its checksum among them
 SEGMENT_BYTES = 64 * _MIB
+# The best that ISA-L has. zlib's sixth takes 15 times as long for files that are 1 % smaller.
+_LEVEL = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +247,7 @@ def pack(path: Path) -> None:
         if not made.exists():
             half = path.with_name(path.name + ".part")
             with half.open("wb") as file:
-                with gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed:
+                with igzip.IGzipFile("", "wb", _LEVEL, file, mtime=0) as packed:
                     shutil.copyfileobj(plain, packed, _MIB)
                 file.flush()
                 os.fsync(file.fileno())

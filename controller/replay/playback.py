@@ -5,25 +5,21 @@ With the recorded configuration that gives the recorded cycles, byte for byte.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
-
-from msgspec import Raw
+from typing import Any
 
 from controller.config import Config, build
 from controller.core.policy import Policy
 from controller.core.topology import TopologyView
 from controller.cycle import CycleInput, Memory, cycle, failed
 from controller.journal.cycle_record import as_json, cycle_record
-from controller.journal.lines import JournalError, of_another_version
+from controller.journal.lines import JournalError
 from controller.journal.reader import Tick
 from controller.journal.record import Head, TickRecord, decode, made
 from controller.journal.rows import CycleRecord
 from controller.policies.registry import policy
 from controller.report import Report
-from migration import ConfigError, WireError, wire
-from migration.model import ExecutorId, NodeAcks, NodeLoad, Plan, Publication, Slot
-
-M = TypeVar("M", NodeAcks, NodeLoad, Plan, Publication)
+from migration import ConfigError
+from migration.model import ExecutorId, NodeAcks, NodeLoad, Publication, Slot
 
 
 class _RecordedError(Exception):
@@ -61,33 +57,20 @@ class SeenReader:
         )
 
     def loads(self, record: TickRecord) -> tuple[NodeLoad, ...]:
-        for one in record.loads:
-            load = _message(NodeLoad, one)
-            self._loads[load.node] = load
+        self._loads |= {load.node: load for load in record.loads}
         return tuple(self._loads[node] for node in record.load_nodes if node in self._loads)
 
     def views(self, record: TickRecord) -> Iterator[TopologyView]:
-        for one in record.publications:
-            publication = _message(Publication, one)
-            self._publications[publication.topology] = publication
-        for one in record.acks:
-            acks = _message(NodeAcks, one)
-            self._acks[acks.node] = acks
+        self._publications |= {one.topology: one for one in record.publications}
+        self._acks |= {acks.node: acks for acks in record.acks}
         for view in record.views:
             if view.topology in self._publications:
                 yield TopologyView(
                     self._publications[view.topology],
-                    _message(Plan, view.plan),
+                    view.plan,
                     tuple(self._acks[node] for node in view.acks if node in self._acks),
                     view.stand_back,
                 )
-
-
-def _message(kind: type[M], data: Raw) -> M:
-    try:
-        return wire.decode(kind, bytes(data))
-    except WireError as error:
-        raise of_another_version(error) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -19,6 +18,7 @@ from controller.journal.record import TickRecord
 from controller.journal.writer import Bounds
 from controller.replay.playback import SeenReader
 from controller.replay.recording import Span, spans
+from migration import wire
 from migration.model import ExecutorId
 from tests.recorded_world import SLOTS, Recorded, edit, plain, record
 
@@ -100,7 +100,7 @@ def test_what_tells_only_its_age_makes_no_other_layout(tmp_path: Path) -> None:
     reader = SeenReader()
 
     def shown(before: Layout | None) -> Layout:
-        (view,) = reader.views(msgspec.json.decode(compact(later), type=TickRecord))
+        (view,) = reader.views(wire.decoder(TickRecord).decode(compact(later)))
         return layout_of(view, Capacity(), before, {})
 
     before = shown(None)
