@@ -124,7 +124,7 @@ def uneven(snapshot: LoadSnapshot) -> LoadSnapshot:
     return replace(snapshot, traffic=replace(traffic, tps=tps, var=tps / 3))
 
 
-@settings(max_examples=300)
+@settings(max_examples=75)
 @given(worlds() | uneven_worlds(), limits(), st.integers(1, 3), st.booleans(), st.booleans())
 def test_every_loop_of_a_decision_is_the_same(
     world: World, rules: Limits, most: int, whole_numbers: bool, shared: bool
