@@ -130,10 +130,10 @@ test-cluster:
 	.venv/bin/python -m pytest tests/integration -m 'cluster and not long' $(APART_FILES:%=--ignore %)
 
 test-cluster-apart:
-	.venv/bin/python -m pytest $(APART_FILES)
+	.venv/bin/python -m pytest $(APART_FILES) -m 'not long'
 
-# Two versions of nstorm in one cluster, every workload of the lab, an adoption, the files of a release, and what a paper
-# has of 600 s: half an hour.
+# Two versions of nstorm in one cluster, Java 25, every workload of the lab, an adoption, the files of a release, and what a
+# paper has of 600 s: half an hour.
 test-long: fetch
 	.venv/bin/python -m pytest -m long
 

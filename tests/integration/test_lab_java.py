@@ -20,8 +20,15 @@ STORMS = [one.version for one in storm_versions().values() if one.level == "live
 OTHERS = [one for one in STORMS if one != storm_version().version]
 
 
-# A cluster takes a minute to start: it has another Java and another Storm, as far as there are.
-@pytest.mark.parametrize(("java_version", "storm"), [*zip_longest(JAVAS, OTHERS)])
+# A cluster takes a minute to start: it has another Java and another Storm, as far as there are. One
+# with another Java alone is tried by `make test-long` and by the matrix of a hosted runner.
+@pytest.mark.parametrize(
+    ("java_version", "storm"),
+    [
+        pytest.param(java_version, storm, marks=[] if storm else pytest.mark.long)
+        for java_version, storm in zip_longest(JAVAS, OTHERS)
+    ],
+)
 def test_a_move_loses_nothing(java_version: int | None, storm: str | None) -> None:
     missing = None
     try:
