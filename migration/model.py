@@ -541,11 +541,15 @@ class NodeLoad(Struct, frozen=True, gc=False):
 
 
 class Component(Struct, frozen=True, gc=False):
-    """A component of a topology; `kind` is spout, bolt or system."""
+    """A component of a topology; `kind` is spout, bolt or system.
+
+    `memory_mb` is what each executor declares, where Storm's scheduler counts memory.
+    """
 
     id: Name
     kind: Name
     parallelism: Long
+    memory_mb: float | UnsetType = UNSET
 
 
 class Edge(Struct, frozen=True, gc=False, rename={"source": "from", "target": "to"}):
@@ -560,7 +564,8 @@ class Edge(Struct, frozen=True, gc=False, rename={"source": "from", "target": "t
 class Node(Struct, frozen=True, gc=False):
     """A supervisor's host; `cpu_capacity` in per cent of a core, as in Storm.
 
-    `closed` is why nothing may come to it.
+    `closed` is why nothing may come to it. `memory_mb` is what it has, where Storm's scheduler
+    counts memory.
     """
 
     id: Name
@@ -569,6 +574,7 @@ class Node(Struct, frozen=True, gc=False):
     slots: tuple[Long, ...]
     slots_in_use: Long
     closed: str | None = None
+    memory_mb: float | UnsetType = UNSET
 
 
 class PlacedExecutor(Struct, frozen=True, gc=False):

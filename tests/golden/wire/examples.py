@@ -183,7 +183,7 @@ PUBLICATION = Publication(
     name="wc",
     status="ACTIVE",
     refresh_poll_secs=10,
-    components=(Component("spout", "spout", 2), Component("split", "bolt", 6)),
+    components=(Component("spout", "spout", 2), Component("split", "bolt", 6, 128.5)),
     edges=(Edge("spout", "split", "default", "shuffle"),),
     executors=(
         PlacedExecutor(ExecutorId(7, 7), "split", SOURCE, 1700000000),
@@ -194,7 +194,7 @@ PUBLICATION = Publication(
 )
 NODES = Nodes(
     (
-        Node(HERE, "127.0.0.2", 200.0, (6700, 6701), 2),
+        Node(HERE, "127.0.0.2", 200.0, (6700, 6701), 2, memory_mb=800.0),
         Node(THERE, "n3", 87.5, (6700, 6701), 1, "bad"),
     )
 )

@@ -63,6 +63,7 @@ def as_of_version_1(value: dict[str, Any]) -> dict[str, Any]:
         "storm",
         "closed",
         "undoes",
+        "memory_mb",
     )
     return {key: one for key, one in value.items() if key not in later}
 

@@ -3,6 +3,7 @@ package nstorm.nimbus;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -38,16 +39,19 @@ final class PublicationBuilder {
     private final TopologyDetails details;
     private final StormTopology topology;
     private final Assignment assignment;
+    private final boolean countsMemory;
 
     /**
      * Looks at one topology.
      *
      * @param assignment Storm's assignment of it, null if it has none
+     * @param countsMemory whether Storm's scheduler counts the memory that components declare
      */
-    PublicationBuilder(TopologyDetails details, Assignment assignment) {
+    PublicationBuilder(TopologyDetails details, Assignment assignment, boolean countsMemory) {
         this.details = details;
         this.topology = details.getTopology();
         this.assignment = assignment;
+        this.countsMemory = countsMemory;
     }
 
     Publication publication(StormBase base) {
@@ -81,9 +85,16 @@ final class PublicationBuilder {
             int inUse = (int) ports.stream()
                     .filter(port -> used.contains(new Slot(id, port)))
                     .count();
-            double capacity =
-                    new SupervisorDetails(id, info.get_hostname(), null, ports, info.get_resources_map()).getTotalCpu();
-            nodes.add(new Node(id, info.get_hostname(), capacity, ports, inUse, passes.closes(info, inUse == 0)));
+            SupervisorDetails details =
+                    new SupervisorDetails(id, info.get_hostname(), null, ports, info.get_resources_map());
+            nodes.add(new Node(
+                    id,
+                    info.get_hostname(),
+                    details.getTotalCpu(),
+                    ports,
+                    inUse,
+                    passes.closes(info, inUse == 0),
+                    passes.countsMemory() ? details.getTotalMemory() : null));
         });
         return new Nodes(nodes);
     }
@@ -94,9 +105,17 @@ final class PublicationBuilder {
 
     private List<Component> components() {
         Map<String, Integer> parallelism = new TreeMap<>();
-        details.getExecutorToComponent().values().forEach(id -> parallelism.merge(id, 1, Integer::sum));
+        Map<String, Double> memoryMb = new HashMap<>();
+        details.getExecutorToComponent().forEach((executor, id) -> {
+            parallelism.merge(id, 1, Integer::sum);
+            if (countsMemory) {
+                // All executors of a component declare the same.
+                memoryMb.putIfAbsent(id, details.getTotalMemReqTask(executor));
+            }
+        });
         List<Component> components = new ArrayList<>();
-        parallelism.forEach((id, executors) -> components.add(new Component(id, kind(id), executors)));
+        parallelism.forEach(
+                (id, executors) -> components.add(new Component(id, kind(id), executors, memoryMb.get(id))));
         return components;
     }
 

@@ -125,7 +125,7 @@ final class Publisher {
                 if (assignment != null) {
                     shown.put(ClusterUtils.assignmentPath(topology), assignment.getVersion());
                 }
-                String problem = problem(topology, known.getById(topology), base, assignment);
+                String problem = problem(topology, known.getById(topology), base, assignment, passes);
                 topologies.add(new Published(topology, plans.of(topology), problem, passes.undoes(base.get_name())));
             }
         }
@@ -147,7 +147,11 @@ final class Publisher {
 
     /** Publishes a topology; one that cannot be published stops neither the others nor the plans. */
     private String problem(
-            String topology, TopologyDetails details, StormBase base, VersionedData<Assignment> assignment) {
+            String topology,
+            TopologyDetails details,
+            StormBase base,
+            VersionedData<Assignment> assignment,
+            StormPasses passes) {
         int version = assignment == null ? -1 : assignment.getVersion();
         Outcome last = outcomes.remove(topology);
         String before = last == null ? null : last.problem;
@@ -157,7 +161,7 @@ final class Publisher {
         }
         String problem;
         try {
-            problem = publish(topology, details, base, assignment);
+            problem = publish(topology, details, base, assignment, passes);
             outcomes.put(topology, new Outcome(version, details, base, problem));
             if (problem != null) {
                 withdraw(topology);
@@ -174,7 +178,11 @@ final class Publisher {
     }
 
     private String publish(
-            String topology, TopologyDetails details, StormBase base, VersionedData<Assignment> assignment)
+            String topology,
+            TopologyDetails details,
+            StormBase base,
+            VersionedData<Assignment> assignment,
+            StormPasses passes)
             throws Exception {
         if (details == null) {
             return "Nimbus has not scheduled it yet";
@@ -182,7 +190,9 @@ final class Publisher {
         Assignment assigned = assignment == null ? null : assignment.getData();
         int excess = writer.put(
                 path(topology),
-                new PublicationBuilder(details, assigned).publication(base).toJson());
+                new PublicationBuilder(details, assigned, passes.countsMemory())
+                        .publication(base)
+                        .toJson());
         // Nothing is published instead: what is left out (executors, edges) would look as if Storm did not have it.
         return excess == 0
                 ? null

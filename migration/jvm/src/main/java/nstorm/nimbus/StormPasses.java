@@ -34,6 +34,11 @@ record StormPasses(IScheduler stock, Map<String, Object> conf, Set<String> heldB
         return stock instanceof DefaultScheduler || stock instanceof EvenScheduler;
     }
 
+    /** True if the scheduler places by the memory that components declare and supervisors have. */
+    boolean countsMemory() {
+        return stock instanceof ResourceAwareScheduler;
+    }
+
     /** Why Storm would undo moves of a topology, or null. */
     String undoes(String topologyName) {
         if (stock instanceof IsolationScheduler

@@ -21,8 +21,12 @@ public record Publication(
         List<Placed> executors,
         String mode) {
 
-    /** A component; the kind is spout, bolt or system. */
-    public record Component(String id, String kind, long parallelism) {}
+    /**
+     * A component; the kind is spout, bolt or system.
+     *
+     * @param memoryMb what each of its executors declares; null where Storm's scheduler does not count memory
+     */
+    public record Component(String id, String kind, long parallelism, Double memoryMb) {}
 
     /** A subscription of one component to a stream of another. */
     public record Edge(String from, String to, String stream, String grouping) {}
@@ -45,11 +49,8 @@ public record Publication(
     }
 
     private static void write(JsonText out, Component component) {
-        out.open()
-                .put("id", component.id)
-                .put("kind", component.kind)
-                .put("parallelism", component.parallelism)
-                .close();
+        out.open().put("id", component.id).put("kind", component.kind).put("parallelism", component.parallelism);
+        (component.memoryMb == null ? out : out.put("memory_mb", component.memoryMb.doubleValue())).close();
     }
 
     private static void write(JsonText out, Edge edge) {

@@ -257,7 +257,9 @@ class ReportTest {
                                 "wc",
                                 "ACTIVE",
                                 10,
-                                List.of(new Component("spout", "spout", 2), new Component("split", "bolt", 6)),
+                                List.of(
+                                        new Component("spout", "spout", 2, null),
+                                        new Component("split", "bolt", 6, 128.5)),
                                 List.of(new Edge("spout", "split", "default", "shuffle")),
                                 List.of(
                                         new Placed(SPLIT, "split", SOURCE, 1700000000L),
@@ -271,8 +273,8 @@ class ReportTest {
         assertGolden(
                 "nodes.json",
                 new Nodes(List.of(
-                                new Node(HERE, "127.0.0.2", 200.0, List.of(6700, 6701), 2, null),
-                                new Node(TARGET.supervisor(), "n3", 87.5, List.of(6700, 6701), 1, "bad")))
+                                new Node(HERE, "127.0.0.2", 200.0, List.of(6700, 6701), 2, null, 800.0),
+                                new Node(TARGET.supervisor(), "n3", 87.5, List.of(6700, 6701), 1, "bad", null)))
                         .toJson());
     }
 
