@@ -626,6 +626,28 @@ class Publication(Struct, frozen=True, omit_defaults=True, dict=True):
         return {node.id: node for node in self.nodes}
 
     @cached_property
+    def memory_of_nodes(self) -> dict[str, float]:
+        """What nodes have, by their ids, where Storm's scheduler counts memory."""
+        known = {node.id: node.memory_mb for node in self.nodes}
+        return {name: mb for name, mb in known.items() if mb is not UNSET}
+
+    @cached_property
+    def memory_mb(self) -> dict[str, float]:
+        """What each executor of a component declares, where Storm's scheduler counts memory."""
+        known = {component.id: component.memory_mb for component in self.components}
+        return {name: mb for name, mb in known.items() if mb is not UNSET}
+
+    @cached_property
+    def declared_mb(self) -> dict[str, float]:
+        """What executors declare on each node where Storm has them, by the node's id."""
+        found: dict[str, float] = {}
+        for one in self.executors if self.memory_mb else ():
+            if one.slot is not None:
+                node, mb = one.slot.supervisor, self.memory_mb.get(one.component, 0.0)
+                found[node] = found.get(node, 0.0) + mb
+        return found
+
+    @cached_property
     def hosts(self) -> dict[str, str]:
         """The host of each node, by the node's id."""
         return {node.id: node.host for node in self.nodes}

@@ -75,6 +75,10 @@ class Cluster:
     # where not known, and None where none is.
     link_bytes_s: Floats | None = None
     spaces: Mapping[str, Level] = field(default_factory=dict)  # by name, where one is known
+    # (N,), the memory of each node where Storm's scheduler counts it, and what others than this
+    # topology declare there; None where it does not.
+    memory_mb: Floats | None = None
+    other_memory_mb: Floats | None = None
     hop_times: float = 1.0  # what a tuple between workers costs, as times what it does in the lab
     hop_doubt: float = 0.0  # by what share of that it may cost more
     is_open: NDArray[np.bool_] = field(init=False, repr=False)  # (W,), something may move there
@@ -199,6 +203,8 @@ class LoadSnapshot:
     wanted_times: Floats | None = None
     # By what factor the input was higher in the last day, or will be in the next one.
     peak_times: float = 1.0
+    # (E,), memory that each declares; None where Storm's scheduler does not count it.
+    memory_mb: Floats | None = None
     is_movable: NDArray[np.bool_] = field(init=False, repr=False)  # (E,), executors that may move
 
     def __post_init__(self) -> None:

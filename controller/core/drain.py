@@ -107,7 +107,7 @@ def _drain(
     steps: list[tuple[int, int]] = []
     for e in leaving:
         # A worker that runs comes before one that has to be started.
-        largest, source = fit.largest(limit), cluster.workers[snapshot.place[e]]
+        largest, source = fit.largest_for(e, limit), cluster.workers[snapshot.place[e]]
         to = int(np.argmax(largest[:running]))
         if not (is_open[to] and fit.has_room(e, to, leaves)):
             to = int(np.argmax(largest))

@@ -24,6 +24,7 @@ import numpy as np
 
 from controller.core.capacity import Capacity
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Marks, Traffic
+from controller.core.declared import NodeMemory
 from controller.core.distance import TrafficWeights
 from controller.core.hops import FREE, HOP, HopRates, hop_cores
 from controller.core.limits import Limits
@@ -64,6 +65,7 @@ class Fit:
     traffic: Traffic | None = None  # None: hops cost nothing
     kept: float | None = None  # by what factor load has to be able to grow; None: as now
     peak_times: float = 1.0  # as in `LoadSnapshot`
+    memory: NodeMemory | None = None  # None: nothing counts it
 
     @classmethod
     def of(cls, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits | None = None) -> "Fit":
@@ -77,9 +79,11 @@ class Fit:
             times = np.where(found.is_low[place], 1.0, snapshot.wanted_times)
             demand = np.maximum(np.minimum(demand * times, THREAD_CORES), demand)
             found = cls.at(cluster, place, demand, found.limits, snapshot.cpu_var)
+        memory = NodeMemory.of(cluster, snapshot)
         if cluster.node_cores is None:
-            return found
-        return replace(found, traffic=snapshot.traffic, peak_times=snapshot.peak_times)
+            return found if memory is None else replace(found, memory=memory)
+        traffic, peak_times = snapshot.traffic, snapshot.peak_times
+        return replace(found, traffic=traffic, peak_times=peak_times, memory=memory)
 
     @classmethod
     def at(
@@ -458,6 +462,14 @@ class Fit:
         """
         return (self.limit if limit is None else limit) - self.used + TOLERANCE_CORES
 
+    def largest_for(self, executor: int, limit: Floats) -> Floats:
+        """As `largest`, of workers on nodes that have the memory for one executor; else -inf."""
+        largest, everywhere = self.largest(limit), np.arange(len(self.used))
+        if self.memory is None:
+            return largest
+        takes = self.memory.takes(np.full(len(everywhere), executor), everywhere, self.place)
+        return np.where(takes, largest, -np.inf)
+
     def has_room(self, executor: int, worker: int, limit: Floats | None = None) -> bool:
         """Check whether an executor fits on a worker."""
         return bool(self.fits(np.array([executor]), np.array([worker]), limit)[0])
@@ -466,7 +478,10 @@ class Fit:
         """Mark the executors that fit, each on the worker of the same row."""
         largest, homes = self.largest(limit), self.place[executors]
         saved, need = self._saved(executors, workers), self.demand[executors]
-        return loops.hold(largest, self.cluster.unit_of, homes, workers, need, saved)
+        fits = loops.hold(largest, self.cluster.unit_of, homes, workers, need, saved)
+        if self.memory is not None:
+            fits &= self.memory.takes(executors, workers, self.place)
+        return fits
 
     def _saved(self, executors: Ints, workers: Ints) -> Floats:
         """Compute what hops save, (3, K), as in `near_each`."""
@@ -504,7 +519,15 @@ class Fit:
         """
         place = self.place.copy()
         place[executors] = workers
-        return self.placed(place).used - self.used <= self.left(limit)
+        fits: Marks = self.placed(place).used - self.used <= self.left(limit)
+        if self.memory is not None:
+            over = self.memory.overfilled(place, self.place)
+            fits &= ~np.isin(self.cluster.node_of, over)
+        return fits
+
+    def overfills_memory(self, place: Ints) -> bool:
+        """Check whether a node holds more declared memory than it has, and than in this one."""
+        return self.memory is not None and self.memory.overfilled(place, self.place).size > 0
 
     def left(self, limit: Floats) -> Floats:
         """Compute by how much the load of each worker may grow, (W,), where none may shrink."""
@@ -537,12 +560,24 @@ class Fit:
         """Give the reason why an executor does not fit on a worker; None if it fits."""
         if self.has_room(executor, worker, limit):
             return None
+        if (lacking := self.why_no_memory(executor, worker)) is not None:
+            return f"it does not fit: {lacking}"
         # One that brings more hops to where it leaves than it takes away fits nowhere else.
         room = float(((self.limit if limit is None else limit) - self.used)[worker])
         return f"it does not fit: {self.need(executor)}, room for {max(room, 0):.3g}"
 
+    def why_no_memory(self, executor: int, worker: int) -> str | None:
+        """Give the reason why an executor may not come to a node for the memory it declares."""
+        ends = np.array([executor]), np.array([worker])
+        if self.memory is None or self.memory.takes(*ends, self.place)[0]:
+            return None
+        return self.memory.why_not(executor, worker, self.place)
+
     def why_nowhere(self, executor: int, limit: Floats) -> str:
         """Give the reason why an executor fits on no worker."""
+        roomiest = int(np.argmax(limit - self.used))
+        if (lacking := self.why_no_memory(executor, roomiest)) is not None:
+            return f"fits on no worker or free slot elsewhere: {lacking}"
         room = max(float((limit - self.used).max()), 0.0)
         return (
             f"needs {self.need(executor)}, and no worker or free slot elsewhere "
@@ -598,10 +633,14 @@ class Fit:
         return f"{names} above {self.limits.high_frac:g} of the {self.resource.shown} by {missing}"
 
     def overfilled(self, before: "Fit") -> str | None:
-        """Name the fullest of the workers that are high and fuller than before; None without."""
+        """Name the fullest of the workers that are high and fuller than before; None without.
+
+        Else a node that holds too much declared memory, and more than before.
+        """
         found = np.flatnonzero(self.is_high & (self.used > before.used))
         if not found.size:
-            return None
+            memory = self.memory
+            return None if memory is None else memory.why_overfilled(self.place, before.place)
         w = int(found[np.argmax(self.frac[found])])
         return (
             f"{self.name_of(w)} would use {self.frac[w]:.0%} of its {self.resource.shown}, "

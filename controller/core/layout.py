@@ -12,6 +12,7 @@ import numpy as np
 
 from controller.core.capacity import Capacity
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
+from controller.core.declared import Declared
 from controller.core.hops import lab_hop_cores
 from controller.core.meters import Columns
 from controller.core.metrics import Rates
@@ -87,6 +88,7 @@ class Layout:
     component_of: tuple[str, ...]
     pinned: tuple[str | None, ...]
     place: Ints
+    memory_mb: Floats | None  # as in a snapshot
     tasks: TaskMap
     rows: RowMap  # of the rates that it was last fitted to
 
@@ -103,6 +105,7 @@ class Layout:
         executors = sorted(placement)
         component = {placed.executor: placed.component for placed in publication.executors}
         component_of = tuple(component[e] for e in executors)
+        memory_mb = publication.memory_mb
         return cls(
             made_of=made_of,
             cluster=cluster,
@@ -112,6 +115,9 @@ class Layout:
             component_of=component_of,
             pinned=tuple(pinned.get(e) for e in executors),
             place=np.array([worker[placement[e]] for e in executors], np.int64),
+            memory_mb=np.array([memory_mb.get(one, 0.0) for one in component_of], np.float64)
+            if memory_mb
+            else None,
             tasks=TaskMap.of(executors, component_of, component_targets(publication)),
             rows=_NO_ROWS,
         )
@@ -141,6 +147,16 @@ class Layout:
         )
         return replace(self, rows=rows)
 
+    def beside(self, declared: Declared) -> "Layout":
+        """Note what other topologies declare on each node, where memory is counted."""
+        cluster, own_mb = self.cluster, self.memory_mb
+        if cluster.memory_mb is None:
+            return self
+        held_mb = np.array([declared.held_mb.get(node, 0.0) for node in cluster.nodes])
+        if own_mb is not None:
+            held_mb -= np.bincount(cluster.node_of[self.place], own_mb, len(held_mb))
+        return replace(self, cluster=replace(cluster, other_memory_mb=held_mb))
+
     def knows_all(self, rates: Rates) -> bool:
         """Return whether no worker in use has reported only once."""
         return bool(rates.known[np.isin(self.rows.worker, self.place)].all())
@@ -167,6 +183,7 @@ class Layout:
             traffic=traffic,
             cpu_var=np.bincount(at[at >= 0], rates.cpu_var[at >= 0], len(queue)).astype(np.float64),
             wanted_times=self._wanted_times(traffic, at[here], more_tps),
+            memory_mb=self.memory_mb,
         )
 
     def _wanted_times(self, traffic: Traffic, executors: Ints, more_tps: Floats) -> Floats | None:
@@ -283,6 +300,9 @@ def build_cluster(
     known = [(str(slot), nodes[slot.supervisor]) for slot in slots if slot.supervisor in nodes]
     rows = [(name, node.id, capacity.of(node, opened.get(node.id, 0))) for name, node in known]
     cluster = Cluster.build(nodes, rows)
+    if memory := publication.memory_of_nodes:
+        memory_mb = np.array([memory.get(node, np.inf) for node in cluster.nodes], np.float64)
+        cluster = replace(cluster, memory_mb=memory_mb)
     if not capacity.is_shared:
         return cluster
     cores = [nodes[node].cpu_capacity / 100 for node in cluster.nodes]

@@ -1,6 +1,6 @@
 """Makes the picture that a decision about one topology looks at, or finds why there is none."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -9,6 +9,7 @@ import numpy as np
 from controller.core.capacity import Capacity
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Outcome, Veto
+from controller.core.declared import Declared
 from controller.core.figures import HopFigures, Peak
 from controller.core.fit import SURE, Fit, beside_each_other, outside_cores
 from controller.core.hops import AS_IN_THE_LAB
@@ -52,7 +53,7 @@ class Picture:
 
 
 def picture_each(
-    views: Collection[TopologyView],
+    views: Sequence[TopologyView],
     rates: Mapping[str, Rates],
     layouts: Mapping[str, Layout],
     unheard_s: Mapping[tuple[str, Slot], float],
@@ -75,7 +76,7 @@ def picture_each(
     pictures: dict[str, Picture | Veto] = {}
     missed_s: dict[tuple[str, Slot], float] = {}
     measured: dict[str, Picture] = {}
-    opened = opened_by(views)
+    opened, declared = opened_by(views), Declared.of(views)
     by_nodes: dict[tuple[str, ...], Columns] = {}  # most topologies have all nodes
     for view in views:
         hooked = view.observation.hooked
@@ -93,7 +94,7 @@ def picture_each(
             pictures[view.id] = Veto(Outcome.STALE_METRICS, "; ".join(unknown))
             continue
         layout = layout_of(view, capacity, layouts.get(view.id), opened)
-        layout = layout.fitted(rates[view.id])
+        layout = layout.fitted(rates[view.id]).beside(declared)
         snapshot = layout.snapshot(rates[view.id], time_s=time_s)
         peak = peak_of(peaks, snapshot)
         snapshot = snapshot.peaking(peak.times)

@@ -84,7 +84,9 @@ class Reserve:
         return over
 
     def refuses(self, place: Ints) -> bool:
-        """Check whether a placement fills a link more than today's, or a space too much."""
+        """Check whether a placement fills a link more than today's, a space or memory too much."""
+        if self.fit.overfills_memory(place):
+            return True
         if self.fit.cluster.node_cores is None:
             return False
         return self.links.grow_at(place) or self.overflows(place)

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from controller.core.decision import Decision, Move, Outcome, Veto, Vetoes
+from controller.core.declared import Declared
 from controller.core.excluded import nodes_named
 from controller.core.plan import next_plan
 from controller.core.topology import TopologyView, moves_under_way
@@ -165,7 +166,7 @@ class CommandQueue:
         if len(begun) == len(ends):  # ZooKeeper went away before that could be answered
             return _begun(command, begun[0])
         wish = Decision(Outcome.WOULD_MOVE, "", moves, is_exchange=True)
-        after, found = next_plan(view, wish, epoch, free)
+        after, found = next_plan(view, wish, epoch, free, Declared.of(views))
         changed = _elsewhere(view, moves, drained, self._restarted(view).workers)
         if changed is None and after is not None and command.what:
             changed = self._misfit(view.id, moves)

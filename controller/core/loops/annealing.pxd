@@ -21,6 +21,8 @@ cdef class Chance:
 @cython.final
 cdef class Board:
     cdef const int64_t[::1] first, peers, start, movable, open, node_of, unit_of
+    cdef const int64_t[:, ::1] space_of
+    cdef int64_t spaces
     cdef const double[::1] pull, hop_tps, loudest_pull, far
     cdef const double[:, ::1] held, costs, saved
     cdef const uint8_t[::1] is_movable, is_open

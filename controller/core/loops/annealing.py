@@ -64,7 +64,7 @@ class Board:
     As in `Problem` and `Graph`, some also as indices. `pull` is (K,), as one of `Problem.pulls`.
     `hop_tps` is (K,), at both ends together, as in `HopRates`. `far` is (E,), what an executor uses
     if all its peers are on other nodes. `held` is (S, E), what it keeps in each kind of space, as
-    cores.
+    cores. `space_of` is (S, W): of each kind, the space of the executors of each worker.
     `costs` is (3, 3): what a tuple/s gains that comes to a node (row 2) or leaves it (row 0), and
     to a worker (column). `saved` is (2, 2): what one saves that is within a node (row 1), and
     within a worker. `within` is whether executors stay on their nodes. `stray`, `together` and
@@ -82,6 +82,7 @@ class Board:
         start: Ints,
         far: Floats,
         held: Floats,
+        space_of: Ints,
         is_movable: Marks,
         movable: Ints,
         is_open: Marks,
@@ -101,6 +102,7 @@ class Board:
         self.first, self.peers, self.pull = contiguous(first), contiguous(peers), contiguous(pull)
         self.hop_tps, self.loudest_pull = contiguous(hop_tps), contiguous(loudest_pull)
         self.start, self.far, self.held = contiguous(start), contiguous(far), contiguous(held)
+        self.space_of, self.spaces = contiguous(space_of), int(space_of.max(initial=-1)) + 1
         self.is_movable, self.movable = contiguous(is_movable), contiguous(movable)
         self.is_open, self.open = contiguous(is_open), contiguous(open)
         self.node_of, self.unit_of = contiguous(node_of), contiguous(unit_of)
@@ -112,14 +114,15 @@ class Board:
         require(executors == len(self.far) == len(self.loudest_pull) == len(self.is_movable))
         require(executors + 1 == len(self.first) and executors == self.held.shape[1])
         require(len(self.peers) == len(self.pull) == len(self.hop_tps))
-        require(workers == len(self.unit_of) == len(self.is_open))
+        require(workers == len(self.unit_of) == len(self.is_open) == self.space_of.shape[1])
+        require(len(self.held) == len(self.space_of))
         require(len(self.costs) == self.costs.shape[1] == 3)
         require(len(self.saved) == self.saved.shape[1] == 2)
         require(len(self.movable) > 0 and len(self.open) > 0)
 
 
 class _Walk:
-    """Where executors are, and what is left, in cores: (1, U) of CPU and (S, W) of spaces.
+    """Where executors are, and what is left, in cores: (1, U) of CPU and (S, P) of spaces.
 
     What is left is negative where something is too full. Of executors that are tried elsewhere
     together, `who` goes from `origin` to `goal`; only the first entries count.
@@ -281,7 +284,8 @@ def _shift(board: Board, walk: _Walk, e: int, to: int) -> float:
             came -= board.hop_tps[k] * board.saved[node, worker]
     more = shift(walk.cpu, 0, board.unit_of[at], board.unit_of[to], came, went)
     for s in range(len(board.held)):
-        more += shift(walk.space, s, at, to, board.held[s, e], board.held[s, e])
+        one, other = board.space_of[s, at], board.space_of[s, to]
+        more += shift(walk.space, s, one, other, board.held[s, e], board.held[s, e])
     walk.place[e] = to
     return more
 
@@ -310,11 +314,11 @@ def anneal(  # noqa: PLR0917
 ) -> Ints:
     """Search for a placement; gives the best one met.
 
-    `cpu` is (1, U) and `space` (S, W), what is left, in cores. Temperatures are in weighted t/s,
+    `cpu` is (1, U) and `space` (S, P), what is left, in cores. Temperatures are in weighted t/s,
     and `excess_price` is the first price of a core too much. `place` and what is left change.
     """
     require(board is not None and len(place) == len(board.start) and len(cpu) == 1)
-    require(len(space) == len(board.held) and space.shape[1] == len(board.node_of))
+    require(len(space) == len(board.held) and space.shape[1] >= board.spaces)
     walk = _Walk(place, cpu, space, seed)
     price = excess_price
     tries = TRIES * len(board.movable)

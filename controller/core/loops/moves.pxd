@@ -10,9 +10,9 @@ cdef double ROUNDING, _NO_SCORE, _ALL_WHOLE
 cdef class World:
     cdef const int64_t[::1] begin, place, node_of, unit_of, roomiest, taken
     cdef const uint32_t[::1] peer, row
-    cdef const double[::1] tps, hop_tps, hop_scale, demand, doubt, room
+    cdef const double[::1] tps, hop_tps, hop_scale, demand, doubt, room, memory, memory_left
     cdef double hop_node, hop_worker, weight_node, weight_worker
-    cdef bint is_any_taken
+    cdef bint is_any_taken, counts_memory
     cdef Bars bars
 
 
@@ -102,6 +102,7 @@ cpdef object near_each(
 )
 
 cdef bint _is_taken(World world, int64_t one, int64_t other) noexcept
+cdef double _brings_memory(World world, int64_t e, int64_t w) noexcept
 
 @cython.locals(found=int64_t[::1], most=double[::1])
 cpdef object roomiest(
@@ -124,6 +125,7 @@ cdef int64_t _fit(World world, _Scratch scratch, int64_t e, int64_t with_peers) 
 cpdef bint may_move(World world, int64_t e, int64_t w) except -1
 cdef (double, double, double) _near_in(World world, int64_t e, int64_t w) noexcept
 cdef double _brings(World world, int64_t e, int64_t w) noexcept
+cdef bint _takes_both(World world, int64_t one, int64_t other, int64_t w) noexcept
 
 cpdef bint has_barred(World world) except -1
 cpdef bint is_barred(World world, int64_t e, int64_t w) except -1

@@ -32,7 +32,9 @@ class World:
     `demand`, `unit_of` and `hop` as in `Fit`. By row of the traffic: `tps`, and `hop_tps` as in
     `HopRates`; so is `hop_scale`. By executor: its worker in `place`, and in `doubt` by how much
     measured gains of its moves may be too high. The scores of `gather`, `best` and `open_pairs` are
-    lower by `doubt`. By worker: `node_of`. What `bars` bar is no move of `best` and `open_pairs`.
+    lower by `doubt`. By worker: `node_of`. `memory` is what each executor declares, and
+    `memory_left` what may still come to each node; both are empty where nothing counts it. What
+    `bars` bar is no move of `best` and `open_pairs`.
     """
 
     def __init__(
@@ -52,6 +54,8 @@ class World:
         room: Floats,
         roomiest: Ints,
         taken: Ints,
+        memory: Floats,
+        memory_left: Floats,
         hop: TrafficWeights,
         weights: TrafficWeights,
         bars: "Bars | None" = None,
@@ -70,11 +74,15 @@ class World:
         self.hop_node, self.hop_worker = hop
         self.weight_node, self.weight_worker = weights
         self.is_any_taken = len(taken) > 0
+        self.memory, self.memory_left = contiguous(memory), contiguous(memory_left)
+        self.counts_memory = len(memory) > 0
         self.bars = bars
         count = len(self.place)
         require(count == len(self.demand) == len(self.doubt) == len(self.hop_scale))
         require(count + 1 == len(self.begin) and len(self.peer) == len(self.row))
         require(len(self.node_of) == len(self.unit_of) == len(self.room))
+        if self.counts_memory:
+            require(len(self.memory) == count and len(self.memory_left) == len(self.roomiest))
         if self.bars is not None:
             require(len(self.bars.rate) == len(self.tps) and self.bars.kept.shape[1] == count)
             require(self.bars.sent.shape[2] == len(self.roomiest))
@@ -283,6 +291,12 @@ def _is_taken(world: World, one: int, other: int) -> bool:
     return False
 
 
+def _brings_memory(world: World, e: int, w: int) -> float:
+    """Compute how much declared memory a move brings to the node of a worker."""
+    is_other = world.node_of[world.place[e]] != world.node_of[w]
+    return world.memory[e] if is_other else 0.0
+
+
 def roomiest(room: Floats, is_open: Marks, node_of: Ints, nodes: int) -> Ints:
     """Find the open worker with most room of each node, of equal ones the first; -1 without any."""
     require(len(node_of) == len(room) == len(is_open))
@@ -369,6 +383,8 @@ def _fit(world: World, scratch: _Scratch, e: int, with_peers: int) -> int:
         fits = w != home and _holds(world.room[w], world.room[home], stays, need, own, here, there)
         if fits and world.is_any_taken:
             fits = not _is_taken(world, own_node, n)
+        if fits and world.counts_memory:
+            fits = _brings_memory(world, e, w) <= world.memory_left[n]
         scratch.fits[i] = fits
     return listed
 
@@ -380,6 +396,8 @@ def may_move(world: World, e: int, w: int) -> bool:
     """
     require(world is not None)
     home = world.place[e]
+    if world.counts_memory and _brings_memory(world, e, w) > world.memory_left[world.node_of[w]]:
+        return False
     if w == home or _is_taken(world, world.node_of[home], world.node_of[w]):
         return False
     own, here, there = _near_in(world, e, w)
@@ -411,6 +429,15 @@ def _brings(world: World, e: int, w: int) -> float:
     own, here, there = _near_in(world, e, w)
     stays = world.unit_of[world.place[e]] == world.unit_of[w]
     return _change(stays, world.demand[e], own, here, there)[0]
+
+
+def _takes_both(world: World, one: int, other: int, w: int) -> bool:
+    """Check that a worker has room for two executors together, and its node the memory."""
+    comes = _brings(world, one, w) + _brings(world, other, w)
+    if not world.counts_memory:
+        return bool(comes <= world.room[w])
+    memory = _brings_memory(world, one, w) + _brings_memory(world, other, w)
+    return bool(comes <= world.room[w] and memory <= world.memory_left[world.node_of[w]])
 
 
 def is_barred(world: World, e: int, w: int) -> bool:
@@ -730,8 +757,7 @@ def open_pairs(  # noqa: PLR0917
             if together <= least + max(first, second, 0.0) or not may_move(world, other, to):
                 continue
             goes = int(other) if second > first else one
-            comes = _brings(world, one, to) + _brings(world, other, to)
-            if comes <= world.room[to] and not is_barred(world, goes, to):
+            if _takes_both(world, one, other, to) and not is_barred(world, goes, to):
                 found.append((goes, int(to), _score_of(world, goes, to)[0], together))
     return found
 

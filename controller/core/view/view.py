@@ -19,6 +19,8 @@ from controller.core.reserve import Reserve
 # threshold would be relieved at the next jitter of its load, and then filled again, for ever.
 FILL_FRAC = 0.95
 
+_NONE = np.zeros(0)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moves:
@@ -81,6 +83,7 @@ class View:
 
     @cached_property
     def world(self) -> loops.World:
+        memory = self.fit.memory
         return loops.World(
             begin=self.pairs.begin,
             peer=self.pairs.peer,
@@ -97,6 +100,8 @@ class View:
             room=self.room,
             roomiest=self.roomiest,
             taken=self.taken,
+            memory=_NONE if memory is None else memory.each_mb,
+            memory_left=_NONE if memory is None else memory.left_mb(self.fit.place),
             weights=TrafficWeights.of(self.limits),
             bars=self.reserve.bars_of(self.fit) if self.is_barring else None,
         )

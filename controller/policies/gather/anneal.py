@@ -49,7 +49,7 @@ def anneal(  # noqa: PLR0917
     if not movable.size or not problem.is_open.any() or len(problem.node_of) < 2:
         return place
     fit = problem.fit.placed(place)
-    held, space_left = _spaces_as_cores(problem, place)
+    held, space_of, space_left = _spaces_as_cores(problem, place)
     loudest = np.zeros(len(place))
     pull = graph.tps if pull is None else pull
     loudest[talks] = np.maximum.reduceat(pull, graph.first[:-1][talks])
@@ -63,6 +63,7 @@ def anneal(  # noqa: PLR0917
         start=problem.start,
         far=far,
         held=held,
+        space_of=space_of,
         is_movable=is_movable,
         movable=movable,
         is_open=problem.is_open,
@@ -98,19 +99,26 @@ def _each(weights: TrafficWeights, counts: Floats) -> Floats:
     return np.array([weighed(weights, node, counts) for node in counts])
 
 
-def _spaces_as_cores(problem: Problem, place: Ints) -> tuple[Floats, Floats]:
-    """Give what executors keep, (S, E), and what is left, (S, W), so that all together are as much.
+def _spaces_as_cores(problem: Problem, place: Ints) -> tuple[Floats, Ints, Floats]:
+    """Give what executors keep, (S, E), where each worker keeps it, (S, W), and what is left there.
 
-    An executor of mean size is then as much too much in a full space as on a full CPU.
+    All executors together keep as much as they use. So one of mean size is as much too much in a
+    full space as on a full CPU. Declared memory is such a space, of a whole node.
     """
-    uses, total = problem.reserve.spaces, float(problem.fit.demand.sum())
-    held, left = np.zeros((len(uses), len(place))), np.zeros((len(uses), len(problem.node_of)))
-    for s, one in enumerate(uses):
-        kept = float(one.held.sum())
-        cores = total / kept if kept else 0.0
-        held[s] = one.held * cores
-        left[s] = one.left(problem.reserve.fit, place) * cores if cores else np.inf
-    return held, left
+    fit, node_of = problem.reserve.fit, problem.node_of
+    each = np.arange(len(node_of))
+    rows = [(one.held, each, one.left(fit, place)) for one in problem.reserve.spaces]
+    if fit.memory is not None:
+        most_mb = np.maximum(fit.memory.has_mb, fit.memory.held_mb(fit.place))
+        rows.append((fit.memory.each_mb, node_of, most_mb - fit.memory.held_mb(place)))
+    places = max([len(left) for _, _, left in rows], default=0)
+    held, left = np.zeros((len(rows), len(place))), np.full((len(rows), places), np.inf)
+    for s, (kept, _, room) in enumerate(rows):
+        if kept.any():
+            cores = float(problem.fit.demand.sum()) / float(kept.sum())
+            held[s], left[s, : len(room)] = kept * cores, room * cores
+    space_of = [at for _, at, _ in rows]
+    return held, np.array(space_of, np.int64).reshape(len(rows), len(each)), left
 
 
 def _hops(problem: Problem, fit: Fit) -> tuple[Floats, Floats]:

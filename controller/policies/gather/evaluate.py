@@ -88,14 +88,16 @@ def _missing(cluster: Cluster, snapshot: LoadSnapshot, problem: Problem, way: Ro
     waiting = way.only(place[way.executors] != way.goals)
     if not waiting.executors.size:
         return "on the way it costs more than to stay, or comes back to where it was"
-    missing = problem.fit.placed(place).lacks(waiting.executors, waiting.goals)
+    fit = problem.fit.placed(place)
+    missing = fit.lacks(waiting.executors, waiting.goals)
     least = int(np.argmin(missing))
     executor = snapshot.executors[waiting.executors[least]]
     worker = cluster.workers[waiting.goals[least]]
-    return (
-        f"{len(waiting.executors)} of its {len(way.executors)} executors wait for room; "
-        f"{missing[least]:.2g} cores more on {worker} would let {executor} go there"
-    )
+    wait = f"{len(waiting.executors)} of its {len(way.executors)} executors wait for room"
+    ends = int(waiting.executors[least]), int(waiting.goals[least])
+    if (lacking := fit.why_no_memory(*ends)) is not None:
+        return f"{wait}; {executor} cannot go to {worker}: {lacking}"
+    return f"{wait}; {missing[least]:.2g} cores more on {worker} would let {executor} go there"
 
 
 def _end_of_greedy(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> tuple[Ints, ...]:

@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from controller.core.cluster import Floats, Ints
+from controller.core.declared import TOLERANCE_MB
 from controller.core.fit import Fit
 from controller.policies.gather.problem import Problem
 
@@ -58,9 +60,9 @@ def route(problem: Problem, target: Ints) -> Route:
 def next_steps(problem: Problem, fit: Fit, way: Route) -> tuple[Step, ...]:
     """Choose what moves next from a placement: executors and workers.
 
-    The first of the route that fits, and overfills no link or space. If nothing does, executors
-    that wait for each other's places move at once. Empty if the route is at its end or nothing
-    helps.
+    The first of the route that fits, and overfills no link, space or memory. If nothing does,
+    executors that wait for each other's places move at once. Empty if the route is at its end or
+    nothing helps.
     """
     may = (fit.place[way.executors] != way.goals) & problem.free[way.executors]
     waiting = way.only(may & problem.is_open[way.goals])
@@ -71,7 +73,8 @@ def next_steps(problem: Problem, fit: Fit, way: Route) -> tuple[Step, ...]:
             return (step,)
     for look in (_exchange, _all_between):
         steps = look(problem, fit, waiting)
-        if steps and not problem.reserve.bars(_after(fit, steps)):
+        after = _after(fit, steps)
+        if steps and not (fit.overfills_memory(after) or problem.reserve.bars(after)):
             return steps
     return ()
 
@@ -89,28 +92,24 @@ def _exchange(problem: Problem, fit: Fit, waiting: Route) -> tuple[Step, ...]:
     So a big one changes places with two small ones, and three go in a ring.
     """
     goal = dict(zip(waiting.executors.tolist(), waiting.goals.tolist(), strict=True))
-    left, leaving = fit.by_unit(fit.left(problem.full)).tolist(), dict[int, list[int]]()
-    unit_of = fit.cluster.unit_of
-    ends = zip(unit_of[fit.place[waiting.executors]], unit_of[waiting.goals], strict=True)
-    units = dict(zip(goal, ((int(one), int(other)) for one, other in ends), strict=True))
-    more = zip(*map(np.ndarray.tolist, fit.more(waiting.executors, waiting.goals)), strict=True)
-    change = dict(zip(goal, more, strict=True))
-    for e, (home, _) in units.items():
-        leaving.setdefault(home, []).append(e)
+    left, changes = _changes(problem, fit, waiting)
+    leaving = dict[int, list[int]]()
+    for e, change in changes.items():
+        for unit in change.homes:
+            leaving.setdefault(unit, []).append(e)
 
     def with_first(first: int, most: int) -> tuple[int, ...]:
         """Look at what leaves the least cores too much, then at the fewest executors.
 
         The fullest worker must lose another one that waits. Of many alike this is a shortest ring.
         """
-        # What is too much on all workers, executors that move, what each worker lacks.
+        # What is too much in all places, executors that move, what each place lacks.
         queue: list[tuple[float, int, int, tuple[int, ...], dict[int, float]]] = []
         tried: set[frozenset[tuple[int, float]]] = set()
 
         def look_at(moving: tuple[int, ...], lacks: Mapping[int, float]) -> None:
             e, after = moving[-1], dict(lacks)
-            (home, there), (came, went) = units[e], change[e]
-            for unit, one in ((there, came), (home, went))[: 1 + (home != there)]:
+            for unit, one in changes[e].more.items():
                 after[unit] = round(after.get(unit, -left[unit]) + one, 9)
             full = [lack for lack in after.values() if lack > 0]
             # Other executors that come to the same loads lead to nothing else.
@@ -137,6 +136,40 @@ def _exchange(problem: Problem, fit: Fit, waiting: Route) -> tuple[Step, ...]:
     begun = ((first, most) for most in AT_ONCE for first in islice(goal, MOST_BEGUN))
     found = next(filter(None, (with_first(*one) for one in begun)), ())
     return tuple((e, goal[e]) for e in found)
+
+
+class _Change(NamedTuple):
+    """The places that a move leaves, and what it changes in each place, by their indices."""
+
+    homes: tuple[int, ...]
+    more: dict[int, float]
+
+
+def _changes(problem: Problem, fit: Fit, waiting: Route) -> tuple[list[float], dict[int, _Change]]:
+    """Give what is left in each place, in cores, and what the move of each executor changes.
+
+    Places are those whose CPU workers use. Where memory is declared, nodes follow, with all that is
+    declared as much as all that is used.
+    """
+    unit_of, node_of, home = fit.cluster.unit_of, fit.cluster.node_of, fit.place[waiting.executors]
+    left = fit.by_unit(fit.left(problem.full)).tolist()
+    more = fit.more(waiting.executors, waiting.goals)
+    used = waiting.executors, unit_of[home], unit_of[waiting.goals], *more
+    found = {
+        e: _Change((one,), {there: came} if one == there else {there: came, one: went})
+        for e, one, there, came, went in zip(*(column.tolist() for column in used), strict=True)
+    }
+    if fit.memory is None:
+        return left, found
+    each_mb = fit.memory.each_mb
+    cores = float(fit.demand.sum()) / max(float(each_mb.sum()), TOLERANCE_MB)
+    ends = len(left) + node_of[home], len(left) + node_of[waiting.goals]
+    declared = waiting.executors, *ends, each_mb[waiting.executors] * cores
+    for e, one, there, need in zip(*(column.tolist() for column in declared), strict=True):
+        if one != there:
+            change = {**found[e].more, there: need, one: -need}
+            found[e] = _Change((*found[e].homes, one), change)
+    return left + (fit.memory.left_mb(fit.place) * cores).tolist(), found
 
 
 def _fit_together(

@@ -102,6 +102,8 @@ def _exchanged(problem: Problem, place: Ints, unit_of: Ints) -> Ints | None:
             to = np.arange(len(unit_of))
             to[one], to[other] = other, one
             exchanged = np.where(problem.free, to[place], place)
+            if problem.fit.overfills_memory(exchanged):
+                continue
             if _key(problem, exchanged) < key:
                 return exchanged
     return None

@@ -124,8 +124,20 @@ def uneven(snapshot: LoadSnapshot) -> LoadSnapshot:
     return replace(snapshot, traffic=replace(traffic, tps=tps, var=tps / 3))
 
 
-@settings(max_examples=75)
-@given(worlds() | uneven_worlds(), limits(), st.integers(1, 3), st.booleans(), st.booleans())
+def declaring(world: World, has_mb: float) -> World:
+    """Let executors declare memory, and nodes have as much of it: the second twice as much, …."""
+    cluster, snapshot = world
+    node_mb = np.array([has_mb * (n + 1) for n in range(len(cluster.nodes))])
+    memory_mb = 100.0 * (1 + np.sin(np.arange(len(snapshot.executors))))
+    return replace(cluster, memory_mb=node_mb), replace(snapshot, memory_mb=memory_mb)
+
+
+ANY_WORLDS = worlds() | uneven_worlds()
+ANY_WORLDS |= st.builds(declaring, ANY_WORLDS, st.sampled_from([0.0, 100.0, 200.0, 1000.0]))
+
+
+@settings(max_examples=100)
+@given(ANY_WORLDS, limits(), st.integers(1, 3), st.booleans(), st.booleans())
 def test_every_loop_of_a_decision_is_the_same(
     world: World, rules: Limits, most: int, whole_numbers: bool, shared: bool
 ) -> None:
@@ -141,7 +153,7 @@ def test_every_loop_of_a_decision_is_the_same(
 
 
 @settings(max_examples=200)
-@given(worlds() | uneven_worlds(), limits(), st.booleans(), st.data())
+@given(ANY_WORLDS, limits(), st.booleans(), st.data())
 def test_every_loop_of_a_view_is_the_same(
     world: World, rules: Limits, shared: bool, data: st.DataObject
 ) -> None:
@@ -234,7 +246,7 @@ def test_a_number_that_is_none_is_refused_and_one_too_large_is_the_largest() -> 
 
 
 @settings(max_examples=60)
-@given(worlds() | uneven_worlds(), limits(), st.sampled_from([0.3, 3.0]), st.integers(0, 99))
+@given(ANY_WORLDS, limits(), st.sampled_from([0.3, 3.0]), st.integers(0, 99))
 def test_a_search_is_the_same(world: World, rules: Limits, hot: float, seed: int) -> None:
     cluster, snapshot = world
     problem = Problem.of(cluster, uneven(snapshot), rules, TargetOptions())

@@ -130,3 +130,28 @@ def test_a_host_is_drained_of_executors_that_talk_much_with_each_other() -> None
     # No drain goes to a worker that starts again and again.
     steps = _drain(cast(Any, made), [0, 1, 2], drained, Limits(), (), bad=(places.workers[1],))
     assert steps.moves == ()
+
+
+def test_a_drain_goes_where_nodes_have_the_memory() -> None:
+    places = replace(
+        cluster((1, 1, 1)),
+        node_cores=np.array([2.0, 4.0, 2.0]),
+        memory_mb=np.array([800.0, 300.0, 300.0]),
+    )
+    load = replace(snapshot(["c"] * 5, [0, 0, 0, 1, 2], 0.1), memory_mb=np.full(5, 128.0))
+    allowed = SimpleNamespace(is_last=lambda slot, left: False, vetoes=SimpleNamespace(workers={}))
+    made = SimpleNamespace(cluster=places, snapshot=load, view=SimpleNamespace(allowed=allowed))
+    drained = Excluded(drained=frozenset({"n0"}))
+    found = _drain(cast(Any, made), [0, 1, 2], drained, Limits(max_moves=9), (), bad=())
+    # The largest node has CPU for all.
+    assert [(move.executor, move.target) for move in found.moves] == [
+        ("0-0", "n1:6700"),
+        ("1-1", "n2:6700"),
+    ]
+    full = replace(places, memory_mb=np.array([800.0, 200.0, 200.0]))
+    made = SimpleNamespace(cluster=full, snapshot=load, view=SimpleNamespace(allowed=allowed))
+    found = _drain(cast(Any, made), [0], drained, Limits(), (), bad=())
+    assert found.reason == (
+        "0-0 fits on no worker or free slot elsewhere: node n1 has 200 MB of memory for Storm's "
+        "scheduler, 128 MB are declared there, and it brings 128 MB"
+    )

@@ -4,7 +4,6 @@ import json
 from typing import cast
 
 import pytest
-from msgspec.structs import replace
 
 from controller.core.decision import Outcome, Veto, Vetoes
 from controller.core.topology import TopologyView
@@ -13,8 +12,8 @@ from controller.storm.commands import CommandQueue, answered
 from controller.storm.mirror import Mirror
 from kvstore.errors import AccessError
 from kvstore.zookeeper import Session, Stored
-from migration.model import Base, Entry, ExecutorId, Node, Phase, Plan, Slot
-from tests.messages import node_acks, publication, worker_ack
+from migration.model import Base, Component, Entry, ExecutorId, Node, Phase, Plan, Slot
+from tests.messages import node_acks, publication, replace, worker_ack
 
 
 class Nodes:
@@ -143,6 +142,33 @@ def view_of(*entries: Entry) -> TopologyView:
 def moving(phase: Phase, void: str | None = None) -> Entry:
     base = Base(Slot("a", 1), 50)
     return Entry("m7", ExecutorId(1, 1), Slot("a", 1), Slot("b", 1), phase, base, void)
+
+
+def test_a_move_for_which_a_node_has_too_little_memory_is_refused() -> None:
+    """What another topology declares there counts."""
+
+    def counting(topology: str, name: str, declared_mb: float) -> TopologyView:
+        shown = view_of()
+        published = replace(
+            shown.publication,
+            topology=topology,
+            name=name,
+            nodes=tuple(replace(one, memory_mb=800.0) for one in shown.publication.nodes),
+            components=(Component("bolt", "bolt", 4, declared_mb),),
+        )
+        return replace(shown, publication=published, plan=Plan("c", 2, 7, topology))
+
+    one, other = counting("wc-1", "wc", 128.0), counting("other-2", "other", 256.0)
+    wish = Command("wc", "1-1", "b:1")
+    assert asked(wish, one).state == "WAITING"
+    commands = Nodes({"c-1": encode(wish)})
+    queue(commands).work([one, other], (), 1)
+    (answer,) = queue(commands).read().values()
+    assert (answer.state, answer.reason) == (
+        "REFUSED",
+        "host b has 800 MB of memory for Storm's scheduler, 768 MB are declared there, and 1-1 "
+        "brings 128 MB",
+    )
 
 
 def test_what_was_shown_is_done_exactly_or_refused_with_the_difference() -> None:
