@@ -45,6 +45,7 @@ class SimulationResult:
     carried_tps: Floats  # (S, T), of them finished
     # (S,), share of the bytes that went to another node; the last one known where none were sent
     inter_node_bytes_frac: Floats
+    memory_frac: Floats  # (S, N), share of each node's memory that is declared there
     room: Room  # at the end, at the rates of then without bursts, day and noise
     jvms_dead: int  # of too full a heap
     # Moves begun, and when; executors are counted through all topologies.
@@ -76,6 +77,7 @@ class _Sample(NamedTuple):
     offered_tps: Floats
     carried_tps: Floats
     inter_node_bytes_frac: float
+    memory_frac: Floats
 
 
 def placed(setting: RunSetting, seed: int) -> list[World]:
@@ -273,9 +275,18 @@ class _Run:
                 since / SAMPLE_S,
                 carried_tps,
                 _part(crossed_bytes, size_bytes, before.inter_node_bytes_frac if before else 0.0),
+                self._declared_mb() / self.setting.hardware.memory_mb,
             )
         )
         self._done, self._offered = done, offered
+
+    def _declared_mb(self) -> Floats:
+        """Add up what executors declare on each node, (N,)."""
+        nodes = self.setting.hardware.nodes
+        each = [
+            np.bincount(world.node_of[world.place], world.memory_mb, nodes) for world in self.worlds
+        ]
+        return np.sum(each, axis=0)  # type: ignore[no-any-return]
 
     def _result(self) -> SimulationResult:
         worlds, storms = self.worlds, self.storms

@@ -98,6 +98,8 @@ def measure(
     found["moves"] = float(len(result.moves))
     found["returns"] = float(ping_pongs(_node_moves(setting, result), math.inf))
     found["thrash"] = thrash(result.inter_node_frac[warm:])
+    if not math.isinf(setting.hardware.memory_mb):
+        found["memory_max"] = float(result.memory_frac.max())
     found["lost"] = result.lost
     found["stale"] = float(sum(r.outcome is Outcome.STALE_METRICS for r in result.reports))
     if usual_tps is not None:

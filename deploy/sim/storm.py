@@ -1,9 +1,11 @@
 """An imagined Storm with the hooks, and the system that makes the moves."""
 
 import heapq
+import math
 from collections.abc import Iterable
 
 import numpy as np
+from msgspec import UNSET
 
 from controller.core.allowed import Allowed
 from controller.core.cold import COLD_S
@@ -270,19 +272,24 @@ class Storm:
         # A rebalance is the only thing after which no worker at all is up.
         status = "ACTIVE" if world.up.any() else "REBALANCING"
         per_node = tuple(range(FIRST_PORT, FIRST_PORT + world.hardware.workers))
+        counts = world.hardware.counts_memory and not math.isinf(world.hardware.memory_mb)
+        has_mb = world.hardware.memory_mb if counts else UNSET
         in_use = np.bincount(world.node_of[self._everyones.taken()], minlength=world.hardware.nodes)
         return Publication(
             topology=self.topology,
             name=self.name,
             status=status,
             refresh_poll_secs=10,
-            components=tuple(Component(p.id, p.kind, p.executors) for p in world.parts),
+            components=tuple(
+                Component(p.id, p.kind, p.executors, p.memory_mb if counts else UNSET)
+                for p in world.parts
+            ),
             edges=tuple(
                 Edge(k.source, k.target, "default", k.grouping.replace("near", "shuffle"))
                 for k in world.topology.data_links
             ),
             nodes=tuple(
-                Node(f"n{n}", f"n{n}", 100 * world.hardware.cores, per_node, used)
+                Node(f"n{n}", f"n{n}", 100 * world.hardware.cores, per_node, used, memory_mb=has_mb)
                 for n, used in enumerate(in_use.tolist())
             ),
             executors=tuple(

@@ -42,6 +42,10 @@ class Hardware(Struct, frozen=True, forbid_unknown_fields=True):
     heap_mb: Unbounded = math.inf
     heap_base_mb: Quantity = 64.0
     heap_fill_s: Quantity = 120.0
+    # What each node has of the memory that components declare, and whether Storm's scheduler, and
+    # so nstorm, counts it.
+    memory_mb: Unbounded = math.inf
+    counts_memory: bool = True
 
 
 class Neighbour(Span, frozen=True, kw_only=True):

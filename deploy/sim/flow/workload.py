@@ -30,6 +30,7 @@ class Part(Struct, frozen=True, forbid_unknown_fields=True):
     # Sigma of the log-normal factor by which the executors' costs differ, as their keys do.
     uneven: Quantity = 0.0
     state_mb: Quantity = 0.0  # heap that one executor's state fills
+    memory_mb: Quantity = 0.0  # what one executor declares
 
 
 class Link(Struct, frozen=True, forbid_unknown_fields=True):
@@ -118,13 +119,15 @@ class WordCount(_Workload, frozen=True, tag="wordcount"):
     uneven: Quantity = 0.0
     sentence_bytes: Quantity = 0.0
     word_bytes: Quantity = 0.0
+    memory_mb: Quantity = 0.0  # what each executor declares, but for ackers
 
     def topology(self) -> SimulatedTopology:
-        split = Part("split", "bolt", self.splits, self.split_us, uneven=self.uneven)
+        mb = self.memory_mb
+        split = Part("split", "bolt", self.splits, self.split_us, uneven=self.uneven, memory_mb=mb)
         parts = (
-            Part("count", "bolt", self.counts, self.count_us),
+            Part("count", "bolt", self.counts, self.count_us, memory_mb=mb),
             split,
-            Part("spout", "spout", self.spouts, self.spout_us),
+            Part("spout", "spout", self.spouts, self.spout_us, memory_mb=mb),
         )
         links = (
             Link("spout", "split", self.grouping, zipf=0.0, size_bytes=self.sentence_bytes),

@@ -89,6 +89,7 @@ class World:
         self._limit_tps = np.array([part.max_tps for part in self.parts])[self.component]
         state_mb = np.array([part.state_mb for part in self.parts])[self.component]
         self.heaps = Heaps(self.hardware, state_mb)
+        self.memory_mb = np.array([part.memory_mb for part in self.parts])[self.component]
         index = {part.id: c for c, part in enumerate(self.parts)}
         self.has_sizes = any(link.size_bytes for link in self.topology.data_links)
         # (C, C), of a tuple from one component to another; 0 where it is not known.

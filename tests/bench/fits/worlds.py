@@ -24,7 +24,7 @@ SECONDS, WARM_S, WINDOW_S, STEP_S = 1800.0, 600.0, 60.0, 1.0
 # Of what Storm's placement bears without bursts; a peak is at most this of it.
 PEAK_FRAC = 0.95
 # As measured between two JVMs (docs/measurements/policies.md), half at either end.
-COSTS = {"worker_us": 1.05, "node_us": 1.45, "byte_us": 0.0041}
+COSTLY = Hardware(worker_us=1.05, node_us=1.45, byte_us=0.0041, shared_by="node")
 Shape = Literal["calm", "bursts", "day", "saturated"]
 SHAPES: tuple[Shape, ...] = get_args(Shape)
 
@@ -44,7 +44,7 @@ def random_world(seed: int, number: int) -> RandomWorld:
     shape = SHAPES[int(random.integers(len(SHAPES)))]
     nodes, workers = int(random.integers(2, 7)), int(random.integers(2, 5))
     cores = float(random.choice([0.5, 1.0, 2.0]))
-    hardware = Hardware(nodes=nodes, workers=workers, cores=cores, shared_by="node", **COSTS)
+    hardware = structs.replace(COSTLY, nodes=nodes, workers=workers, cores=cores)
     topologies = _topologies(random, hardware)
     setting = _setting(hardware, topologies, _neighbours(random, hardware, SECONDS))
     setting = _bounded(random, setting)
