@@ -11,7 +11,7 @@ import numpy as np
 
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Marks
 from controller.core.topology import TopologyView
-from migration.model import Entry, Phase
+from migration.model import Entry, ExecutorId, Phase
 
 # Sums in another order differ in the last digits.
 TOLERANCE_MB = 1e-6
@@ -37,11 +37,29 @@ class Declared:
         """Count moves that begin as well."""
         return Declared(self.has_mb, _added(self.held_mb, _coming_mb(view, begun)))
 
+    def spread(self, what: str, mb: float, nodes: Iterable[str]) -> "Declared | str":
+        """Count what may come to any of some nodes; the reason where they have too little for it.
+
+        `what` declares it, in the reason.
+        """
+        if not self.has_mb:
+            return self
+        left = {n: max(self.has_mb.get(n, 0.0) - self.held_mb.get(n, 0.0), 0.0) for n in nodes}
+        all_mb = sum(left.values())
+        if mb > all_mb + TOLERANCE_MB:
+            others = "its workers and free slots on other hosts"
+            return (
+                f"{what} declare {mb:.6g} MB of memory, and the nodes of {others} have "
+                f"{all_mb:.6g} MB left for Storm's scheduler"
+            )
+        shares = {node: mb * one / all_mb for node, one in left.items() if one}
+        return Declared(self.has_mb, _added(self.held_mb, shares))
+
     def why_not(self, view: TopologyView, begun: Sequence[Entry]) -> str | None:
         """Name a node that has too little for moves of a topology; None if all have enough."""
         if not self.has_mb:
             return None
-        each = [(entry, _memory_mb(view, entry)) for entry in begun]
+        each = [(entry, memory_mb(view, entry.executor)) for entry in begun]
         came = _added(*({entry.target.supervisor: mb} for entry, mb in each))
         went = _added(*({entry.source.supervisor: mb} for entry, mb in each))
         for node, came_mb in came.items():
@@ -139,10 +157,11 @@ def _coming_mb(view: TopologyView, entries: Iterable[Entry]) -> dict[str, float]
             continue
         target = entry.target.supervisor
         if placed.slot.supervisor != target and entry.counts(placed.slot, placed.start_secs):
-            found[target] = found.get(target, 0.0) + _memory_mb(view, entry)
+            found[target] = found.get(target, 0.0) + memory_mb(view, entry.executor)
     return found
 
 
-def _memory_mb(view: TopologyView, entry: Entry) -> float:
-    component = view.observation.placed[entry.executor].component
+def memory_mb(view: TopologyView, executor: ExecutorId) -> float:
+    """Give what an executor of a topology declares."""
+    component = view.observation.placed[executor].component
     return view.publication.memory_mb.get(component, 0.0)

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from controller.core.capacity import Capacity, Spare, room_of, why_not_all
+from controller.core.declared import Declared, memory_mb
 from controller.core.excluded import nodes_named
 from controller.core.limits import Limits
 from controller.core.openable import slots_to_open
@@ -49,6 +50,7 @@ def cannot_drain(
     if hosts <= closed:
         return f"{host} is the last host that is not drained"
     unused: dict[str, float] = {}  # of nodes and free slots, after the topologies before
+    declared = Declared.of(views)
     for view in views:
         left = left_on(view, closed)
         leaving = [str(executor) for executor in left.executors if executor not in left.stays]
@@ -71,9 +73,16 @@ def cannot_drain(
             rooms |= {one.worker: room_of(0.0, one.capacity, limits) for one in spares}
         rooms = {place: max(unused.get(place, room), 0.0) for place, room in rooms.items()}
         room = sum(rooms.values())
+        what = f"{len(leaving)} executors of {name}"
         why_not = why_not_all(needs, room, "its workers and free slots on other hosts")
         if why_not is not None:
-            return f"{len(leaving)} executors of {name} {why_not}"
+            return f"{what} {why_not}"
+        mb = sum(memory_mb(view, one) for one in left.executors if one not in left.stays)
+        nodes_left = {slot.supervisor for slot in others} | {one.node for one in spares}
+        spread = declared.spread(what, mb, nodes_left)
+        if isinstance(spread, str):
+            return spread
+        declared = spread
         if needs:
             # It may go to any of them.
             unused |= {place: one * (1 - needs / room) for place, one in rooms.items()}

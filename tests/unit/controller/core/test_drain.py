@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from controller.cli.status_document import drain_lines, drain_progress
 from controller.core.capacity import Capacity, Spare
@@ -18,7 +19,17 @@ from controller.core.fit import Fit
 from controller.core.limits import Limits
 from controller.core.openable import slots_to_open
 from controller.core.topology import TopologyView
-from migration.model import Base, Entry, ExecutorId, Node, Phase, PinnedExecutor, Plan, Slot
+from migration.model import (
+    Base,
+    Component,
+    Entry,
+    ExecutorId,
+    Node,
+    Phase,
+    PinnedExecutor,
+    Plan,
+    Slot,
+)
 from tests.messages import node_acks, publication, worker_ack
 from tests.snapshots import cluster, snapshot
 
@@ -55,15 +66,18 @@ def test_what_the_other_hosts_cannot_carry_is_refused_with_the_numbers() -> None
     assert refused("host-a", room=0.5, pinned="stateful") is None
 
 
-@pytest.mark.parametrize("room", [0.6, 1.1])
-def test_what_one_topology_needs_is_no_room_for_the_next(room: float) -> None:
-    first = view()
-    published = publication(PLACES, first.publication.nodes, topology="wc-2", name="wc2")
+def second_view() -> TopologyView:
+    published = publication(PLACES, view().publication.nodes, topology="wc-2", name="wc2")
     acks = (
         node_acks("a", [worker_ack(A, [1, 2], topology="wc-2")], "uuid"),
         node_acks("b", [worker_ack(B, [3], topology="wc-2")], "uuid"),
     )
-    second = TopologyView(published, Plan("uuid", 1, 0, "wc-2"), acks)
+    return TopologyView(published, Plan("uuid", 1, 0, "wc-2"), acks)
+
+
+@pytest.mark.parametrize("room", [0.6, 1.1])
+def test_what_one_topology_needs_is_no_room_for_the_next(room: float) -> None:
+    first, second = view(), second_view()
     demand = CPU | {("wc-2", executor): cores for (_, executor), cores in CPU.items()}
     room_cores = {(view.id, str(B)): room for view in (first, second)}
     for one in (first, second):
@@ -71,6 +85,28 @@ def test_what_one_topology_needs_is_no_room_for_the_next(room: float) -> None:
     why_not = str(asked([first, second], "host-a", (), demand, room_cores))
     assert "2 executors of wc2 need 0.6 cores" in why_not
     assert f"other hosts have {room - 0.6:.3g} below" in why_not
+
+
+def test_memory_that_the_other_hosts_have_not_is_refused_with_the_numbers() -> None:
+    def counting(made: TopologyView, has_mb: float) -> TopologyView:
+        nodes = tuple(structs.replace(one, memory_mb=has_mb) for one in made.publication.nodes)
+        components = (Component("bolt", "bolt", 3, 128.0),)
+        published = structs.replace(made.publication, nodes=nodes, components=components)
+        return replace(made, publication=published)
+
+    both = CPU | {("wc-2", executor): cores for (_, executor), cores in CPU.items()}
+    room_cores = {(one, str(B)): 2.0 for one in ("wc-1", "wc-2")}
+    assert asked([counting(view(), 384.0)], "host-a", (), both, room_cores) is None
+    assert asked([counting(view(), 300.0)], "host-a", (), both, room_cores) == (
+        "2 executors of wc declare 256 MB of memory, and the nodes of its workers and free slots "
+        "on other hosts have 172 MB left for Storm's scheduler"
+    )
+    # What another topology brings is no room, nor what it has there already.
+    for has_mb, is_refused in ((767.0, True), (768.0, False)):
+        views = [counting(view(), has_mb), counting(second_view(), has_mb)]
+        why = asked(views, "host-a", (), both, room_cores)
+        assert (why is not None) is is_refused
+        assert why is None or why.startswith("2 executors of wc2 declare 256 MB")
 
 
 def test_neither_the_last_host_nor_what_is_no_host_is_drained() -> None:
