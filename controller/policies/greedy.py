@@ -151,17 +151,18 @@ def _gathering(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
 
 def _all_barred(view: View, above: float, warnings: tuple[str, ...]) -> Decision | None:
     """Explain that moves score more than `above`, but are barred; None where there is none."""
-    if not loops.has_barred(view.world):
+    counts_memory = view.fit.memory is not None
+    if not loops.has_barred(view.world) and not counts_memory:
         return None
     bound = np.maximum(*view.bounds[1:])
-    free = replace(view, is_barring=False).world
+    free = replace(view, fit=replace(view.fit, memory=None), is_barring=False).world
     *_, scores = loops.best(free, bound, int(bound.argmax()), above, slack(view))
     if not scores.size:
         return None
     gain = f"{scores.max():.4g} {view.limits.gain_unit}"
     reason = (
         f"each move that gains more than the threshold, the best {gain}, "
-        f"fills a link more, or {any_space()} too much"
+        f"fills a link more, or {any_space()}{' or declared memory' * counts_memory} too much"
     )
     return Decision(Outcome.NOTHING_TO_GAIN, reason, (), warnings)
 

@@ -1,5 +1,7 @@
 """When a policy opens a free slot, and its reason where slots are free and none is opened."""
 
+from dataclasses import dataclass, field
+
 import pytest
 
 from controller.config import Config, Mode
@@ -11,7 +13,7 @@ from controller.cycle import CycleInput, Memory
 from controller.policies.gather.goal import Answer
 from controller.report import TopologyReport
 from controller.storm.answers import misfit, plan_of
-from migration.model import Base, Entry, Phase, Slot
+from migration.model import Base, Entry, Phase, Publication, Slot
 from tests.messages import executor, replace
 from tests.unit.controller.test_cycle import A1, AUTO, B1, B2, World, last, two_topologies
 from tests.watched import cycle
@@ -51,6 +53,29 @@ def test_a_slot_is_opened_for_a_worker_that_is_too_full_where_none_has_room() ->
     assert entry.source.supervisor == "b"
     assert entry.target == C1, "the host without a worker of it"
     assert (entry.phase, entry.opens) == (Phase.OPEN, "host-c")
+
+
+@dataclass
+class Counting(World):
+    """Storm's scheduler counts memory, of which some nodes have little."""
+
+    memory_mb: dict[str, float] = field(default_factory=dict)
+
+    def publication(self) -> Publication:
+        made = super().publication()
+        nodes = (replace(one, memory_mb=self.memory_mb.get(one.id, 1e6)) for one in made.nodes)
+        components = (replace(one, memory_mb=128.0) for one in made.components)
+        return replace(made, nodes=tuple(nodes), components=tuple(components))
+
+
+def test_a_slot_is_opened_where_the_node_has_the_memory() -> None:
+    free = FREE | {Slot("d", 1)}
+    for memory_mb, target in (({}, C1), ({"c": 100.0}, Slot("d", 1))):
+        moves = decided(Counting(free=free, memory_mb=memory_mb)).moves
+        assert [move.target for move in moves] == [str(target)]
+    little = decided(Counting(ONE_EACH, free=FREE, memory_mb={"c": 100.0}))
+    assert little.moves == ()
+    assert "none is on a host that may take a worker more" in little.reason
 
 
 def test_nothing_is_opened_for_traffic_nor_where_a_worker_has_room() -> None:

@@ -8,6 +8,7 @@ import pytest
 from msgspec import structs
 
 from controller.core.capacity import Capacity
+from controller.core.case import TopologyCase
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Move, Outcome
 from controller.core.declared import Declared
@@ -15,12 +16,13 @@ from controller.core.fit import Fit
 from controller.core.layout import Layout, MadeOf
 from controller.core.limits import Limits
 from controller.core.loops import moves as loops
-from controller.core.plan import next_plan
+from controller.core.plan import next_plan, plan_each
+from controller.core.policy import Decided
 from controller.core.topology import TopologyView
 from controller.core.view.view import View
 from controller.policies.gather.problem import Problem
 from controller.policies.gather.route import Route, next_steps
-from controller.policies.gather.search import search
+from controller.policies.gather.search import renamed, search
 from controller.policies.greedy import greedy
 from controller.policies.options import TargetOptions
 from migration.model import Base, Component, Entry, ExecutorId, Node, Phase, Plan, Slot
@@ -29,6 +31,7 @@ from tests.snapshots import cluster, snapshot
 
 A, B, C = Slot("a", 1), Slot("b", 1), Slot("c", 1)
 PLACES = {1: A, 2: A, 3: B, 4: B}
+OPTIONS = TargetOptions()
 
 
 def view(
@@ -138,11 +141,17 @@ def test_what_one_topology_brings_is_no_room_for_the_next() -> None:
     declared = Declared.of([first, less])
     assert declared.held_mb["b"] == 456.0
     assert begun(wish(("1-1", A, B)), declared, less)[0] == 1
-    plan, _ = next_plan(first, wish(("1-1", A, B), ("2-2", A, B)), 1, declared=declared)
-    assert plan is not None
-    after = declared.with_begun(first, plan.entries)
-    assert after.held_mb == {"a": 456.0, "b": 712.0}
-    assert begun(wish(("1-1", A, B)), after, less)[0] == 0
+    two, one = wish(("1-1", A, B), ("2-2", A, B)), wish(("1-1", A, B))
+    cases = [
+        TopologyCase(of, decided=Decided(wanted, None))
+        for of, wanted in ((first, two), (less, one))
+    ]
+    after, refused = plan_each(cases, 1, ())
+    assert after.plan is not None
+    assert len(after.plan.entries) == 2
+    assert refused.plan is None
+    assert refused.decision.reason.startswith("host host-b has 800 MB")
+    assert "712 MB are declared there" in refused.decision.reason
 
 
 def test_a_layout_has_what_others_declare() -> None:
@@ -216,6 +225,11 @@ def test_a_decision_for_traffic_leaves_a_full_node_alone() -> None:
         assert len(decision.moves) == moves
         if has_mb[0] < has_mb[1]:
             assert decision.moves[0].target == "n1:6700"
+        if not moves:
+            assert decision.reason == (
+                "each move that gains more than the threshold, the best 100 weighted t/s, fills a "
+                "link more, or a heap or declared memory too much"
+            )
 
 
 def test_two_that_belong_together_go_where_both_have_the_memory() -> None:
@@ -237,28 +251,51 @@ def test_two_that_belong_together_go_where_both_have_the_memory() -> None:
 
 def test_a_search_finds_what_nodes_hold() -> None:
     """All together would be too much; a pair on each node is not."""
-    problem = Problem.of(*world([300.0, 300.0]), Limits(), TargetOptions())
+    problem = Problem.of(*world([300.0, 300.0]), Limits(), OPTIONS)
     found = search(problem, 1.0)
     assert found is not None
     assert problem.cost_tps(found) == 0
     assert np.bincount(problem.node_of[found], minlength=2).tolist() == [2, 2]
-    # Of three nodes one has room for nothing more, since others have it.
-    taken = world([300.0, 1000.0, 1000.0], others_mb=[0.0, 700.0, 0.0], place=(0, 1, 2, 2))
-    problem = Problem.of(*taken, Limits(), TargetOptions())
+    all_on_one = np.zeros(4, np.int64)
+    assert problem.reserve.refuses(all_on_one)
+    assert not problem.reserve.refuses(found)
+    places, load = world([300.0, 300.0])
+    apart = Problem.of(replace(places, node_cores=None), load, Limits(), OPTIONS)
+    assert apart.reserve.refuses(all_on_one)
+
+
+def test_annealing_counts_memory() -> None:
+    """Where all talk to all, the cheapest of all placements has them on one node."""
+    places = replace(cluster((1, 1, 1)), memory_mb=np.array([512.0, 384.0, 384.0]))
+    talk = [(e, other, 10.0) for e in range(6) for other in range(e)]
+    load = snapshot(["c"] * 6, [0, 1, 2] * 2, 0.01, talk)
+    problem = Problem.of(places, replace(load, memory_mb=np.full(6, 128.0)), Limits(), OPTIONS)
     found = search(problem, 1.0)
     assert found is not None
-    assert problem.cost_tps(found) == 0
-    assert not problem.reserve.refuses(found)
+    assert np.bincount(found, minlength=3).tolist() == [4, 2, 0]
+
+
+def test_nodes_do_not_exchange_what_one_of_them_cannot_hold() -> None:
+    for has_mb, saves_moves in ((600.0, True), (300.0, False)):
+        places = replace(cluster((1, 1)), memory_mb=np.array([600.0, has_mb]))
+        load = snapshot(["c"] * 4, [1, 1, 0, 0], 0.01, [(0, 1, 9.0), (1, 2, 9.0), (2, 3, 1.0)])
+        problem = Problem.of(places, replace(load, memory_mb=np.full(4, 128.0)), Limits(), OPTIONS)
+        found = renamed(problem, np.array([0, 0, 0, 1]))
+        assert found.tolist() == ([1, 1, 1, 0] if saves_moves else [0, 0, 0, 1])
 
 
 def test_on_full_nodes_executors_of_one_size_change_places() -> None:
-    problem = Problem.of(*world([256.0, 256.0]), Limits(), TargetOptions())
+    problem = Problem.of(*world([256.0, 256.0]), Limits(), OPTIONS)
     way = Route(np.array([0, 3]), np.array([2, 0]))
     assert next_steps(problem, problem.fit, way) == ((0, 2), (3, 0))
     # One of 256 MB needs both of 128.
     sizes = world([256.0, 256.0], place=(0, 0, 0, 1), each_mb=[64.0, 128.0, 64.0, 256.0])
-    problem = Problem.of(*sizes, Limits(), TargetOptions())
+    problem = Problem.of(*sizes, Limits(), OPTIONS)
     way = Route(np.array([3, 0, 1, 2]), np.array([0, 2, 2, 2]))
     steps = next_steps(problem, problem.fit, way)
     assert sorted(steps) == [(0, 2), (1, 2), (2, 2), (3, 0)]
     assert next_steps(problem, problem.fit, way.only(way.executors != 1)) == ()
+    # Not all that wait fit, but two of them.
+    problem = Problem.of(*world([256.0, 256.0]), Limits(), OPTIONS)
+    way = Route(np.array([0, 1, 2]), np.array([2, 2, 0]))
+    assert next_steps(problem, problem.fit, way) == ((0, 2), (2, 0))
