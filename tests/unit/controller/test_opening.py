@@ -78,6 +78,22 @@ def test_a_slot_is_opened_where_the_node_has_the_memory() -> None:
     assert "none is on a host that may take a worker more" in little.reason
 
 
+@pytest.mark.parametrize("cores", [None, 0.5])
+def test_a_topology_sees_what_others_declare(cores: float | None) -> None:
+    config, memory = replace(AUTO, capacity=Capacity(cores)), Memory()
+    world = Counting(ONE_EACH)
+    for _ in range(2):
+        memory, report = cycle(memory, two_topologies(world), config)
+        world.now += 1
+    for one in report.topologies:
+        assert one.picture is not None
+        declared = one.picture.cluster.other_memory_mb
+        assert declared is not None
+        assert declared.tolist() == [3 * 128.0, 4 * 128.0]
+        assert one.picture.fit.memory is not None
+        assert one.picture.fit.memory.others_mb.tolist() == declared.tolist()
+
+
 def test_nothing_is_opened_for_traffic_nor_where_a_worker_has_room() -> None:
     roomy = replace(AUTO, limits=Limits(high_frac=0.85))
     assert decided(World(free=FREE), roomy).moves == decided(World(), roomy).moves
