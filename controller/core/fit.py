@@ -24,11 +24,11 @@ import numpy as np
 
 from controller.core.capacity import Capacity
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Marks, Traffic
-from controller.core.declared import NodeMemory
 from controller.core.distance import TrafficWeights
 from controller.core.hops import FREE, HOP, HopRates, hop_cores
 from controller.core.limits import Limits
 from controller.core.loops import moves as loops
+from controller.core.node_memory import NodeMemory
 from controller.core.pairs import Pairs
 from controller.core.resources import CPU, Resource
 from migration.model import Node
