@@ -35,19 +35,18 @@ class Declared:
         """Count moves that begin as well."""
         return Declared(self.has_mb, _added(self.held_mb, _coming_mb(view, begun)))
 
-    def spread(self, what: str, mb: float, nodes: Iterable[str]) -> "Declared | str":
+    def spread(self, what: str, mb: float, nodes: Iterable[str], of: str) -> "Declared | str":
         """Count what may come to any of some nodes; the reason where they have too little for it.
 
-        `what` declares it, in the reason.
+        `what` declares it, and the nodes are those `of` something, in the reason.
         """
         if not self.has_mb:
             return self
         left = {n: max(self.has_mb.get(n, 0.0) - self.held_mb.get(n, 0.0), 0.0) for n in nodes}
         all_mb = sum(left.values())
         if mb > all_mb + TOLERANCE_MB:
-            others = "its workers and free slots on other hosts"
             return (
-                f"{what} declare {mb:.6g} MB of memory, and the nodes of {others} have "
+                f"{what} declare {mb:.6g} MB of memory, and the nodes of {of} have "
                 f"{all_mb:.6g} MB left for Storm's scheduler"
             )
         shares = {node: mb * one / all_mb for node, one in left.items() if one}

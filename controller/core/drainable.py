@@ -11,6 +11,8 @@ from controller.core.topology import TopologyView
 from controller.core.undrained import left_on
 from migration.model import Slot
 
+_ELSEWHERE = "its workers and free slots on other hosts"
+
 
 def on_hosts(view: TopologyView, hosts: Collection[str]) -> int:
     """Count the executors that Storm has on hosts, and the moves that have an end there."""
@@ -53,7 +55,8 @@ def cannot_drain(
     declared = Declared.of(views)
     for view in views:
         left = left_on(view, closed)
-        leaving = [str(executor) for executor in left.executors if executor not in left.stays]
+        going = [executor for executor in left.executors if executor not in left.stays]
+        leaving = [str(executor) for executor in going]
         name = view.publication.name
         nodes = nodes_named(view.publication.hosts, closed.union(excluded))
         if any((view.id, executor) not in demand for executor in leaving):
@@ -74,12 +77,12 @@ def cannot_drain(
         rooms = {place: max(unused.get(place, room), 0.0) for place, room in rooms.items()}
         room = sum(rooms.values())
         what = f"{len(leaving)} executors of {name}"
-        why_not = why_not_all(needs, room, "its workers and free slots on other hosts")
+        why_not = why_not_all(needs, room, _ELSEWHERE)
         if why_not is not None:
             return f"{what} {why_not}"
-        mb = sum(memory_mb(view, one) for one in left.executors if one not in left.stays)
+        mb = sum(memory_mb(view, executor) for executor in going)
         nodes_left = {slot.supervisor for slot in others} | {one.node for one in spares}
-        spread = declared.spread(what, mb, nodes_left)
+        spread = declared.spread(what, mb, nodes_left, _ELSEWHERE)
         if isinstance(spread, str):
             return spread
         declared = spread

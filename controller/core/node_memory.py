@@ -45,10 +45,10 @@ class NodeMemory:
         found: Marks = (homes == ends) | (self.each_mb[executors] <= self.left_mb(place)[ends])
         return found
 
-    def takes_any(self, node: str, place: Ints) -> bool:
-        """Check whether the smallest executor may come to a node."""
-        left_mb = self.left_mb(place)[self.nodes.index(node)]
-        return bool(self.each_mb.min(initial=np.inf) <= left_mb)
+    def full(self, place: Ints) -> set[str]:
+        """List the nodes to which not even the smallest executor may come."""
+        is_full = self.each_mb.min(initial=np.inf) > self.left_mb(place)
+        return {self.nodes[n] for n in np.flatnonzero(is_full)}
 
     def overfilled(self, place: Ints, before: Ints) -> Ints:
         """List the nodes that hold more than they have, and more than before."""

@@ -53,17 +53,14 @@ def _spare(
         return f"{who} speaks version {version} of the protocol, which opens none"
     if observation.opened:
         return f"{min(observation.opened)} is being opened"
-    slots = [slot for slot in case.slots if slot.node not in closed and _takes(made, slot.node)]
+    memory = made.fit.memory
+    full = set[str]() if memory is None else memory.full(made.snapshot.place)
+    slots = [slot for slot in case.slots if slot.node not in closed and slot.node not in full]
     spare: Spare | str = "none is on a host that may take a worker more"
     if slots:
         room = made.fit.room_by_node()
         spare = max(slots, key=lambda slot: room[slot.node])
     return _unsettled(made, resting) or spare
-
-
-def _takes(made: Picture, node: str) -> bool:
-    memory = made.fit.memory
-    return memory is None or memory.takes_any(node, made.snapshot.place)
 
 
 def _unsettled(made: Picture, resting: Collection[str]) -> str | None:
