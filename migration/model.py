@@ -592,7 +592,9 @@ class Publication(Struct, frozen=True, omit_defaults=True, dict=True):
 
     `nodes` is a message of its own in ZooKeeper, one for all topologies. `speaks` is the version of
     Nimbus, and in a view the lowest of it and the controllers. `mode` is as the topology's own
-    configuration has it, a known mode or not.
+    configuration has it, a known mode or not. After `worker_timeout_secs` of silence Nimbus places
+    the executors of a worker elsewhere. After `message_timeout_secs` a tuple that is not acked
+    fails.
     """
 
     topology: Name
@@ -605,6 +607,8 @@ class Publication(Struct, frozen=True, omit_defaults=True, dict=True):
     nodes: tuple[Node, ...] = ()
     speaks: Long = 1
     mode: str | None = None
+    worker_timeout_secs: Long | UnsetType = UNSET
+    message_timeout_secs: Long | UnsetType = UNSET
 
     def find(self, executor: ExecutorId) -> PlacedExecutor | None:
         """Return the executor of exactly this range."""

@@ -191,6 +191,8 @@ PUBLICATION = Publication(
     ),
     speaks=2,
     mode="approve",
+    worker_timeout_secs=120,
+    message_timeout_secs=45,
 )
 NODES = Nodes(
     (

@@ -64,6 +64,8 @@ def as_of_version_1(value: dict[str, Any]) -> dict[str, Any]:
         "closed",
         "undoes",
         "memory_mb",
+        "worker_timeout_secs",
+        "message_timeout_secs",
     )
     return {key: one for key, one in value.items() if key not in later}
 

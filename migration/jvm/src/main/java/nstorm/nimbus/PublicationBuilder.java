@@ -18,6 +18,7 @@ import nstorm.wire.report.Publication.Component;
 import nstorm.wire.report.Publication.Edge;
 import nstorm.wire.report.Publication.Placed;
 import org.apache.storm.Config;
+import org.apache.storm.DaemonConfig;
 import org.apache.storm.generated.Assignment;
 import org.apache.storm.generated.ComponentCommon;
 import org.apache.storm.generated.Grouping;
@@ -63,7 +64,15 @@ final class PublicationBuilder {
                 components(),
                 edges(),
                 executors(),
-                mode());
+                mode(),
+                workerTimeoutSecs(),
+                number(Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS, 30));
+    }
+
+    /** As Nimbus computes it: a topology may only ask for a longer time. */
+    private long workerTimeoutSecs() {
+        long ofNimbus = number(DaemonConfig.NIMBUS_TASK_TIMEOUT_SECS, 30);
+        return Math.max(ofNimbus, number(Config.TOPOLOGY_WORKER_TIMEOUT_SECS, 0));
     }
 
     private String mode() {

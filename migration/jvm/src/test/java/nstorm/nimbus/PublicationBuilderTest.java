@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
+import nstorm.wire.report.Publication;
 import nstorm.wire.report.Publication.Component;
 import org.apache.storm.generated.StormBase;
 import org.apache.storm.generated.SupervisorInfo;
@@ -32,6 +33,10 @@ class PublicationBuilderTest {
     }
 
     private static List<Component> components(IScheduler stock) {
+        return publication(stock, Map.of()).components();
+    }
+
+    private static Publication publication(IScheduler stock, Map<String, Object> keys) {
         TopologyBuilder builder = new TopologyBuilder();
         builder.setSpout("words", new TestWordSpout());
         builder.setBolt("counts", new TestWordCounter())
@@ -50,10 +55,10 @@ class PublicationBuilderTest {
         conf.put("topology.name", "wc");
         conf.put("topology.component.resources.onheap.memory.mb", 96.0);
         conf.put("topology.acker.resources.onheap.memory.mb", 64.0);
+        conf.putAll(keys);
         TopologyDetails details = new TopologyDetails("t", conf, builder.createTopology(), 1, executors, 1, "user");
         return new PublicationBuilder(details, null, passes(stock).countsMemory())
-                .publication(new StormBase("wc", TopologyStatus.ACTIVE, 1))
-                .components();
+                .publication(new StormBase("wc", TopologyStatus.ACTIVE, 1));
     }
 
     private static String nodes(IScheduler stock) {
@@ -76,6 +81,21 @@ class PublicationBuilderTest {
                 "{\"nodes\":[{\"id\":\"s1\",\"host\":\"host1\",\"cpu_capacity\":200.0,\"slots\":[],"
                         + "\"slots_in_use\":0,\"closed\":null,\"memory_mb\":800.0}]}",
                 nodes(counts));
+    }
+
+    @Test
+    void timeOutsAreThoseThatNimbusUses() {
+        IScheduler stock = new DefaultScheduler();
+        Publication byDefault = publication(stock, Map.of());
+        assertEquals(30, byDefault.workerTimeoutSecs());
+        assertEquals(30, byDefault.messageTimeoutSecs());
+        Publication longer =
+                publication(stock, Map.of("topology.worker.timeout.secs", 90, "topology.message.timeout.secs", 45));
+        assertEquals(90, longer.workerTimeoutSecs());
+        assertEquals(45, longer.messageTimeoutSecs());
+        Publication shorter =
+                publication(stock, Map.of("nimbus.task.timeout.secs", 120, "topology.worker.timeout.secs", 20));
+        assertEquals(120, shorter.workerTimeoutSecs(), "a topology may only ask for a longer time");
     }
 
     @Test

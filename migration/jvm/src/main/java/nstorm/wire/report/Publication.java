@@ -10,6 +10,8 @@ import nstorm.wire.json.JsonText;
  * What Storm itself knows of one topology, as the hook in Nimbus publishes it.
  *
  * @param mode the mode in the topology's own configuration, or null
+ * @param workerTimeoutSecs after how long of silence Nimbus places the executors of a worker elsewhere
+ * @param messageTimeoutSecs after how long a tuple that is not acked fails
  */
 public record Publication(
         String topology,
@@ -19,7 +21,9 @@ public record Publication(
         List<Component> components,
         List<Edge> edges,
         List<Placed> executors,
-        String mode) {
+        String mode,
+        long workerTimeoutSecs,
+        long messageTimeoutSecs) {
 
     /**
      * A component; the kind is spout, bolt or system.
@@ -45,7 +49,11 @@ public record Publication(
                 .list("edges", edges, Publication::write)
                 .list("executors", executors, Publication::write)
                 .put("speaks", Protocol.SPEAKS);
-        return (mode == null ? text : text.put("mode", mode)).close().bytes();
+        return (mode == null ? text : text.put("mode", mode))
+                .put("worker_timeout_secs", workerTimeoutSecs)
+                .put("message_timeout_secs", messageTimeoutSecs)
+                .close()
+                .bytes();
     }
 
     private static void write(JsonText out, Component component) {

@@ -264,7 +264,9 @@ class ReportTest {
                                 List.of(
                                         new Placed(SPLIT, "split", SOURCE, 1700000000L),
                                         new Placed(new ExecutorId(8, 8), "split", null, null)),
-                                "approve")
+                                "approve",
+                                120,
+                                45)
                         .toJson());
     }
 
