@@ -2,7 +2,6 @@
 
 import time
 from collections import deque
-from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
@@ -14,7 +13,17 @@ from controller.cli.running import Conf
 from controller.cli.steps import Steps, lasting, restart_alone
 from controller.config import Config, from_storm_yaml
 from controller.core.hostnames import shown
-from controller.core.stock import Counted, Stock, cannot_adopt, stock_workers, unsettled, worse
+from controller.core.stock import (
+    SETTLE_S,
+    Counted,
+    Stock,
+    cannot_adopt,
+    placed_elsewhere,
+    settles_s,
+    stock_workers,
+    unsettled,
+    worse,
+)
 from controller.core.topology import TopologyView, hosts_of
 from controller.errors import CommandError
 from controller.output import Output, OutputOption, counted, tell
@@ -44,10 +53,11 @@ def adopt(
     settle: Annotated[
         str,
         typer.Option(
-            help="How long to wait after each worker, until Storm has replayed what was in flight: "
-            "twice topology.message.timeout.secs."
+            help="How long to wait after each worker, until Storm has replayed what was in flight. "
+            "Without it twice topology.message.timeout.secs.",
+            show_default=False,
         ),
-    ] = "60s",
+    ] = "",
     within: Annotated[
         str, typer.Option(help="How long a worker may take to come back; then the command ends.")
     ] = "10m",
@@ -62,7 +72,8 @@ def adopt(
     That happens once to each worker. The same command continues. Exit code 1: a command failed, or
     a worker did not come back; no other was restarted. Exit code 2: refused.
     """
-    settle_s, within_s = seconds("--settle", settle), seconds("--within", within)
+    settle_s = seconds("--settle", settle) if settle else None
+    within_s = seconds("--within", within)
     config = storm_yaml.read_as(conf, from_storm_yaml)[0]
     with connected(conf) as session:
         steps = Steps(output)
@@ -72,12 +83,16 @@ def adopt(
         if not left:
             tell(output, {"workers": []}, "every worker has the hooks")
             return
+        restarts = f"{counted(len(left), 'worker')} one after the other, in {adopting.least}"
+        warnings = adopting.warnings
         if dry_run:
-            told = (f"would restart {_at_least(left, settle_s)}:", *(f"- {one}" for one in left))
-            tell(output, {"workers": left}, *told)
+            lines = (f"would restart {restarts} or more:", *(f"- {one}" for one in left), *warnings)
+            tell(output, {"workers": left, "warnings": warnings}, *lines)
             return
+        for line in warnings:
+            steps.say(line)
         confirm(
-            f"Restart {_at_least(left, settle_s)}: {', '.join(left)}? Each loses its tuples in "
+            f"Restart {restarts} or more: {', '.join(left)}? Each loses its tuples in "
             "flight, which Storm replays if the topology acks, and what its bolts keep in memory."
         )
         interrupt.does_not_end("no other worker is restarted: the same command continues")
@@ -89,13 +104,10 @@ def adopt(
     raise typer.Exit(0 if failed is None else 1)
 
 
-def _at_least(left: Sequence[str], settle_s: float) -> str:
-    least = lasting(len(left) * settle_s)
-    return f"{counted(len(left), 'worker')} one after the other, in {least} or more"
-
-
 class _Adopting:
-    def __init__(self, session: Session, config: Config, steps: Steps, settle_s: float) -> None:
+    def __init__(
+        self, session: Session, config: Config, steps: Steps, settle_s: float | None
+    ) -> None:
         self._view, self._config = LiveCluster.of_session(session), config
         self._steps, self._settle_s = steps, settle_s
         self._left: list[Stock] = []
@@ -114,6 +126,24 @@ class _Adopting:
         view = find(self._view.topologies(), one.topology)
         name = view.publication.name if view else one.topology
         return f"{name} {self._at(one.slot)}"
+
+    @property
+    def least(self) -> str:
+        """How long all of them take at least."""
+        views = self._view.topologies()
+        return lasting(sum(self._settles_s(find(views, one.topology)) for one in self._left))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What Nimbus would do to the placement while a worker restarts, by topology."""
+        views = self._view.topologies()
+        found = (find(views, name) for name in dict.fromkeys(one.topology for one in self._left))
+        return [text for view in found if view and (text := placed_elsewhere(view)) is not None]
+
+    def _settles_s(self, view: TopologyView | None) -> float:
+        if self._settle_s is not None:
+            return self._settle_s
+        return SETTLE_S if view is None else settles_s(view)
 
     def _at(self, slot: Slot) -> str:
         return shown(str(slot), hosts_of(self._view.topologies()))
@@ -227,9 +257,9 @@ class _Adopting:
             self._look(one)
             self._back = jvm, now_s, self._samples[-1][1]
         _, since_s, counted_then = self._back
-        if now_s - since_s < self._settle_s:
+        if now_s - since_s < (settle_s := self._settles_s(view)):
             return (
-                f"runs, with the hooks; for {lasting(self._settle_s)} what was in flight may time "
+                f"runs, with the hooks; for {lasting(settle_s)} what was in flight may time "
                 "out and be replayed"
             )
         if view.publication.status != "ACTIVE":

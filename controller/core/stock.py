@@ -14,6 +14,10 @@ from migration.observation import SlotStatus
 _FEW_FAIL = 0.01
 # This share of the acks of before is enough, since input varies.
 _ENOUGH = 0.5
+# Where a time-out of messages is not known. It is twice Storm's default.
+SETTLE_S = 60.0
+# On stock Storm a worker took 43 to 49 s to come back: its supervisor waits for 30 s of silence.
+_AWAY_S = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,27 @@ def cannot_adopt(view: TopologyView, one: Stock) -> str | None:
     if one.slot in view.starting:
         return "Storm has just placed it, so it may be starting: try again in a minute"
     return None
+
+
+def placed_elsewhere(view: TopologyView) -> str | None:
+    """Return what Nimbus does to the executors of a worker that restarts, if it is impatient."""
+    publication = view.publication
+    timeout_s = publication.worker_timeout_secs
+    if timeout_s is UNSET or timeout_s >= _AWAY_S:
+        return None
+    return (
+        f"{publication.name}: Nimbus gives executors another slot after {timeout_s} s without "
+        "their worker, and a restart takes longer. To keep the placement, first set "
+        "nimbus.task.timeout.secs: 120 in Nimbus' storm.yaml and restart Nimbus"
+    )
+
+
+def settles_s(view: TopologyView) -> float:
+    """Give how long after a restart tuples that were in flight may be replayed."""
+    if view.publication.status != "ACTIVE":
+        return 0.0  # no spout emits
+    timeout_s = view.publication.message_timeout_secs
+    return SETTLE_S if timeout_s is UNSET else 2.0 * timeout_s
 
 
 def unsettled(view: TopologyView, stock: Collection[Slot]) -> str | None:

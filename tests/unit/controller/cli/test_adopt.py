@@ -28,6 +28,7 @@ class Cluster:
         self.silent: dict[str, float] = dict.fromkeys("abc", 0.0)
         self.looks = 0
         self.status = "ACTIVE"
+        self.timeouts: dict[str, Any] = {}
 
     def hooked(self) -> list[str]:
         return [n.id for n in NODES if (self.folder / n.host).exists() and n.id not in self.away]
@@ -37,7 +38,7 @@ class Cluster:
             node_acks(slot.supervisor, [worker_ack(slot, [task])] * self.has(slot), "uuid")
             for task, slot in PLACES.items()
         )
-        told = publication(PLACES, NODES, status=self.status)
+        told = publication(PLACES, NODES, status=self.status, **self.timeouts)
         nimbus = NimbusReport(3_600_000, "0", 1, "s")
         return [TopologyView(told, Plan("uuid", 1, 0, "wc-1"), acks, nimbus=nimbus)]
 
@@ -84,6 +85,18 @@ def test_one_worker_after_the_other_gets_the_hooks(cluster: Cluster) -> None:
     assert verb.work(restart(cluster), 60.0) is None
     assert (verb.done, verb.left) == (["wc host-a:1", "wc host-b:1", "wc host-c:1"], [])
     assert (cluster.folder / "log").read_text().split() == ["0", "1", "2"]
+
+
+def test_how_long_it_takes_and_what_nimbus_would_do_is_known_before(cluster: Cluster) -> None:
+    asked, known = adopting(cluster), adopting(cluster)
+    known._settle_s = None
+    for verb in (asked, known):
+        verb.begin("wc")
+    assert (asked.least, known.least) == ("0 s", "3 min")
+    assert known.warnings == []
+    cluster.timeouts = {"worker_timeout_secs": 30, "message_timeout_secs": 120}
+    assert known.least == "12 min"
+    assert [line.partition(":")[0] for line in known.warnings] == ["wc"]
 
 
 def test_the_first_that_does_not_come_back_ends_it(

@@ -7,6 +7,8 @@ import pytest
 from controller.core.stock import (
     Counted,
     cannot_adopt,
+    placed_elsewhere,
+    settles_s,
     stock_workers,
     unsettled,
     worse,
@@ -46,6 +48,30 @@ def test_a_worker_that_storm_has_changed_since_is_another() -> None:
     (before, _, _), moved = stock_workers(view()), publication({**PLACES, 2: A1}, NODES)
     assert before not in stock_workers(view(publication=moved))
     assert before in stock_workers(view(B1))
+
+
+def test_a_nimbus_that_places_executors_elsewhere_before_a_worker_is_back_is_named() -> None:
+    def patient(timeout_s: int) -> TopologyView:
+        return view(publication=publication(PLACES, NODES, worker_timeout_secs=timeout_s))
+
+    warning = placed_elsewhere(patient(30))
+    assert warning and warning.startswith("wc: Nimbus gives executors another slot after 30 s")
+    assert placed_elsewhere(patient(120)) is None
+    assert placed_elsewhere(view()) is None  # older hooks do not publish it
+
+
+@pytest.mark.parametrize(
+    ("known", "wait_s"),
+    [
+        ({}, 60.0),
+        ({"message_timeout_secs": 45}, 90.0),
+        ({"message_timeout_secs": 45, "status": "INACTIVE"}, 0.0),
+    ],
+)
+def test_tuples_in_flight_are_replayed_within_twice_their_time_out(
+    known: dict[str, Any], wait_s: float
+) -> None:
+    assert settles_s(view(publication=publication(PLACES, NODES, **known))) == wait_s
 
 
 def test_a_restart_that_would_not_bring_the_hooks_is_refused() -> None:
