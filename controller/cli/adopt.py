@@ -183,6 +183,7 @@ class _Adopting:
         while self._left:
             one, name, place = self._left[0], self.left[0], (of - len(self._left) + 1, of)
             why = self._steps.wait(name, place, partial(self._others, one), within_s)
+            name = self.left[0]  # its host may have been unknown
             if why is not None:
                 self._steps.say(f"{name}: is not restarted: {why}")
                 return name

@@ -89,15 +89,23 @@ def unsettled(view: TopologyView, stock: Collection[Slot]) -> str | None:
         return f"the topology is {publication.status}"
     if view.stand_back is not None:
         return view.stand_back
-    for slot in sorted(publication.slots - {*stock}):
-        if observation.status(slot) is not SlotStatus.LIVE:
-            return observation.unheard(slot)
+    for slot in sorted(publication.slots):
+        if (why := _not_there(view, slot, is_stock=slot in stock)) is not None:
+            return why
     if observation.not_running:
         late = min(observation.not_running)
         return f"{late} does not run yet in the worker at {observation.placed[late].slot}"
     if any(placed.slot is None for placed in publication.executors):
         return "Storm has executors of it in no worker"
     return None
+
+
+def _not_there(view: TopologyView, slot: Slot, *, is_stock: bool) -> str | None:
+    if slot.supervisor not in view.publication.hosts:
+        return f"Storm does not list the supervisor of {slot}, which may have just started"
+    if is_stock or view.observation.status(slot) is SlotStatus.LIVE:
+        return None
+    return view.observation.unheard(slot)
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,6 +141,28 @@ def test_nothing_is_restarted_while_another_worker_is_away(cluster: Cluster) -> 
     assert not (cluster.folder / "log").exists()
 
 
+def test_a_host_that_storm_does_not_list_is_waited_for(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verb, whole = adopting(cluster), cluster.topologies
+    verb.begin("wc")
+    waits = iter([True] * 9)
+
+    def looked() -> list[TopologyView]:
+        (view,) = whole()
+        listed = view.publication.nodes[1:] if next(waits, False) else view.publication.nodes
+        return [replace(view, publication=replace(view.publication, nodes=listed))]
+
+    monkeypatch.setattr(cluster, "topologies", looked)
+    assert verb.work(restart(cluster), 60.0) is None
+    assert verb.done == ["wc host-a:1", "wc host-b:1", "wc host-c:1"]
+    assert sorted(file.name for file in cluster.folder.glob("*-*")) == [
+        "host-a",
+        "host-b",
+        "host-c",
+    ]
+
+
 def test_what_would_bring_no_hooks_is_refused_before_anything_is_done(cluster: Cluster) -> None:
     with pytest.raises(CommandError, match="no topology 'x': the hooks in Nimbus publish wc"):
         adopting(cluster).begin("x")

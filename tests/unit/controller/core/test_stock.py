@@ -50,6 +50,14 @@ def test_a_worker_that_storm_has_changed_since_is_another() -> None:
     assert before in stock_workers(view(B1))
 
 
+def test_nothing_is_restarted_while_storm_does_not_list_a_supervisor() -> None:
+    found = view(A1, A2, B1, nimbus=nimbus(3600))
+    assert unsettled(found, ()) is None
+    gone = replace(found, publication=publication(PLACES, NODES[:1]))
+    why = unsettled(gone, ())
+    assert why == "Storm does not list the supervisor of b:1, which may have just started"
+
+
 def test_a_nimbus_that_places_executors_elsewhere_before_a_worker_is_back_is_named() -> None:
     def patient(timeout_s: int) -> TopologyView:
         return view(publication=publication(PLACES, NODES, worker_timeout_secs=timeout_s))
