@@ -14,7 +14,6 @@ from controller.cli.steps import Steps, lasting, restart_alone
 from controller.config import Config, from_storm_yaml
 from controller.core.hostnames import shown
 from controller.core.stock import (
-    SETTLE_S,
     Counted,
     Stock,
     cannot_adopt,
@@ -51,13 +50,12 @@ def adopt(
     ],
     conf: Conf,
     settle: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="How long to wait after each worker, until Storm has replayed what was in flight. "
-            "Without it twice topology.message.timeout.secs.",
-            show_default=False,
+            "Without it twice topology.message.timeout.secs."
         ),
-    ] = "",
+    ] = None,
     within: Annotated[
         str, typer.Option(help="How long a worker may take to come back; then the command ends.")
     ] = "10m",
@@ -72,7 +70,7 @@ def adopt(
     That happens once to each worker. The same command continues. Exit code 1: a command failed, or
     a worker did not come back; no other was restarted. Exit code 2: refused.
     """
-    settle_s = seconds("--settle", settle) if settle else None
+    settle_s = None if settle is None else seconds("--settle", settle)
     within_s = seconds("--within", within)
     config = storm_yaml.read_as(conf, from_storm_yaml)[0]
     with connected(conf) as session:
@@ -130,20 +128,22 @@ class _Adopting:
     @property
     def least(self) -> str:
         """How long all of them take at least."""
-        views = self._view.topologies()
-        return lasting(sum(self._settles_s(find(views, one.topology)) for one in self._left))
+        return lasting(sum(map(self._settles_s, self._views_of_left())))
 
     @property
     def warnings(self) -> list[str]:
         """What Nimbus would do to the placement while a worker restarts, by topology."""
-        views = self._view.topologies()
-        found = (find(views, name) for name in dict.fromkeys(one.topology for one in self._left))
-        return [text for view in found if view and (text := placed_elsewhere(view)) is not None]
+        return [
+            text for text in dict.fromkeys(map(placed_elsewhere, self._views_of_left())) if text
+        ]
 
-    def _settles_s(self, view: TopologyView | None) -> float:
-        if self._settle_s is not None:
-            return self._settle_s
-        return SETTLE_S if view is None else settles_s(view)
+    def _views_of_left(self) -> list[TopologyView]:
+        """Look at the topology of each worker that is left."""
+        views = self._view.topologies()
+        return [view for one in self._left if (view := find(views, one.topology)) is not None]
+
+    def _settles_s(self, view: TopologyView) -> float:
+        return settles_s(view) if self._settle_s is None else self._settle_s
 
     def _at(self, slot: Slot) -> str:
         return shown(str(slot), hosts_of(self._view.topologies()))
@@ -181,9 +181,9 @@ class _Adopting:
         """Restart one after the other; give the one that did not come back, None if all did."""
         of = len(self._left)
         while self._left:
-            one, name, place = self._left[0], self.left[0], (of - len(self._left) + 1, of)
-            why = self._steps.wait(name, place, partial(self._others, one), within_s)
-            name = self.left[0]  # its host may have been unknown
+            one, place = self._left[0], (of - len(self._left) + 1, of)
+            why = self._steps.wait(self._name(one), place, partial(self._others, one), within_s)
+            name = self._name(one)  # its host may have been unknown before
             if why is not None:
                 self._steps.say(f"{name}: is not restarted: {why}")
                 return name

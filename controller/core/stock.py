@@ -14,8 +14,8 @@ from migration.observation import SlotStatus
 _FEW_FAIL = 0.01
 # This share of the acks of before is enough, since input varies.
 _ENOUGH = 0.5
-# Where a time-out of messages is not known. It is twice Storm's default.
-SETTLE_S = 60.0
+# Storm's default, where a topology's is not known.
+_MESSAGE_TIMEOUT_S = 30
 # On stock Storm a worker took 43 to 49 s to come back: its supervisor waits for 30 s of silence.
 _AWAY_S = 60
 
@@ -79,7 +79,7 @@ def settles_s(view: TopologyView) -> float:
     if view.publication.status != "ACTIVE":
         return 0.0  # no spout emits
     timeout_s = view.publication.message_timeout_secs
-    return SETTLE_S if timeout_s is UNSET else 2.0 * timeout_s
+    return 2.0 * (_MESSAGE_TIMEOUT_S if timeout_s is UNSET else timeout_s)
 
 
 def unsettled(view: TopologyView, stock: Collection[Slot]) -> str | None:
