@@ -128,6 +128,13 @@ class Watch:
             return None
         return run
 
+    def _unsure(self, now_s: float) -> Run | None:
+        """Give the run of which the first look has seen nothing, and the second may see more."""
+        run = self.run
+        if run is None or len(self.blocks) < LOOKS[0] or now_s - run.calm_s > LONGEST_WAIT_S:
+            return None
+        return run if self.effects[-1].verdict is Verdict.SAME else None
+
     def cold_s(self, now_s: float) -> float:
         """Return how long code of a JVM is still compiled."""
         return max(self.cold_until_s - now_s, 0.0)
@@ -143,7 +150,9 @@ class Watch:
             return None
         run, known = self.run, len(self.before(now_s))
         if (going_on := self.going_on(now_s)) is not None:
-            return _until_judged(going_on, now_s)
+            return _until_look(going_on, LOOKS[0], now_s)
+        if (unsure := self._unsure(now_s)) is not None:
+            return _until_look(unsure, LOOKS[1], now_s)
         if known >= LEAST_BEFORE:
             return None
         begins_s = now_s if run is None or run.ended_s is None else run.calm_s + WARM_S
@@ -175,15 +184,15 @@ class Watch:
         return found
 
 
-def _until_judged(run: Run, now_s: float) -> Veto | None:
-    """Return why a run that has settled gets no further move before its first look.
+def _until_look(run: Run, look: int, now_s: float) -> Veto | None:
+    """Return why a run that has settled gets no further move before it is judged by `look` blocks.
 
     With a move every few minutes it would never be judged.
     """
     calm_s = 0.0 if run.ended_s is None else now_s - run.calm_s
     if calm_s < SETTLED_S:
         return None
-    left_s = max(WARM_S + LOOKS[0] * BLOCK_S - calm_s, BLOCK_S)
+    left_s = max(WARM_S + look * BLOCK_S - calm_s, BLOCK_S)
     why = "the effect of the moves before it is measured"
     return Veto(Outcome.WATCHING, f"a move for gain waits for some {left_s:.0f} s more: {why}")
 

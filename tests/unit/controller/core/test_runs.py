@@ -13,7 +13,7 @@ from controller.core.figures import Effect, Verdict
 from controller.core.latency import Timed, observe_timed
 from controller.core.layout import Layout, MadeOf
 from controller.core.metrics import Rates, by_topology, observe
-from controller.core.runs import KEPT, RUN_S, Watch, watch_each
+from controller.core.runs import KEPT, LONGEST_WAIT_S, RUN_S, WARM_S, Watch, watch_each
 from controller.core.tasks import component_targets
 from controller.core.topology import TopologyView
 from controller.journal.record import decode, encode
@@ -183,6 +183,38 @@ def test_a_further_move_of_a_run_waits_for_no_blocks_and_one_after_a_restart_doe
     world.jvm = "2-2"
     waits = world.cycle().waits(world.now_s, 5.0)
     assert waits is not None and waits.reason.endswith("; a worker came, went or was restarted")
+
+
+def why_waiting(world: World) -> str:
+    veto = world.watch.waits(world.now_s, 5.0)
+    return veto.reason if veto else ""
+
+
+def test_a_move_waits_for_the_second_look_where_the_first_has_seen_nothing() -> None:
+    world = World()
+    world.run(400)
+    world.move("m1")
+    world.run(RUN_S)
+    assert last(world.watch).verdict is Verdict.SAME
+    assert "the effect of the moves before it is measured" in why_waiting(world)
+    world.run(WARM_S + 10 * MOST_BLOCKS - RUN_S)
+    assert last(world.watch).is_final and not why_waiting(world)
+    assert len(world.watch.before(world.now_s)) == MOST_BLOCKS, "the next is judged by more"
+
+
+def test_a_move_waits_for_no_second_look_after_a_gain_or_where_no_block_comes() -> None:
+    world = World()
+    world.run(400)
+    world.move("m1")
+    world.other_cores = 0.8
+    world.run(RUN_S)
+    assert last(world.watch).verdict is Verdict.BETTER and not why_waiting(world)
+    world.run(400)
+    world.move("m2")
+    world.run(RUN_S)
+    assert last(world.watch).verdict is Verdict.SAME and why_waiting(world)
+    later = world.watch.waits(world.now_s + LONGEST_WAIT_S, 5.0)
+    assert later is not None and "120 s before it" in later.reason, "as where blocks never come"
 
 
 def test_a_move_that_came_and_went_between_two_looks_counts() -> None:
