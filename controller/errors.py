@@ -13,6 +13,10 @@ class CommandError(ControllerError):
     """A request of an operator was refused or not answered; the message is why."""
 
 
+class RefusedError(CommandError):
+    """The controller that leads refused a request; the message names it and why."""
+
+
 class PolicyError(ControllerError):
     """A policy lacks a key of the snapshot or a package; the message names both."""
 

@@ -20,7 +20,7 @@ from msgspec.structs import asdict, replace
 from controller import interrupt
 from controller.core.hostnames import shown
 from controller.core.topology import TopologyView
-from controller.errors import CommandError
+from controller.errors import CommandError, RefusedError
 from controller.output import Output
 from controller.storm.collect import LiveCluster
 from controller.storm.command_record import (
@@ -174,7 +174,7 @@ def end(last: Command, output: Output, what: str) -> int:
     if output is Output.JSON:
         print(json.dumps(asdict(last)))
     if last.state == REFUSED:
-        raise CommandError(f"{what} refused: {last.reason}")
+        raise RefusedError(f"{what} refused: {last.reason}")
     return 1 if last.state in {"UNDONE", "VOID"} else 0
 
 

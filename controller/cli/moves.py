@@ -13,7 +13,7 @@ from controller.cli.asking import DryRun, MoveId, Topology, ask, confirm, connec
 from controller.cli.facts import Journal, Name, folders_of, show_facts
 from controller.cli.running import Conf
 from controller.core.times import utc
-from controller.errors import CommandError
+from controller.errors import CommandError, RefusedError
 from controller.output import From, Output, OutputOption, To, unix_s
 from controller.storm.collect import LiveCluster
 from controller.storm.command_record import Command, find
@@ -112,8 +112,8 @@ def undo(
 ) -> None:
     """Move the executors of the last moves back, the newest first.
 
-    The command stops at the first move that fails. In mode auto the policy may move the executors
-    again later.
+    A move that cannot go back is left, and the command goes on with those before it. In mode auto
+    the policy may move the executors again later.
     """
     with connected(conf) as session:
         moves = last_moves(_moves(session, topology), count)
@@ -122,13 +122,22 @@ def undo(
             return
         if count > 1:
             confirm(f"Undo {count} moves, from {moves[0].id} back to {moves[-1].id}?")
+        stay = []
         for move in moves:
             back = (move.executor, move.target, move.source)
             wish = Command(move.topology, moves=(back,), what=move.id, by=_UNDO + _key(move))
             last = ask(session, wish, output)
-            code = end(last, output, f"undo of {move.id}")
-            if code:
-                raise typer.Exit(code)
+            try:
+                stay += [move.id] * end(last, output, f"undo of {move.id}")
+            except RefusedError as refused:
+                if count == 1:
+                    raise
+                stay.append(move.id)
+                typer.echo(str(refused), err=True)
+    if stay and count > 1:
+        raise CommandError(f"{len(stay)} of {count} moves are not undone: {', '.join(stay)}")
+    if stay:
+        raise typer.Exit(1)
 
 
 def last_moves(moves: list[MoveRecord], count: int) -> list[MoveRecord]:

@@ -1,0 +1,70 @@
+"""`nstorm undo` of several moves."""
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from controller.cli import moves
+from controller.cli.main import app
+from controller.storm.command_record import REFUSED, Command
+from controller.storm.move_record import MoveRecord
+
+MADE = [
+    MoveRecord("wc-1-1", f"m{i}", f"{i}-{i}", "a:6700", "b:6700", outcome="MOVED")
+    for i in range(1, 4)
+]
+
+
+def undo(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, count: int, ends: dict[str, Command]
+) -> tuple[Result, list[str]]:
+    """Undo moves of which some end otherwise than moved; give what was asked for too."""
+    asked: list[str] = []
+
+    def ask(_: Any, wish: Command, *others: Any) -> Command:
+        asked.append(f"{wish.what}: {wish.moves[0]}")
+        return ends.get(wish.what, Command("wc", state="MOVED"))
+
+    monkeypatch.setattr(moves, "ask", ask)
+    monkeypatch.setattr(moves, "confirm", lambda question: None)
+    monkeypatch.setattr(moves, "connected", lambda conf: nullcontext(None))
+    monkeypatch.setattr(moves, "_moves", lambda *of: MADE)
+    conf = tmp_path / "storm.yaml"
+    conf.write_text("storm.local.dir: /var/storm\n")
+    return CliRunner().invoke(app, ["undo", str(count), "--conf", str(conf)]), asked
+
+
+def test_each_move_goes_back_the_newest_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    result, asked = undo(monkeypatch, tmp_path, 3, {})
+    assert result.exit_code == 0, result.output
+    assert asked == [f"m{i}: ('{i}-{i}', 'b:6700', 'a:6700')" for i in (3, 2, 1)]
+
+
+def test_a_move_that_cannot_go_back_keeps_none_of_the_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    full = Command("wc", state=REFUSED, reason="b:6700 would get too full")
+    ends = {"m3": full, "m2": Command("wc", state="UNDONE")}
+    result, asked = undo(monkeypatch, tmp_path, 3, ends)
+    assert len(asked) == 3
+    assert "undo of m3 refused: b:6700 would get too full" in result.output
+    assert str(result.exception) == "2 of 3 moves are not undone: m3, m2"
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "why"),
+    [
+        (Command("wc", state=REFUSED, reason="full"), 1, "undo of m3 refused: full"),
+        (Command("wc", state="UNDONE"), 1, "1"),
+    ],
+)
+def test_one_move_that_cannot_go_back_is_an_error(
+    end: Command, code: int, why: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    result, _ = undo(monkeypatch, tmp_path, 1, {"m3": end})
+    assert (result.exit_code, str(result.exception)) == (code, why)
