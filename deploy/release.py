@@ -5,6 +5,7 @@ Needs the jar and the index of packages. A node then needs neither an index nor 
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -49,8 +50,42 @@ def main() -> None:
         for role in ROLES:
             print(f"nstorm-{role}", file=sys.stderr, flush=True)
             _write_role(role, version, work, tool)
+    changelog = (REPOSITORY / "CHANGELOG.md").read_text()
+    support = (REPOSITORY / "docs/support.md").read_text()
+    sizes_mb = {file.name: file.stat().st_size / 1e6 for file in sorted(DIST.iterdir())}
+    (DIST / "RELEASE.md").write_text(page(version, changelog, support, sizes_mb))
     sums = [f"{_sha256(file)}  {file.name}\n" for file in sorted(DIST.iterdir())]
     (DIST / "SHA256SUMS").write_text("".join(sums))
+
+
+def page(version: str, changelog: str, support: str, sizes_mb: Mapping[str, float]) -> str:
+    """Write the page of a release: what is new, for which versions, and which files there are.
+
+    It has no link, since those of a checkout lead nowhere where it is published.
+    """
+    rows = [line.split("|") for line in _section(support, "Versions").splitlines() if line]
+    tested = [f"|{row[1]}|{row[2]}|" for row in rows if row[0] == ""]
+    files = [f"| `{name}` | {size_mb:.1f} |" for name, size_mb in sizes_mb.items()]
+    parts = (
+        f"# nstorm {version}",
+        _section(changelog, version),
+        "## Versions",
+        "\n".join(tested),
+        "## Files",
+        "\n".join(["| file | MB |", "|---|---|", *files]),
+        "An archive fits the Python and the processor in its name. Its `install.sh` needs no "
+        "index. `sha256sum -c SHA256SUMS --ignore-missing` checks what was downloaded.",
+    )
+    return re.sub(r"\[([^]]+)]\([^)]+\)", r"\1", "\n\n".join(parts)) + "\n"
+
+
+def _section(text: str, named: str) -> str:
+    found = re.search(
+        rf"^## [^\n]*{re.escape(named)}[^\n]*\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL
+    )
+    if found is None:
+        sys.exit(f"no heading has {named}")
+    return found[1].strip()
 
 
 def _write_role(role: str, version: str, work: Path, tool: Path) -> None:
