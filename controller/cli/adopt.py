@@ -208,6 +208,9 @@ class _Adopting:
                 )
                 self._left.insert(0, one)
                 return name
+            if self._look(one) is None:
+                self._steps.say(f"{name}: its topology was killed")
+                continue
             took_s = time.monotonic() - began_s
             self._steps.took(took_s)
             self.done.append(name)
@@ -246,7 +249,7 @@ class _Adopting:
         """Return why it is not back yet."""
         view, now_s = self._look(one), time.monotonic()
         if view is None:
-            return None
+            return None  # killed
         why = self._unsettled(view)
         if why is not None:
             self._back = None
@@ -255,7 +258,8 @@ class _Adopting:
         jvm = ack.incarnation if ack else ""
         if self._back is None or self._back[0] != jvm:
             self._samples.clear()  # of before the restart
-            self._look(one)
+            if self._look(one) is None:
+                return None
             self._back = jvm, now_s, self._samples[-1][1]
         _, since_s, counted_then = self._back
         if now_s - since_s < (settle_s := self._settles_s(view)):

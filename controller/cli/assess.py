@@ -63,9 +63,9 @@ def assess(
     is_url = "://" in source
     if checked and not is_url:
         raise CommandError("--checked: the journal has what stays already")
-    cases = list(_of_ui(source, checked) if is_url else _of_journal(Path(source)))
+    cases = list(_of_ui(source, checked) if is_url else _of_journal(Path(source), topology))
     names = [case[1].topology for case in cases]
-    cases = [c for c in cases if topology in ("", c[1].topology, topology_name(c[1].topology))]
+    cases = [case for case in cases if _is_named(topology, case[1].topology)]
     if not cases:
         raise CommandError(
             f"no topology {topology}: there are {', '.join(names)}"
@@ -107,12 +107,17 @@ def _confidence(made: Made) -> str:
     )
 
 
-def _of_journal(folder: Path) -> Iterator[_Case]:
+def _of_journal(folder: Path, topology: str) -> Iterator[_Case]:
     reports, _ = in_journal([folder], datetime.now(UTC))
-    for report in reports:
+    asked = [one for one in reports if _is_named(topology, one.topology)]
+    for report in asked or reports:
         made = report.picture
         if made is None:
-            raise CommandError(f"{report.topology}: {report.outcome}: {report.reason}")
+            why = f"{report.topology}: {report.outcome}: {report.reason}"
+            if len(asked) == 1:
+                raise CommandError(why)
+            typer.echo(why, err=True)
+            continue
         measured = f"cycle {report.tick} of {folder}"
         workers = made.view.observation.workers.values()
         if any(one.hooks.startswith(_HOOKS_OF_A_FILE) for one in workers):
@@ -123,6 +128,11 @@ def _of_journal(folder: Path) -> Iterator[_Case]:
             level = "high: the hooks measured each pair of executors and the CPU of each"
         hosts = made.view.publication.hosts
         yield made.cluster, made.snapshot, Evidence(measured, level), hosts
+
+
+def _is_named(topology: str, id_: str) -> bool:
+    """Check whether an option names this topology, or none."""
+    return topology in ("", id_, topology_name(id_))
 
 
 def _text(path: Path) -> str:

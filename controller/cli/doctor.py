@@ -313,9 +313,10 @@ def of_machine(document: Mapping[str, Any], hosts: Mapping[str, str], cores: int
     if not _host(document, hosts.values()):
         return
     yield from _of_jar(document)
-    given = document.get("supervisor.cpu.capacity", 400)  # Storm's default, in % of a core
+    given = document.get("supervisor.cpu.capacity")
+    given = 400 if given is None else given  # Storm's default, in % of a core
     if given != 100 * cores:
-        what = f"supervisor.cpu.capacity is {given:g} and this machine has {cores} cores"
+        what = f"supervisor.cpu.capacity is {given} and this machine has {cores} cores"
         yield what, f"Set it to {100 * cores}, or to what Storm may use: loads are shares of it."
     try:
         with closing(StoreReader(agent_config(document).store_dir / "plan")) as reader:

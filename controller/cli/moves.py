@@ -22,7 +22,8 @@ from kvstore.zookeeper import Session
 from migration.model import topology_name
 
 _UNDO = "undo of "
-_UNDONE = re.compile(rf"{_UNDO}(\S+ of [^\s)]+)\)?$")
+# The id of a topology ends with a number; its name may have spaces and brackets.
+_UNDONE = re.compile(rf"{_UNDO}(\S+ of .*\d)\)?$")
 _MOVED = "MOVED"
 
 

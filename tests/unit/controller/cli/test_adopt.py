@@ -29,11 +29,15 @@ class Cluster:
         self.looks = 0
         self.status = "ACTIVE"
         self.timeouts: dict[str, Any] = {}
+        self.killed_after = 1_000_000  # looks at the topologies, once a worker was restarted
 
     def hooked(self) -> list[str]:
         return [n.id for n in NODES if (self.folder / n.host).exists() and n.id not in self.away]
 
     def topologies(self) -> list[TopologyView]:
+        self.killed_after -= bool(self.hooked())
+        if self.killed_after < 0:
+            return []
         acks = tuple(
             node_acks(slot.supervisor, [worker_ack(slot, [task])] * self.has(slot), "uuid")
             for task, slot in PLACES.items()
@@ -130,6 +134,19 @@ def test_a_worker_that_needs_it_no_more_is_left_alone(cluster: Cluster) -> None:
     (cluster.folder / "host-b").touch()
     assert verb.work(restart(cluster), 60.0) is None
     assert verb.done == ["wc host-a:1", "wc host-c:1"]
+
+
+@pytest.mark.parametrize("looks", range(4))
+def test_a_topology_that_is_killed_meanwhile_is_not_back(
+    cluster: Cluster, looks: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verb = adopting(cluster)
+    verb.begin("")
+    cluster.killed_after = looks
+    assert verb.work(restart(cluster), 60.0) is None
+    said = capsys.readouterr().out
+    assert verb.done == [] and "is back" not in said
+    assert said.count("runs the command") == 1 and "its topology was killed" in said
 
 
 def test_nothing_is_restarted_while_another_worker_is_away(cluster: Cluster) -> None:

@@ -177,6 +177,8 @@ def test_a_node_is_asked_for_its_cores_and_its_store(tmp_path: Path) -> None:
     ((cores, do),) = doctor.of_machine(conf, hosts, cores=8)
     assert cores == "supervisor.cpu.capacity is 400 and this machine has 8 cores"
     assert do.startswith("Set it to 800")
+    ((text, _),) = doctor.of_machine(conf | {"supervisor.cpu.capacity": "x"}, hosts, cores=8)
+    assert text == "supervisor.cpu.capacity is x and this machine has 8 cores"
     elsewhere = {**well, "nstorm.store.dir": str(tmp_path / "gone")}
     ((store, _),) = doctor.of_machine(elsewhere, hosts, cores=8)
     assert store.startswith("the store of this node cannot be read: ")

@@ -1,6 +1,7 @@
 """`nstorm undo` of several moves."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,14 @@ def test_a_move_that_cannot_go_back_keeps_none_of_the_others(
     assert len(asked) == 3
     assert "undo of m3 refused: b:6700 would get too full" in result.output
     assert str(result.exception) == "2 of 3 moves are not undone: m3, m2"
+
+
+@pytest.mark.parametrize("topology", ["wc-1-1", "my wc (new)-1-1"])
+@pytest.mark.parametrize("by", ["unproved: undo of {}", "storm (unproved: undo of {})"])
+def test_what_was_undone_is_not_undone_again(topology: str, by: str) -> None:
+    made = [replace(one, topology=topology) for one in MADE]
+    back = replace(made[0], id="m4", asked_by=by.format(f"m3 of {topology}"))
+    assert [move.id for move in moves.last_moves([*made, back], 1)] == ["m2"]
 
 
 @pytest.mark.parametrize(
