@@ -17,7 +17,9 @@ def _opens(window: str, time_s: float) -> datetime:
     if len(fields) != 5:
         raise CronSimError("it has to be five fields of cron and a zone, such as UTC")
     now = datetime.fromtimestamp(time_s // MINUTE_S * MINUTE_S, ZoneInfo(zone))
-    return next(CronSim(" ".join(fields), now - timedelta(minutes=1)))
+    # In the hour that comes twice, a minute before is one of the first time.
+    minutes = CronSim(" ".join(fields), now - timedelta(minutes=1))
+    return next(at for at in minutes if at.timestamp() >= now.timestamp())
 
 
 def checked(windows: list[str]) -> tuple[str, ...]:

@@ -63,7 +63,9 @@ def assess(
     is_url = "://" in source
     if checked and not is_url:
         raise CommandError("--checked: the journal has what stays already")
-    cases = list(_of_ui(source, checked) if is_url else _of_journal(Path(source), topology))
+    cases = list(
+        _of_ui(source, checked, topology) if is_url else _of_journal(Path(source), topology)
+    )
     names = [case[1].topology for case in cases]
     cases = [case for case in cases if _is_named(topology, case[1].topology)]
     if not cases:
@@ -77,7 +79,7 @@ def assess(
     if html:
         marked = {id_: escape(host) for id_, host in hosts.items()}
         try:
-            html.write_text(shown(page(found), marked))
+            html.write_text(shown(page(found), marked), "utf-8")
         except OSError as error:
             raise CommandError(f"--html {html}: {error.strerror}") from None
     if output is Output.JSON:
@@ -86,15 +88,18 @@ def assess(
         print(shown("\n\n".join("\n".join(lines(one)) for one in found), hosts))
 
 
-def _of_ui(url: str, checked: Path | None) -> Iterator[_Case]:
+def _of_ui(url: str, checked: Path | None, topology: str) -> Iterator[_Case]:
     stay = stays_of(_text(checked)) if checked else {}
     with named_when_slow(url):
         shown = look(url)
-    for made in snapshots(*shown, stay):
+    made_of = {made.document["topology"]: made for made in snapshots(*shown, stay)}
+    asked = {id_: made for id_, made in made_of.items() if _is_named(topology, id_)}
+    for id_, made in (asked or made_of).items():
         try:
             cluster, snapshot = parse(msgspec.json.encode(made.document).decode())
         except SnapshotError as error:
-            raise CommandError(f"{url}: {made.document['topology']}: {error}") from None
+            _cannot(f"{url}: {id_}: {error}", len(asked))
+            continue
         yield cluster, snapshot, Evidence(url, _confidence(made), made.assumed), {}
 
 
@@ -114,9 +119,7 @@ def _of_journal(folder: Path, topology: str) -> Iterator[_Case]:
         made = report.picture
         if made is None:
             why = f"{report.topology}: {report.outcome}: {report.reason}"
-            if len(asked) == 1:
-                raise CommandError(why)
-            typer.echo(why, err=True)
+            _cannot(why, len(asked))
             continue
         measured = f"cycle {report.tick} of {folder}"
         workers = made.view.observation.workers.values()
@@ -128,6 +131,13 @@ def _of_journal(folder: Path, topology: str) -> Iterator[_Case]:
             level = "high: the hooks measured each pair of executors and the CPU of each"
         hosts = made.view.publication.hosts
         yield made.cluster, made.snapshot, Evidence(measured, level), hosts
+
+
+def _cannot(why: str, asked: int) -> None:
+    """Name one of the topologies asked for that is not assessed; the only one ends the command."""
+    if asked == 1:
+        raise CommandError(why)
+    typer.echo(why, err=True)
 
 
 def _is_named(topology: str, id_: str) -> bool:

@@ -10,6 +10,7 @@ import subprocess
 import tarfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Annotated, Any
@@ -44,7 +45,10 @@ _STORM_KEYS = (
     "supervisor.slots.ports",
 )
 _SECRET = re.compile(r"auth|credential|key|pass|secret|token", re.IGNORECASE)
-Parts = Iterator[tuple[str, bytes]]  # name within the bundle, and content
+# Of these lines of Storm's logs any part may be a secret: the options of a JVM, and a whole conf.
+_WITH_OPTIONS = re.compile(rb"-javaagent:|childopts| -cp | conf\w* \{", re.IGNORECASE)
+_Read = Callable[[], bytes]
+Parts = Iterator[tuple[str, _Read]]  # name within the bundle, and how to read it
 
 
 def bundle(
@@ -70,37 +74,43 @@ def bundle(
     try:
         # Only who made it may read it.
         opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise CommandError(f"{path}: cannot be written: {error.strerror}") from None
+    try:
         with os.fdopen(opened, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as packed:
-            for name, content in _parts(conf, document, now_s):
+            for named, read in _parts(conf, document, now_s):
+                name, content = _or_why(named, read)
                 entry = tarfile.TarInfo(f"nstorm-bundle/{name}")
                 entry.size, entry.mtime = len(content), int(now_s)
                 packed.addfile(entry, io.BytesIO(content))
                 parts[name] = len(content)
     except OSError as error:
+        path.unlink(missing_ok=True)
         raise CommandError(f"{path}: cannot be written: {error.strerror}") from None
     lines = [f"{name}: {size:,} bytes" for name, size in parts.items()]
     tell(output, {"file": str(path), "parts": parts}, *lines, f"written: {path}")
 
 
 def _parts(conf: Path, document: Mapping[str, Any], now_s: float) -> Parts:
-    yield "versions.json", _as_json(versions())
-    yield "settings.json", _as_json(settings(document))
-    yield _or_why("status.json", lambda: _status(conf))
+    yield "versions.json", lambda: _as_json(versions())
+    yield "settings.json", lambda: _as_json(settings(document))
+    yield "status.json", lambda: _status(conf).encode()
     yield from _journal(document, now_s)
-    yield from _service_logs()
+    if shutil.which("journalctl") is not None:
+        yield from ((f"logs/{name}.log", partial(_service_log, name)) for name in _SERVICES)
     for path in storm_logs(document):
-        yield f"storm/{'-'.join(path.parts[-3:])}", named_in(path)
+        yield f"storm/{'-'.join(path.parts[-3:])}", partial(named_in, path)
 
 
 def _as_json(found: Any) -> bytes:
     return json.dumps(found, indent=1).encode()
 
 
-def _or_why(name: str, look_at: Callable[[], str]) -> tuple[str, bytes]:
-    """Look, or give the reason why that was not possible in its place."""
+def _or_why(name: str, read: _Read) -> tuple[str, bytes]:
+    """Read a part, or give the reason why that was not possible in its place."""
     try:
-        return name, look_at().encode()
-    except (ConfigError, ControllerError, StoreError) as error:
+        return name, read()
+    except (ConfigError, ControllerError, StoreError, OSError, subprocess.SubprocessError) as error:
         return f"{name}.missing.txt", str(error).encode()
 
 
@@ -130,26 +140,23 @@ def _journal(document: Mapping[str, Any], now_s: float) -> Parts:
     """Give the segments that were written within the hour, the newest first, up to a limit."""
     try:
         folder = from_storm_yaml(document)[0].journal.dir
-    except ConfigError as error:
-        yield "journal.missing.txt", str(error).encode()
+        paths = [] if folder is None or not folder.is_dir() else [*folder.iterdir()]
+        found = [(path, path.stat()) for path in paths if path.is_file()]
+    except (ConfigError, OSError) as error:
+        why = str(error).encode()
+        yield "journal.missing.txt", lambda: why
         return
     left = MOST_BYTES
-    paths = [] if folder is None or not folder.is_dir() else [*folder.iterdir()]
-    for path in sorted(paths, key=lambda one: one.name, reverse=True):
-        state = path.stat()
-        if path.is_file() and state.st_mtime >= now_s - HOUR_S and state.st_size <= left:
+    for path, state in sorted(found, key=lambda one: one[0].name, reverse=True):
+        if state.st_mtime >= now_s - HOUR_S and state.st_size <= left:
             left -= state.st_size
-            yield f"journal/{path.name}", path.read_bytes()
+            yield f"journal/{path.name}", path.read_bytes
 
 
-def _service_logs() -> Parts:
-    if shutil.which("journalctl") is None:
-        return
-    for name in _SERVICES:
-        command = ["journalctl", "--no-pager", "--since=-1h", f"--unit={name}"]
-        done = subprocess.run(command, capture_output=True, timeout=60, check=False)
-        if done.returncode == 0:
-            yield f"logs/{name}.log", done.stdout[-MOST_LOG_BYTES:]
+def _service_log(name: str) -> bytes:
+    command = ["journalctl", "--no-pager", "--since=-1h", f"--unit={name}"]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=True)
+    return done.stdout[-MOST_LOG_BYTES:]
 
 
 def storm_logs(document: Mapping[str, Any]) -> list[Path]:
@@ -165,7 +172,11 @@ def storm_logs(document: Mapping[str, Any]) -> list[Path]:
 
 
 def named_in(path: Path) -> bytes:
-    """Return the lines that name nstorm in the end of a log; others may hold anything."""
+    """Return the lines that name nstorm in the end of a log; others may hold anything.
+
+    Left out are those with options of a JVM: the path of the jar is among them, and passwords are.
+    """
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - MOST_LOG_BYTES))
-        return b"".join(line for line in file if b"nstorm" in line)
+        own = (line for line in file if b"nstorm" in line)
+        return b"".join(line for line in own if _WITH_OPTIONS.search(line) is None)

@@ -95,7 +95,9 @@ def check_storm(
 def _main_class(jar: Path) -> str:
     try:
         with zipfile.ZipFile(jar) as file:
-            manifest = file.read("META-INF/MANIFEST.MF").decode().replace("\r\n", "\n")
+            manifest = (
+                file.read("META-INF/MANIFEST.MF").decode(errors="replace").replace("\r\n", "\n")
+            )
     except FileNotFoundError:
         raise CommandError(f"{jar}: there is no such file") from None
     except (OSError, zipfile.BadZipFile) as error:
@@ -147,6 +149,7 @@ def _run(
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
+                errors="replace",
                 timeout=LIMIT_S,
                 check=False,
             )

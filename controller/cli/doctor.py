@@ -182,6 +182,12 @@ def of_status(status: StatusDocument) -> Found:
                 what,
                 "They may run together; docs/operations.md, Upgrade, has the order.",
             )
+    unpublished = {} if status.unpublished is UNSET else status.unpublished
+    for named, why in unpublished.items():
+        yield (
+            f"Nimbus cannot publish {named}: {why}",
+            "Until then nstorm sees nothing of it and moves nothing of it.",
+        )
     for node, silent_s in status.silent_s.items():
         lasting = "" if silent_s is None else f" for {silent_s:.0f} s or more"
         yield (

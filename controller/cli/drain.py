@@ -67,7 +67,7 @@ def drain(
         with named_when_slow(f"the controller that leads to empty {host}"):
             left = _wait_drained(view, host, had, limit_s or 0.0)
     tell(output, to_builtins(left), *drain_lines(left))
-    raise typer.Exit(1 if limit_s is not None and left.left else 0)
+    raise typer.Exit(1 if limit_s is not None and (left.left or left.unseen) else 0)
 
 
 def _would_drain(
@@ -78,7 +78,8 @@ def _would_drain(
     if refusal is not None:
         raise CommandError(refusal)
     views = view.topologies()
-    return drain_progress(views, host, sum(len(left_on(v, (host,)).executors) for v in views))
+    of = sum(len(left_on(v, (host,)).executors) for v in views)
+    return drain_progress(views, view.acks(), host, of)
 
 
 def begin_drain(session: Session, view: LiveCluster, config: Config, host: str) -> int:
@@ -116,8 +117,9 @@ def _wait_drained(view: LiveCluster, host: str, had: int, limit_s: float) -> Dra
     """Return what is left, once only staying executors are left or the time is over."""
     until_s = time.monotonic() + limit_s
     while True:
-        left = drain_progress(view.topologies(), host, had)
-        if left.left <= len(left.stay) or time.monotonic() >= until_s:
+        left = drain_progress(view.topologies(), view.acks(), host, had)
+        is_all = left.left <= len(left.stay) and left.unseen is None
+        if is_all or time.monotonic() >= until_s:
             return left
         time.sleep(0.5)
 
@@ -129,6 +131,7 @@ def undrain(
 ) -> None:
     """Allow moves to a drained host again."""
     with connected(conf) as session:
-        if not session.delete(f"{DRAINED}/{host}"):
+        is_drained = host in LiveCluster.of_session(session).drained()
+        if not is_drained or not session.delete(f"{DRAINED}/{host}"):
             raise CommandError(f"host {host} is not drained")
     tell(output, {"host": host}, f"executors may move to {host} again")

@@ -43,6 +43,7 @@ def look(session: Session, view: LiveCluster) -> StatusDocument:
         clocks_ahead_s=view.clocks_ahead_s(),
         silent_s=view.silent_s(),
         off=view.off(),
+        unpublished=view.unpublished(),
     )
 
 

@@ -3,6 +3,7 @@
 import io
 import os
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -80,6 +81,11 @@ def page(
     token = "" if token_file is None else _token(token_file)
     if (certificate is None) != (key is None):
         raise CommandError("--certificate and --key go together")
+    if certificate is not None:
+        try:
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
+        except OSError as error:  # those of ssl are among them
+            raise CommandError(f"--certificate {certificate}, --key {key}: {error}") from None
 
     @contextmanager
     def source() -> Iterator[Callable[[], StatusDocument]]:

@@ -17,7 +17,7 @@ from controller.cli.status_document import drain_progress
 from controller.cli.steps import Steps, restart_alone
 from controller.config import Config, from_storm_yaml
 from controller.core.decision import Outcome
-from controller.core.drainable import on_hosts
+from controller.core.drainable import on_hosts, unseen
 from controller.core.excluded import nodes_named
 from controller.core.hostnames import shown
 from controller.core.outcomes import what_to_do
@@ -140,7 +140,7 @@ class _Rolling:
                 refusal = self._held(views, host) or cannot_drain_now(
                     self._session, self._view, self._config, host, closed
                 )
-                if refusal is None and (stay := drain_progress(views, host, 0).stay):
+                if refusal is None and (stay := drain_progress(views, (), host, 0).stay):
                     one = stay[0]
                     refusal = f"{one.executor} of {one.topology} stays: {one.reason}"
                 if refusal is not None:
@@ -239,10 +239,11 @@ class _Rolling:
         """Return by topology what is left, what stands in its way, and what to do."""
         frozen = self._view.controls().frozen(time.time())
         cycles = read(self._session).cycle_of
-        left = []
-        for view in self._view.topologies():
+        views = self._view.topologies()
+        left = [why] if (why := unseen(views, self._view.acks(), host)) is not None else []
+        for view in views:
             decided, why = cycles.get(view.id), frozen and f"; {frozen}: see `nstorm resume`"
-            if stay := drain_progress([view], host, 0).stay:
+            if stay := drain_progress([view], (), host, 0).stay:
                 why = f"; {stay[0].executor} stays: {stay[0].reason}"
             elif not why and decided and decided.outcome in _HOLD_A_DRAIN:
                 reason = shown(decided.reason, view.publication.hosts)

@@ -1,12 +1,13 @@
 """The document of ``nstorm status``: one record, which every command that shows it reads."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from controller.core.controls import EVERYWHERE, Controls
+from controller.core.drainable import unseen
 from controller.core.figures import Effect, GuardRow, HopFigures, Peak, SpoutFigures
 from controller.core.pins import NO_HOOKS, pinned
 from controller.core.resources import SPACES
@@ -35,12 +36,16 @@ class StaysStatus(Struct, frozen=True):
 
 
 class DrainStatus(Struct, frozen=True):
-    """How far a drain is: `left` of the `of` executors that the host had are still there."""
+    """How far a drain is: `left` of the `of` executors that the host had are still there.
+
+    `unseen` is why there may be more.
+    """
 
     host: str
     of: int
     left: int
     stay: tuple[StaysStatus, ...]
+    unseen: str | None = None
 
 
 class AgentStatus(Struct, frozen=True):
@@ -192,6 +197,7 @@ class StatusDocument(Struct, frozen=True):
     topologies: tuple[TopologyStatus, ...]
     ended_moves: tuple[MoveRecord, ...]  # the oldest first
     off: str | UnsetType = UNSET  # why everything is switched off
+    unpublished: dict[str, str] | UnsetType = UNSET  # why, by id of the topology
 
 
 def as_document(
@@ -206,13 +212,15 @@ def as_document(
     clocks_ahead_s: Mapping[str, float] | None = None,
     silent_s: Mapping[str, float] | None = None,
     off: str | None = None,
+    unpublished: Mapping[str, str] | None = None,
 ) -> StatusDocument:
     """Put together the reports of ZooKeeper, the agents and the leading controller.
 
     `leader` is what the leading controller last wrote. The first of the `controllers` leads.
     `drained` has how many executors each drained host had. `left_out` has the rows of traffic that
     each node's report had no room for. `clocks_ahead_s` are the nodes', `silent_s` is for how long
-    their agents have not written. `off` is why everything is switched off.
+    their agents have not written. `off` is why everything is switched off, and `unpublished` why
+    Nimbus does not publish some topologies.
     """
     clocks, silent, cycles = clocks_ahead_s or {}, silent_s or {}, leader.cycle_of
     hosts = hosts_of(views)
@@ -223,7 +231,7 @@ def as_document(
         epoch=leader.epoch,
         mode=controls.mode_of(EVERYWHERE, None, leader.mode)[0] or None,
         controls=controls,
-        drained=tuple(drain_progress(views, host, of) for host, of in drained.items()),
+        drained=tuple(drain_progress(views, acks, host, of) for host, of in drained.items()),
         journal_problem=leader.journal_problem,
         agents=tuple(
             AgentStatus(
@@ -249,6 +257,7 @@ def as_document(
         ),
         ended_moves=leader.ended_moves,
         off=UNSET if off is None else off,
+        unpublished=dict(unpublished) if unpublished else UNSET,
     )
 
 
@@ -270,7 +279,9 @@ def schema() -> str:
     return json.dumps(msgspec.json.schema(StatusDocument), indent=1)
 
 
-def drain_progress(views: Sequence[TopologyView], host: str, of: int) -> DrainStatus:
+def drain_progress(
+    views: Sequence[TopologyView], acks: Iterable[NodeAcks], host: str, of: int
+) -> DrainStatus:
     """Count what is left on a drained host that had `of` executors, and name what of it stays."""
     left = [(view, left_on(view, (host,))) for view in views]
     return DrainStatus(
@@ -282,6 +293,7 @@ def drain_progress(views: Sequence[TopologyView], host: str, of: int) -> DrainSt
             for view, one in left
             for executor, reason in one.stays.items()
         ),
+        unseen(views, acks, host),
     )
 
 
@@ -294,6 +306,8 @@ def drain_lines(one: DrainStatus, *, dry: bool = False) -> Iterator[str]:
         yield f"host {one.host} is drained: {one.left} of {one.of} executors left"
     for stays in one.stay:
         yield f"  {stays.executor} of {stays.topology} stays: {stays.reason}"
+    if one.unseen:
+        yield f"  {one.unseen}"
 
 
 def _topology(view: TopologyView, found: CycleStatus | None, controls: Controls) -> TopologyStatus:

@@ -70,6 +70,9 @@ def as_tables(document: StatusDocument) -> Iterator[RenderableType]:
         yield f"last cycle {cycle.outcome}: {cycle.reason}"
     for topology in document.topologies:
         yield from _topology_tables(topology, document.hosts)
+    unpublished = {} if document.unpublished is UNSET else document.unpublished
+    for named, why in unpublished.items():
+        yield f"topology {named}: Nimbus cannot publish it, so nothing of it is seen: {why}"
     if not document.topologies:
         yield "no topology: the hooks in Nimbus publish none"
     yield from ended(document.ended_moves[-10:], document.hosts)
@@ -156,9 +159,11 @@ def _topology_tables(
         version, who = topology.speaks.lowest, topology.speaks.who
         yield f"{who} speaks version {version} of the protocol, this nstorm {SPEAKS}"
     yield from filter(None, (_trouble(worker, hosts) for worker in topology.workers))
-    for host in dict.fromkeys(worker.host for worker in topology.workers):
-        on_host = [worker for worker in topology.workers if worker.host == host]
-        yield f"node {host} (supervisor {on_host[0].slot.rpartition(':')[0]})"
+    by_node: dict[str, list[WorkerStatus]] = {}
+    for worker in topology.workers:
+        by_node.setdefault(worker.slot.rpartition(":")[0], []).append(worker)
+    for node, on_host in by_node.items():
+        yield f"node {on_host[0].host or 'not listed by Storm'} (supervisor {node})"
         units = ", ".join(row.unit for row in RESOURCES)
         names = (row.name for row in RESOURCES)
         table = Table("port", "pid", *names, f"executors (component, {units})")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec import UNSET
 
 from agent.config import from_storm_yaml as agent_config
 from controller import interrupt
@@ -16,6 +17,7 @@ from controller.cli.asking import connected, named_when_slow, operator, seconds
 from controller.cli.running import Conf
 from controller.core.switch import left
 from controller.core.times import utc
+from controller.core.unpublished import unpublished
 from controller.errors import CommandError
 from controller.output import Output, OutputOption, tell
 from controller.storm.collect import LiveCluster
@@ -122,6 +124,12 @@ def _end_moves(session: Session, limit_s: float) -> list[str]:
                     session.put(HISTORY, history.dump())
                     history.changed = False
             still = [line for one in views for line in left(one)]
+            still += [
+                f"the worker at {one.slot} of {one.topology}, which Nimbus does not publish, "
+                "is not inert yet"
+                for _, one in unpublished(views, view.acks())
+                if one.off is UNSET
+            ]
             if not still or time.monotonic() > until_s:
                 return list(dict.fromkeys(still))
             wake.wait(_LOOK_S)

@@ -7,9 +7,10 @@ from controller.core.declared import Declared, memory_mb
 from controller.core.excluded import nodes_named
 from controller.core.limits import Limits
 from controller.core.openable import slots_to_open
-from controller.core.topology import TopologyView
+from controller.core.topology import TopologyView, hosts_of
 from controller.core.undrained import left_on
-from migration.model import Slot
+from controller.core.unpublished import unpublished
+from migration.model import NodeAcks, Slot
 
 _ELSEWHERE = "its workers and free slots on other hosts"
 
@@ -25,6 +26,24 @@ def on_hosts(view: TopologyView, hosts: Collection[str]) -> int:
         if {entry.source.supervisor, entry.target.supervisor} & nodes
     }
     return len(placed | ends)
+
+
+def unseen(views: Sequence[TopologyView], acks: Iterable[NodeAcks], host: str) -> str | None:
+    """Return why a host may have more than is seen there; None if all of it is seen."""
+    hosts = hosts_of(views)
+    for node, worker in unpublished(views, acks):
+        if host in (node, hosts.get(node, host)):
+            return f"{worker.slot} is a worker of {worker.topology}, which Nimbus does not publish"
+    if nodes_named(hosts, (host,)):
+        return None
+    for view in views:
+        placed = [one.slot.supervisor for one in view.publication.executors if one.slot]
+        if lost := sum(supervisor not in hosts for supervisor in placed):
+            return (
+                f"Storm lists no supervisor of this host, nor that of {lost} executors of "
+                f"{view.publication.name}, which may be there"
+            )
+    return None
 
 
 def cannot_drain(

@@ -113,6 +113,12 @@ class LiveCluster:
             self._places.pop(gone, None)
         return views
 
+    def unpublished(self) -> dict[str, str]:
+        """Return why the hooks in Nimbus cannot publish a topology, by its id."""
+        newest = self._nimbus.newest()
+        published = newest.report.topologies if newest else ()
+        return {one.topology: one.problem for one in published if one.problem is not None}
+
     def _news(self) -> tuple[set[str], set[str]]:
         """Take the fresh answers; return which have changed, and the topologies in these."""
         before, self._acks = self._acks, {acks.node: acks for acks in self.acks()}
@@ -229,7 +235,8 @@ class LiveCluster:
         By ZooKeeper's clock, until an agent or Nimbus has last written: who looks once has not seen
         them come.
         """
-        names = [acks.node for acks in self.acks()]
+        self.acks()  # which reads them
+        names = self._mirror.children(wire.ACKS)
         written = self._mirror.written_ms
         last_ms = {
             name: max(written(wire.acks_path(name)), written(wire.load_path(name)))

@@ -76,6 +76,7 @@ class CommandQueue:
         self._restarted = restarted
         self._others = others
         self._read: dict[str, tuple[int, Command | None]] = {}  # by path, with its mzxid
+        self._closed: set[str] = set()  # paths where no answer can be written
 
     def read(self) -> dict[str, Command]:
         """Read the commands by path, the oldest first, but no garbage."""
@@ -93,7 +94,9 @@ class CommandQueue:
                 if path not in before:
                     log.warning("command_closed", path=path, reason=str(error))
                 self._read[path] = -1, None
-        return {path: command for path, (_, command) in self._read.items() if command is not None}
+        self._closed &= self._read.keys()
+        found = ((path, self._read[path][1]) for path in self._read if path not in self._closed)
+        return {path: command for path, command in found if command is not None}
 
     def _named(self, path: str, stored: Stored) -> Command | None:
         """Read a command, and find whom ZooKeeper knows as its author.
@@ -233,6 +236,9 @@ class CommandQueue:
             self._session.set(path, encode(command))
         except NoNodeError:
             pass  # whoever asked has left
+        except AccessError as error:  # its creator lets nobody answer
+            log.warning("command_not_answered", path=path, reason=str(error))
+            self._closed.add(path)
         finally:
             self._mirror.invalidate(path)
 

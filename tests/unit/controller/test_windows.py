@@ -31,6 +31,12 @@ def test_a_window_is_open_in_the_minutes_that_it_names(now: str, said: str | Non
     assert found is None if said is None else said in str(found)
 
 
+@pytest.mark.parametrize("minute", ["00:50:00", "01:05:00", "01:35:00", "01:55:00"])
+def test_in_the_hour_that_comes_twice_a_window_is_open_once(minute: str) -> None:
+    found = closed(("50-59 2 * * * Europe/Berlin",), at(f"2026-10-25T{minute}"))
+    assert (found is None) == (minute == "00:50:00"), found
+
+
 def test_one_open_window_is_enough_and_without_any_it_is_always_open() -> None:
     assert closed((NIGHT, "* * * * * UTC"), at("2026-11-24T12:00:00")) is None
     assert closed((), 0.0) is None

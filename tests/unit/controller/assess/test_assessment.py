@@ -100,7 +100,7 @@ def test_people_read_hosts_of_a_journal_and_programs_ids(
     case = there, APART, Evidence("a test", "high"), hosts
     html = tmp_path / "report.html"
     held = there, APART.holding({0: f"waits for {ids[0]}"}), *case[2:]
-    monkeypatch.setattr("controller.cli.assess._of_journal", lambda _: [case, held])
+    monkeypatch.setattr("controller.cli.assess._of_journal", lambda *_: [case, held])
     printed = CliRunner().invoke(app, ["assess", "journal", "--html", str(html)]).output
     assert "waits for left-host" in printed
     assert "from left-host" in html.read_text() and "right-&lt;host&gt;" in html.read_text()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import tarfile
 import time
 from collections.abc import Iterator
@@ -35,7 +36,11 @@ def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (journal / "new").write_text("{}")
     (journal / "old").write_text("{}")
     os.utime(journal / "old", (0, time.time() - 7200))
-    (worker / "worker.log").write_text("password=hunter2\nnstorm: hooks active\n")
+    (worker / "worker.log").write_text(
+        "password=hunter2\nnstorm: hooks active\n"
+        "Launching worker with command: 'java' '-javaagent:/opt/nstorm.jar' '-DkeyPass=hunter2'\n"
+        "Worker has topology config conf {worker.childopts -Dx=/nstorm, my.password hunter2}\n"
+    )
     found = tmp_path / "storm.yaml"
     found.write_text(
         f"nstorm.journal.dir: {journal}\nstorm.log.dir: {logs}\n"
@@ -64,6 +69,42 @@ def test_it_has_what_was_found_and_why_the_rest_is_missing(conf: Path, tmp_path:
     assert out.stat().st_mode & 0o077 == 0
     again = CliRunner().invoke(app, words)
     assert str(again.exception) == f"{out}: cannot be written: File exists"
+
+
+def test_a_part_that_cannot_be_read_is_named_and_the_others_are_there(
+    conf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(*_: Any, **__: Any) -> Any:
+        raise subprocess.TimeoutExpired("journalctl", 60)
+
+    monkeypatch.setattr("shutil.which", lambda name: name)
+    monkeypatch.setattr(subprocess, "run", late)
+    closed = Path.read_bytes
+
+    def read(path: Path) -> bytes:
+        if path.parent.name == "journal":
+            raise PermissionError(13, "Permission denied", str(path))
+        return closed(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read)
+    out = tmp_path / "two.tar.gz"
+    words = ["bundle", "--conf", str(conf), "--out", str(out), "-o", "json"]
+    parts = json.loads(CliRunner().invoke(app, words).stdout)["parts"]
+    assert "journal/new.missing.txt" in parts and "storm/wc-1-6700-worker.log" in parts
+    assert "logs/nstorm-agent.log.missing.txt" in parts
+
+
+def test_a_bundle_that_cannot_be_written_leaves_no_half_of_it(
+    conf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tarfile.TarFile, "addfile", full)
+    out = tmp_path / "three.tar.gz"
+    done = CliRunner().invoke(app, ["bundle", "--conf", str(conf), "--out", str(out)])
+    assert str(done.exception) == f"{out}: cannot be written: No space left on device"
+    assert not out.exists()
 
 
 def test_a_key_of_nstorm_that_may_hold_a_secret_is_only_named() -> None:

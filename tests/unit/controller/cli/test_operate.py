@@ -74,7 +74,7 @@ def test_a_drain_tells_what_the_host_had_before_its_own_write_is_seen(
     nodes = [Node(name, f"host-{name}", 100.0, (1,), 1) for name in "ab"]
     placed = TopologyView(publication(places, nodes), Plan("", 1, 0, "wc-1"), ())
     # A mirror may see what was written a moment later.
-    view = SimpleNamespace(topologies=lambda: [placed], drained=dict)
+    view = SimpleNamespace(topologies=lambda: [placed], drained=dict, acks=tuple)
     monkeypatch.setattr(drain, "connected", lambda conf: nullcontext(session))
     monkeypatch.setattr(drain, "heeded", lambda *said: None)
     monkeypatch.setattr(drain, "cannot_drain_now", lambda *asked: None)
@@ -138,7 +138,7 @@ def test_a_dry_run_of_a_drain_writes_nothing(
     places = {1: Slot("a", 1), 2: Slot("a", 1), 3: Slot("b", 1)}
     nodes = [Node(name, f"host-{name}", 100.0, (1,), 1) for name in "ab"]
     placed = TopologyView(publication(places, nodes), Plan("", 1, 0, "wc-1"), ())
-    view = SimpleNamespace(topologies=lambda: [placed], drained=dict)
+    view = SimpleNamespace(topologies=lambda: [placed], drained=dict, acks=tuple)
     monkeypatch.setattr(drain, "connected", lambda conf: nullcontext(SimpleNamespace()))
     monkeypatch.setattr(drain, "heeded", lambda *said: None)
     monkeypatch.setattr(LiveCluster, "of_session", lambda session: view)

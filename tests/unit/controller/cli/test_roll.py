@@ -103,6 +103,22 @@ def test_each_host_is_drained_for_the_command_and_comes_back(
     assert cluster.data == {}
 
 
+def test_the_command_waits_while_what_is_on_the_host_is_not_known(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whys = iter(["Storm lists no supervisor of this host", "still none"])
+    asked = []
+
+    def unseen(views: Any, acks: Any, host: str) -> str | None:
+        asked.append(host)
+        return next(whys, None)
+
+    monkeypatch.setattr(roll, "unseen", unseen)
+    log = tmp_path / "log"
+    assert rolled(cluster, f"echo $NSTORM_HOST >> {log}", ["host-a"]) == ()
+    assert asked == ["host-a"] * 3 and log.read_text() == "host-a\n"
+
+
 def test_what_is_only_planned_changes_nothing(cluster: Cluster) -> None:
     rolling = roll._Rolling(cast(Any, cluster), Config(), "true", Output.TABLE)
     rolling.begin(["host-b", "host-a"], 1)

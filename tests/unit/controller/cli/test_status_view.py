@@ -30,6 +30,21 @@ from migration.wire import SPEAKS
 from tests.messages import START_SECS, executor, node_acks, publication, replace, worker_ack
 
 
+def test_workers_of_supervisors_that_storm_does_not_list_stand_apart() -> None:
+    a, b = Slot("a", 1), Slot("b", 1)
+    view = TopologyView(publication({1: a, 2: b}, []), Plan("c", 2, 7, "wc-1"), ())
+    document = as_document([view], (), LeaderStatus(), Controls(), left_out={})
+    nodes = [line for line in map(str, as_tables(document)) if line.startswith("node ")]
+    assert nodes == [f"node not listed by Storm (supervisor {name})" for name in "ab"]
+
+
+def test_a_topology_that_nimbus_cannot_publish_is_named() -> None:
+    why = {"big-2-2": "its publication has 300 kB"}
+    document = as_document((), (), LeaderStatus(), Controls(), left_out={}, unpublished=why)
+    said = "topology big-2-2: Nimbus cannot publish it, so nothing of it is seen: "
+    assert f"{said}{why['big-2-2']}" in map(str, as_tables(document))
+
+
 def test_a_node_says_how_much_of_its_load_found_no_room() -> None:
     acks = [node_acks(node, [], "c") for node in ("s1", "s2")]
     document = as_document((), acks, LeaderStatus(), Controls(), left_out={"s1": 0, "s2": 19_000})

@@ -13,7 +13,7 @@ from msgspec import structs
 from controller.cli.status_document import drain_lines, drain_progress
 from controller.core.capacity import Capacity, Spare
 from controller.core.drain import _drain
-from controller.core.drainable import cannot_drain, on_hosts
+from controller.core.drainable import cannot_drain, on_hosts, unseen
 from controller.core.excluded import Excluded
 from controller.core.fit import Fit
 from controller.core.limits import Limits
@@ -142,11 +142,35 @@ def test_a_host_is_empty_once_storm_and_the_plan_have_left_it() -> None:
 
 
 def test_progress_names_what_stays() -> None:
-    lines = list(drain_lines(drain_progress([view("stateful")], "host-a", 5)))
+    lines = list(drain_lines(drain_progress([view("stateful")], (), "host-a", 5)))
     assert lines == [
         "host host-a is drained: 2 of 5 executors left",
         "  1-1 of wc-1 stays: stateful",
     ]
+
+
+def test_a_host_may_have_more_where_storm_lists_no_supervisor_of_it() -> None:
+    seen = view()
+    assert unseen([seen], (), "host-a") is None
+    gone = [node for node in seen.publication.nodes if node.id != "a"]
+    lost = replace(seen, publication=structs.replace(seen.publication, nodes=tuple(gone)))
+    why = unseen([lost], (), "host-a")
+    assert why is not None and "nor that of 2 executors of wc, which may be there" in why
+    assert unseen([lost], (), "host-b") is None
+    assert drain_progress([lost], (), "host-a", 2).unseen == why
+    assert list(drain_lines(drain_progress([lost], (), "host-a", 2)))[1] == f"  {why}"
+    elsewhere = [structs.replace(one, slot=B) for one in lost.publication.executors]
+    left = replace(lost, publication=structs.replace(lost.publication, executors=tuple(elsewhere)))
+    assert unseen([left], (), "host-a") is None, "a host that is down and empty"
+
+
+def test_a_host_may_have_a_worker_of_a_topology_that_is_not_published() -> None:
+    other = structs.replace(worker_ack(A, [9]), topology="other-2-2")
+    acks = [node_acks("a", [worker_ack(A, [1, 2]), other], "uuid")]
+    why = "a:1 is a worker of other-2-2, which Nimbus does not publish"
+    assert unseen([view()], acks, "host-a") == unseen([view()], acks, "a") == why
+    assert unseen([view()], acks, "host-b") is None
+    assert unseen([], acks, "host-a") is not None, "whose host nobody names now"
 
 
 def test_a_host_is_drained_of_executors_that_talk_much_with_each_other() -> None:

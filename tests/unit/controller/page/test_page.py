@@ -343,6 +343,11 @@ def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
         page.page(conf, token_file=tmp_path / "empty")
     with pytest.raises(CommandError, match="go together"):
         page.page(conf, certificate=tmp_path / "c.pem")
+    with pytest.raises(CommandError, match=r"--certificate .*none\.pem, --key"):
+        page.page(conf, certificate=tmp_path / "none.pem", key=tmp_path / "none.key")
+    (tmp_path / "no.pem").write_text("no certificate")
+    with pytest.raises(CommandError, match=r"--certificate .*no\.pem"):
+        page.page(conf, certificate=tmp_path / "no.pem", key=tmp_path / "no.pem")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         at = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(CommandError, match=f"cannot listen at {at}: Address already in use"):

@@ -14,7 +14,17 @@ from controller.storm.collect import LiveCluster
 from controller.storm.mirror import Mirror
 from kvstore.zookeeper import Session, Stored
 from migration import model, wire
-from migration.model import Candidacy, NimbusReport, Node, NodeLoad, Plan, Slot, Timing, Way
+from migration.model import (
+    Candidacy,
+    NimbusReport,
+    Node,
+    NodeLoad,
+    Plan,
+    PublishedTopology,
+    Slot,
+    Timing,
+    Way,
+)
 from tests.messages import node_acks, publication, replace, worker_ack
 
 WC = "wc-1"
@@ -44,6 +54,13 @@ def as_session(nodes: Nodes) -> Session:
 
 def cluster(data: dict[str, bytes]) -> LiveCluster:
     return LiveCluster.of_session(as_session(Nodes(data)))
+
+
+def test_why_nimbus_cannot_publish_a_topology_is_known() -> None:
+    there = (PublishedTopology("big-2-2", problem="too large"), PublishedTopology("wc-1"))
+    report = NimbusReport(1, "0.2.0", 2, "EvenScheduler", there)
+    assert cluster({wire.NIMBUS: wire.encode(report)}).unpublished() == {"big-2-2": "too large"}
+    assert cluster({}).unpublished() == {}
 
 
 def test_a_pause_of_version_1_holds_and_a_resume_of_everything_ends_it() -> None:

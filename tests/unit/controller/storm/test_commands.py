@@ -104,6 +104,25 @@ def test_a_command_that_its_creator_closes_leaves_the_others_be() -> None:
     assert list(queue(nodes).read()) == [f"{COMMANDS}/c-2"]
 
 
+def test_a_command_that_its_creator_lets_nobody_answer_leaves_the_others_be() -> None:
+    class Closed(Nodes):
+        def set(self, path: str, data: bytes) -> None:
+            if path.endswith("c-1"):
+                raise AccessError("ZooKeeper does not let sasl:controller write it")
+            super().set(path, data)
+
+    wish = encode(Command("gone", "7-7", "s:1"))
+    nodes = Closed({"c-1": wish, "c-2": wish})
+    working = queue(nodes)
+    working.work((), (), 1)
+    assert list(working.read()) == [f"{COMMANDS}/c-2"], "the other one is not tried again"
+    assert queue(nodes).read()[f"{COMMANDS}/c-2"].state == "REFUSED"
+    del nodes.nodes["c-1"]
+    working.read()
+    nodes.nodes["c-1"] = wish
+    assert len(working.read()) == 2, "another one of its name"
+
+
 def test_a_topology_is_found_by_id_and_by_name() -> None:
     def view(topology: str, name: str) -> TopologyView:
         published = publication({1: Slot("a", 1)}, topology=topology, name=name)
