@@ -1,5 +1,7 @@
 package nstorm.hook;
 
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -10,12 +12,24 @@ public final class Faults {
     private static final AtomicLong COUNT = new AtomicLong();
     private static volatile String last;
 
+    /** By what was done: a lasting fault is reported up to some hundred times a second. */
+    private static final Map<String, Failures> LOGGED = new ConcurrentHashMap<>();
+
+    private static final int MOST_LOGGED = 100;
+
     private Faults() {}
 
     public static void report(String during, Throwable fault) {
         COUNT.incrementAndGet();
         last = during + ": " + fault;
-        LOG.error("nstorm_fault during=\"{}\"", during, fault);
+        if (LOGGED.size() > MOST_LOGGED) {
+            LOGGED.clear();
+        }
+        switch (LOGGED.computeIfAbsent(during, any -> new Failures()).of(fault, System.nanoTime())) {
+            case TRACE -> LOG.error("nstorm_fault during=\"{}\"", during, fault);
+            case SENTENCE -> LOG.error("nstorm_fault during=\"{}\", again: {}", during, fault.toString());
+            case NONE -> {}
+        }
     }
 
     public static long count() {

@@ -15,6 +15,7 @@ import java.util.function.LongUnaryOperator;
 import java.util.function.Supplier;
 import java.util.function.ToLongFunction;
 import java.util.stream.IntStream;
+import nstorm.hook.Faults;
 import nstorm.store.SampleStore;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Slot;
@@ -23,8 +24,6 @@ import nstorm.wire.report.WorkerLoad;
 import org.apache.storm.daemon.StormCommon;
 import org.apache.storm.daemon.worker.WorkerState;
 import org.apache.storm.utils.JCQueue;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /** Once a second writes what each executor of this JVM has used and sent; one daemon thread. */
 public final class LoadSampler implements Runnable {
@@ -38,7 +37,6 @@ public final class LoadSampler implements Runnable {
         long threadNs;
     }
 
-    private static final Logger LOG = LoggerFactory.getLogger(LoadSampler.class);
     private static final long PERIOD_MS = 1000;
     /** Long after the last report with its figures. */
     private static final long GONE_NANOS = TimeUnit.MINUTES.toNanos(10);
@@ -111,7 +109,7 @@ public final class LoadSampler implements Runnable {
                 return;
             } catch (RuntimeException | OutOfMemoryError e) {
                 // A full heap is the topology's to die of, not for the sake of a sample.
-                LOG.error("load_sample_failed", e);
+                Faults.report("reporting the load", e);
             }
         }
     }

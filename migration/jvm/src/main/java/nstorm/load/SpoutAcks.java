@@ -44,6 +44,7 @@ public final class SpoutAcks {
     private final Row ended = new Row(null);
 
     private synchronized Row newRow() {
+        addEnded(); // who never asks for a sum has moves all the same, and a row holds its thread
         Row row = new Row(Thread.currentThread());
         rows.add(row);
         return row;
@@ -101,7 +102,7 @@ public final class SpoutAcks {
         return buckets;
     }
 
-    private synchronized Row sum() {
+    private void addEnded() {
         rows.removeIf(row -> {
             boolean over = !row.thread.isAlive();
             if (over) {
@@ -109,6 +110,10 @@ public final class SpoutAcks {
             }
             return over;
         });
+    }
+
+    private synchronized Row sum() {
+        addEnded();
         Row all = new Row(null);
         all.add(ended);
         rows.forEach(all::add);

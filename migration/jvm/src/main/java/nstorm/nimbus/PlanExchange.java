@@ -9,6 +9,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
+import nstorm.hook.Failures;
 import nstorm.store.OffSwitch;
 import nstorm.wire.Entry;
 import nstorm.wire.Plan;

@@ -27,7 +27,13 @@ public final class LmdbEnv implements BiConsumer<String, byte[]>, Closeable {
 
     @Override
     public void accept(String key, byte[] value) {
-        main.put(key.getBytes(StandardCharsets.UTF_8), value);
+        byte[] named = key.getBytes(StandardCharsets.UTF_8);
+        try {
+            main.put(named, value);
+        } catch (Env.MapFullException e) {
+            env.readerCheck(); // an agent that was killed while it read keeps all pages since
+            main.put(named, value);
+        }
     }
 
     @Override

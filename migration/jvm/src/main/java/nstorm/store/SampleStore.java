@@ -9,6 +9,9 @@ import java.util.function.BiConsumer;
 /** Where this JVM leaves its acks and samples for the node's agent: an LMDB environment of its own. */
 public final class SampleStore implements Closeable {
 
+    /** As long as LMDB makes it, for 126 readers. */
+    private static final int LOCK_BYTES = 8192;
+
     private final Path dir;
     private BiConsumer<String, byte[]> backend;
     private long version;
@@ -25,12 +28,23 @@ public final class SampleStore implements Closeable {
      */
     public static SampleStore open(Path dir) throws IOException {
         Files.createDirectories(dir);
+        takeRoom(dir.resolve("lock.mdb"));
         try {
             return new SampleStore(dir, new LmdbSamples(dir));
         } catch (ReflectiveOperationException | LinkageError | RuntimeException e) {
             Throwable cause = e.getCause() == null ? e : e.getCause();
             System.err.println("nstorm: LMDB cannot be used, samples go to files in " + dir + ": " + cause);
             return new SampleStore(dir, new SampleFiles(dir, ""));
+        }
+    }
+
+    /**
+     * Writes LMDB's lock file before LMDB maps it: mapped without a byte on the disk, and the disk full, its first touch would end the
+     * JVM with SIGBUS.
+     */
+    private static void takeRoom(Path lock) throws IOException {
+        if (Files.notExists(lock)) {
+            Files.write(lock, new byte[LOCK_BYTES]);
         }
     }
 

@@ -8,7 +8,9 @@ import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
+import nstorm.hook.Faults;
 import nstorm.hook.HookStatus;
+import nstorm.store.LateSampleStore;
 import nstorm.store.SampleStore;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.LocalPlan;
@@ -66,27 +68,28 @@ final class SupervisorReport implements Runnable {
 
     @Override
     public void run() {
-        try (SampleStore samples = SampleStore.open(dir)) {
+        LateSampleStore store = new LateSampleStore(
+                () -> SampleStore.open(dir),
+                failure -> LOG.warn("nstorm: no report of this supervisor until {} can be opened", dir, failure));
+        try {
             while (true) {
-                report(samples);
+                report(store.get(System.nanoTime()));
                 Thread.sleep(LOOK_MS);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-        } catch (Exception e) {
-            LOG.error("nstorm: no more reports of this supervisor: {} failed", dir, e);
         }
     }
 
     private void report(SampleStore samples) {
         try {
             each.run();
-            byte[] ack = due();
+            byte[] ack = samples == null ? null : due();
             if (ack != null) {
                 samples.put("ack", ack);
             }
         } catch (RuntimeException | LinkageError e) {
-            LOG.warn("nstorm: report of this supervisor failed, next try in {} ms", LOOK_MS, e);
+            Faults.report("reporting of this supervisor", e);
         }
     }
 

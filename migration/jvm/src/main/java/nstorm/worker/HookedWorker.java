@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Predicate;
@@ -79,6 +80,7 @@ final class HookedWorker implements LocalCopies {
     private long lastHandedOn;
     private long quietSinceNanos = System.nanoTime();
     private volatile List<IRunningExecutor> running;
+    private final AtomicBoolean refreshIsDue = new AtomicBoolean();
     private volatile long misroutedUntilNanos = System.nanoTime();
 
     /** Takes over a worker state that has just been built. */
@@ -300,9 +302,12 @@ final class HookedWorker implements LocalCopies {
         return System.nanoTime() - misroutedUntilNanos < 0;
     }
 
-    /** Runs a stock refresh of assignment and connections on the worker's own timer. */
+    /** Runs a stock refresh of assignment and connections on the worker's own timer, if none is due there yet. */
     void refreshSoon() {
         StormTimer timer = StormFields.get(StormFields.REFRESH_CONNECTIONS_TIMER, state);
+        if (!refreshIsDue.compareAndSet(false, true)) {
+            return;
+        }
         try {
             timer.schedule(0, this::refresh);
         } catch (IllegalStateException e) {
@@ -312,6 +317,7 @@ final class HookedWorker implements LocalCopies {
     }
 
     private void refresh() {
+        refreshIsDue.set(false);
         try {
             state.refreshConnections();
         } catch (RuntimeException e) {

@@ -40,6 +40,7 @@ final class WorkerAdvice {
                 @Advice.Enter Assignment known,
                 @Advice.Return(readOnly = false) Assignment assignment,
                 @Advice.Thrown(readOnly = false) Throwable thrown) {
+            WorkerCalls.assignmentRead();
             if (thrown != null) {
                 assignment = WorkerCalls.whileAway(thrown);
                 thrown = assignment == null ? thrown : null;

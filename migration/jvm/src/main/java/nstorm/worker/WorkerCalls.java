@@ -39,6 +39,9 @@ public final class WorkerCalls {
     /** A stock refresh that read the assignment earlier must not overwrite routes switched since. */
     private static final ReentrantLock REFRESH = new ReentrantLock();
 
+    /** Set on a thread that refreshes, null on all others. */
+    private static final ThreadLocal<Boolean> REFRESHING = new ThreadLocal<>();
+
     private static volatile PlanOverlay overlay;
     private static volatile WorkerLoop loop;
 
@@ -131,11 +134,24 @@ public final class WorkerCalls {
     }
 
     public static void beforeRefresh() {
-        REFRESH.lock();
+        REFRESHING.set(true);
+    }
+
+    /**
+     * The assignment was read, or could not be: from here on a refresh is alone. Storm asks the supervisor for it, which takes more than
+     * 10 s where that is down, and the reconciler must not wait for that. The plan is laid over what was read after this.
+     */
+    public static void assignmentRead() {
+        if (REFRESHING.get() != null && !REFRESH.isHeldByCurrentThread()) {
+            REFRESH.lock();
+        }
     }
 
     public static void afterRefresh() {
-        REFRESH.unlock();
+        REFRESHING.remove();
+        if (REFRESH.isHeldByCurrentThread()) {
+            REFRESH.unlock();
+        }
     }
 
     /** A batch has arrived by Netty: what this worker does not own leaves it. On the tuple path. */

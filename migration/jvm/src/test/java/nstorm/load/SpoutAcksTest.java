@@ -2,9 +2,12 @@ package nstorm.load;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.management.ManagementFactory;
+import java.lang.ref.WeakReference;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -45,6 +48,25 @@ class SpoutAcksTest {
         assertEquals(List.of(13, 13, 14, 14, 15, 15, 16, 16, 17), of(8, 9, 10, 11, 12, 13, 14, 15, 16));
         assertEquals(List.of(72, 73, 73, 73), of((1 << 18) - 1, 1 << 18, 300_000, Long.MAX_VALUE));
         assertEquals(SpoutAcks.BUCKETS - 1, SpoutAcks.bucket(Long.MAX_VALUE));
+    }
+
+    /** Without ackers Storm acks where it emits, and nobody asks for a sum. */
+    @Test
+    void threadsThatHaveEndedAreNotKeptThoughNobodyAsks() throws Exception {
+        List<WeakReference<Thread>> threads = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            Thread thread = new Thread(() -> acks.acked(1L));
+            thread.start();
+            thread.join();
+            threads.add(new WeakReference<>(thread));
+        }
+        for (int i = 0; i < 100 && threads.get(0).get() != null; i++) {
+            System.gc();
+            Thread.sleep(20);
+        }
+        assertNull(threads.get(0).get());
+        assertNull(threads.get(1).get());
+        assertEquals(3, acks.ackedTuples());
     }
 
     /** {@code controller/core/latency.py} has the same rule. */

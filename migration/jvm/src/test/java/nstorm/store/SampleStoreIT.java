@@ -12,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Collections;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -64,6 +65,42 @@ class SampleStoreIT {
                 assertEquals("end", python.line());
             }
         }
+    }
+
+    /** An agent that was killed in the middle of a read must not end all later reports. */
+    @Test
+    void aReaderThatWasKilledKeepsNoPut(@TempDir Path dir) throws Exception {
+        String held = """
+            import os, time
+            e = env(readonly=True)
+            txn = e.begin()
+            txn.get(b"ack")
+            print(os.getpid(), flush=True)
+            time.sleep(600)
+            """;
+        try (SampleStore store = SampleStore.open(dir)) {
+            store.put("ack", new byte[10]);
+            try (Python python = new Python(held, dir)) {
+                long pid = Long.parseLong(python.line());
+                ProcessHandle reader = ProcessHandle.of(pid).orElseThrow();
+                reader.destroyForcibly();
+                reader.onExit().get(30, TimeUnit.SECONDS);
+            }
+            for (int i = 0; i < 200; i++) {
+                store.put("load", new byte[150_000]);
+                store.put("ack", new byte[i]);
+            }
+        }
+    }
+
+    @Test
+    void theLockFileHasItsBytesOnTheDisk(@TempDir Path dir) throws Exception {
+        SampleStore.open(dir).close();
+        assertEquals(8192, Files.size(dir.resolve("lock.mdb")));
+        Process stat =
+                new ProcessBuilder("stat", "-c", "%b", dir.resolve("lock.mdb").toString()).start();
+        String blocks = new String(stat.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
+        assertEquals(16, Integer.parseInt(blocks), "of 512 bytes");
     }
 
     /** In a JVM of its own: without the guard it ends by SIGBUS. */

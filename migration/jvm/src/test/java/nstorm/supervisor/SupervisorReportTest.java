@@ -1,20 +1,25 @@
 package nstorm.supervisor;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
 import nstorm.wire.LocalPlan;
 import nstorm.wire.Plan;
 import org.apache.storm.generated.LocalAssignment;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class SupervisorReportTest {
 
@@ -66,6 +71,35 @@ class SupervisorReportTest {
                 "s1", () -> local(1), () -> null, () -> persisted, Path.of("unused"), true, () -> {});
         String said = new String(report.due(), StandardCharsets.UTF_8);
         assertTrue(said.contains("\"executors\":[[7,7]],\"user\":\"ada\"}]"), said);
+    }
+
+    @Test
+    void goesOnWhereItsStoreCannotBeOpenedYet(@TempDir Path store) throws Exception {
+        Path blocked = Files.write(store.resolve("s"), new byte[1]);
+        AtomicInteger looks = new AtomicInteger();
+        SupervisorReport report =
+                new SupervisorReport("s1", () -> local(1), () -> null, Map::of, store, false, looks::incrementAndGet);
+        Thread thread = new Thread(report);
+        thread.start();
+        try {
+            Path own = blocked.resolve(Long.toString(ProcessHandle.current().pid()));
+            await(() -> looks.get() > 3, "what else is due is done");
+            assertFalse(Files.exists(own));
+            Files.delete(blocked);
+            await(() -> Files.exists(own.resolve("data.mdb")) || Files.exists(own.resolve("ack.bin")), "it reports");
+        } finally {
+            thread.interrupt();
+            thread.join(10_000);
+        }
+        assertFalse(thread.isAlive());
+    }
+
+    private static void await(BooleanSupplier there, String what) throws InterruptedException {
+        long untilNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        while (!there.getAsBoolean()) {
+            assertTrue(System.nanoTime() < untilNanos, what);
+            Thread.sleep(20);
+        }
     }
 
     /** On a machine that is slow enough the sign of life may be due already. */

@@ -1,12 +1,13 @@
-package nstorm.nimbus;
+package nstorm.hook;
 
 import java.util.concurrent.TimeUnit;
 
 /** Which failures of what is tried every few seconds get a line in the log: another one at once, the same once a minute. */
-final class Failures {
+public final class Failures {
     private static final long AGAIN_NANOS = TimeUnit.MINUTES.toNanos(1);
 
-    enum Line {
+    /** What of a failure is logged. */
+    public enum Line {
         TRACE,
         SENTENCE,
         NONE
@@ -15,7 +16,7 @@ final class Failures {
     private String last;
     private long loggedNanos;
 
-    Line of(Throwable failure, long nowNanos) {
+    public synchronized Line of(Throwable failure, long nowNanos) {
         boolean again = failure.toString().equals(last);
         if (again && nowNanos - loggedNanos < AGAIN_NANOS) {
             return Line.NONE;
@@ -26,7 +27,7 @@ final class Failures {
     }
 
     /** A try came to its end. */
-    void over() {
+    public synchronized void over() {
         last = null;
     }
 }

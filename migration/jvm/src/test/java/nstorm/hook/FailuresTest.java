@@ -1,9 +1,9 @@
-package nstorm.nimbus;
+package nstorm.hook;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.util.concurrent.TimeUnit;
-import nstorm.nimbus.Failures.Line;
+import nstorm.hook.Failures.Line;
 import org.junit.jupiter.api.Test;
 
 class FailuresTest {
