@@ -37,7 +37,7 @@ class Puller:
         self._writer = writer
         self._adopt_file = store_dir / ADOPT_FILE
         self._said: dict[str, str] = {}
-        # The bytes that the plans came in, by topology.
+        # The bytes that the plans of `local` came in, by topology.
         self._data: dict[str, bytes] = {}
         self.local = self._stored()  # the plans of this node, None if it has seen no cluster
         self.lost: tuple[Plan, ...] = ()  # that this node holds and ZooKeeper has lost
@@ -102,19 +102,19 @@ class Puller:
         if held is None:
             self.lost = ()
             return False
-        newest, lost = self._of_node(held, node, here)
+        newest, data, lost = self._of_node(held, node, here)
         for plan in lost:
             if plan not in self.lost:
                 log.info("plan_kept", topology=plan.topology, plan_version=_text(plan))
         self.lost = lost
         if newest == self.local:
             return False
-        self._data = {plan.topology: self._data[plan.topology] for plan in newest.plans}
-        self._writer.write(encode_local(newest.cluster, self._data))
+        self._writer.write(encode_local(newest.cluster, data))
         if self.local is not None and self.local.cluster != newest.cluster:
             log.warning("cluster_adopted", cluster=newest.cluster, before=self.local.cluster)
         self._adopt_file.unlink(missing_ok=True)
-        self.local = newest
+        # Only now: what could not be stored must not be handed out either.
+        self.local, self._data = newest, data
         for plan in newest.plans:
             if held.find(plan.topology) != plan:
                 log.info("plan_stored", topology=plan.topology, plan_version=_text(plan))
@@ -122,10 +122,13 @@ class Puller:
 
     def _of_node(
         self, held: LocalPlan, node: str | None, here: frozenset[str] | None
-    ) -> tuple[LocalPlan, tuple[Plan, ...]]:
-        """Return the newest good plans that concern the node, and which of them are only here."""
+    ) -> tuple[LocalPlan, dict[str, bytes], tuple[Plan, ...]]:
+        """Return the newest good plans that concern the node, and their bytes by topology.
+
+        Last, which of them are only here.
+        """
         newest = LocalPlan(held.cluster)
-        lost = []
+        data, lost = {}, []
         held = self._credible(held)
         wanted = self._watched.children(PLANS) if here is None else here | self._opening(node)
         asked = frozenset(filter(names_a_node, wanted)).union(plan.topology for plan in held.plans)
@@ -133,13 +136,17 @@ class Puller:
         self._asked = asked
         for topology in sorted(asked):
             found = self._plan(held, topology)
-            plan = found or self._kept(held, topology)
-            if plan is None or not (here is None or topology in here or _touches(plan, node)):
+            kept = found or self._kept(held, topology)
+            if kept is None:
+                continue
+            plan, came = kept
+            if not (here is None or topology in here or _touches(plan, node)):
                 continue
             newest = newest.with_plan(plan)
+            data[topology] = came
             if found is None:
                 lost.append(plan)
-        return newest, tuple(lost)
+        return newest, data, tuple(lost)
 
     def _credible(self, held: LocalPlan) -> LocalPlan:
         """Drop plans that were stored unseen before an agent looked at their epochs."""
@@ -166,7 +173,6 @@ class Puller:
             for path in (plan_path(topology), topology_path(topology)):
                 self._watched.forget(path)
                 self._said.pop(path, None)
-            self._data.pop(topology, None)
 
     def _of_cluster(self) -> LocalPlan | None:
         """Return what is held, unless ZooKeeper is now another cluster's."""
@@ -185,8 +191,8 @@ class Puller:
         )
         return None
 
-    def _plan(self, held: LocalPlan, topology: str) -> Plan | None:
-        """Return the plan of a topology in ZooKeeper, None if there is no good one."""
+    def _plan(self, held: LocalPlan, topology: str) -> tuple[Plan, bytes] | None:
+        """Return the plan of a topology in ZooKeeper as it came, None if there is no good one."""
         stored = self._watched.node(plan_path(topology))
         if stored is None:
             return None
@@ -204,15 +210,15 @@ class Puller:
             self._say(plan_path(topology), str(error))
             return None
         self._said.pop(plan_path(topology), None)
-        self._data[topology] = stored.data
-        return plan
+        return plan, stored.data
 
-    def _kept(self, held: LocalPlan, topology: str) -> Plan | None:
+    def _kept(self, held: LocalPlan, topology: str) -> tuple[Plan, bytes] | None:
         """Return the held plan where ZooKeeper has no good one; a killed topology needs none."""
         gone = self._watched.node(plan_path(topology)) is None
         if gone and self._watched.stat(topology_path(topology)) is None:
             return None
-        return held.find(topology)
+        plan = held.find(topology)
+        return None if plan is None else (plan, self._data[topology])
 
     def _say(self, path: str, problem: str) -> None:
         """Report a problem once; the last good plan stays."""

@@ -7,15 +7,20 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from agent import daemon
 from agent.config import AgentConfig
 from agent.daemon import Agent, run
+from agent.samples import Samples
 from kvstore.errors import NotConnectedError, SessionLostError, StoreError
 from kvstore.pulse import Pulse
 from kvstore.writer import PlanWriter
-from kvstore.zookeeper import Session
+from kvstore.zookeeper import Session, Stored
+from migration.model import PersistedSlot, Plan
+from migration.wire import CLUSTER, encode, encode_local
+from tests.unit.agent.test_samples import SUPERVISOR
 
 
 class Turns:
@@ -119,6 +124,38 @@ def test_a_full_disk_does_not_silence_the_node(
             agent.turn(now_s)
     assert pushed == ["s1", "s1"]
     agent.close()
+
+
+def test_a_node_whose_plans_cannot_be_stored_still_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where workers run as users, the plans that are held are handed out in the same turn."""
+    plan, pushed = Plan("c", 1, 1, "t"), []
+    supervisor = replace(SUPERVISOR, slots=(PersistedSlot(6700, "o", (), "ada"),))
+
+    def fail(payload: bytes) -> int:
+        raise StoreError("no space left")
+
+    def read(path: str, on_change: object = None) -> Stored | None:
+        return Stored(b"c", 1, 0) if path == CLUSTER else None
+
+    zookeeper = SimpleNamespace(
+        interruptions=0, read=read, exists=read, children=lambda path, on_change: []
+    )
+    session = cast(Session, cast(Any, zookeeper))
+    with PlanWriter(tmp_path / "plan", b"plan") as writer:
+        writer.write(encode_local("c", {"t": encode(plan)}))
+        agent = Agent(AgentConfig("localhost:1", tmp_path), session, writer, threading.Event())
+        monkeypatch.setattr(writer, "write", fail)
+        monkeypatch.setattr(
+            agent._stores, "read", lambda *, with_loads: Samples(supervisor=supervisor)
+        )
+        monkeypatch.setattr(agent._pusher, "push", lambda *of, off: pushed.append(of[1]))
+        for now_s in (100.0, 200.0, 300.0):
+            with pytest.raises(StoreError, match="no space left"):
+                agent.turn(now_s)
+        agent.close()
+    assert pushed == ["s1", "s1", "s1"]
 
 
 def test_a_node_without_hooks_is_named_once(

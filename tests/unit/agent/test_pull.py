@@ -7,7 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from agent.pull import Puller
+from agent.pull import ADOPT_FILE, Puller
+from kvstore.errors import StoreError
 from kvstore.writer import PlanWriter
 from kvstore.zookeeper import Session, Stored
 from migration.model import Base, Entry, ExecutorId, LocalPlan, Phase, Plan, Slot
@@ -224,6 +225,45 @@ def test_a_plan_that_an_older_agent_took_unseen_locks_nothing_out(
 def test_plans_of_a_zookeeper_that_was_restored_from_a_copy_are_kept(node: Node) -> None:
     node.zookeeper.epoch = 0
     assert node.look() == ((HELD,), (HELD,))
+
+
+def leave(node: Node, tmp_path: Path) -> None:
+    node.publish(THERE)
+
+
+def renew(node: Node, tmp_path: Path) -> None:
+    node.zookeeper.data[plan_path("wc-1")] = encode(Plan("c1", 2, 26, "wc-1"))
+
+
+def rebuild(node: Node, tmp_path: Path) -> None:
+    node.publish(THERE)
+    node.zookeeper.data[CLUSTER] = b"c2"
+    (tmp_path / ADOPT_FILE).write_text("c2", "utf-8")
+
+
+@pytest.mark.parametrize("change", [leave, renew, rebuild])
+def test_what_could_not_be_stored_is_not_handed_out(
+    node: Node,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Node, Path], None],
+) -> None:
+    def fail(payload: bytes) -> int:
+        raise StoreError("no space left")
+
+    writer, puller = node.puller._writer, node.puller
+    change(node, tmp_path)
+    with monkeypatch.context() as full:
+        full.setattr(writer, "write", fail)
+        for _ in range(2):
+            with pytest.raises(StoreError, match="no space left"):
+                node.look()
+            assert puller.local == LocalPlan("c1", (HELD,))
+            assert puller.texts == {"wc-1": encode(HELD)}
+    node.look()
+    assert puller.local not in (None, LocalPlan("c1", (HELD,)))
+    assert writer.last is not None
+    assert writer.last.payload == encode_local(puller.cluster, puller.texts)
 
 
 def test_the_switch_is_read_with_the_plans(node: Node) -> None:
