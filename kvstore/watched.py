@@ -18,7 +18,6 @@ T = TypeVar("T")
 class _Kept:
     value: Any = None
     fresh: bool = False
-    watched: bool = False
 
 
 class Watched:
@@ -31,6 +30,8 @@ class Watched:
         self._session = session
         self._wake = wake
         self._kept: dict[tuple[str, str], _Kept] = {}
+        # What kazoo has a watch of; it outlives what is forgotten.
+        self._watching: set[tuple[str, str]] = set()
         self._closed: set[str] = set()
 
     def node(self, path: str) -> Stored | None:
@@ -109,24 +110,30 @@ class Watched:
             kept.fresh = False
 
     def _keep(self, what: str, path: str, read: Callable[[str, Callable[[], None] | None], T]) -> T:
-        kept = self._kept.setdefault((what, path), _Kept())
+        key = what, path
+        kept = self._kept.setdefault(key, _Kept())
         if kept.fresh:
             return cast(T, kept.value)
 
         def changed() -> None:
-            kept.watched = False
-            kept.fresh = False
+            self._watching.discard(key)
+            # Not `kept`: that may have been forgotten, and the node read again.
+            now = self._kept.get(key)
+            if now is not None:
+                now.fresh = False
             self._wake.set()
 
         # Before reading: a change while the answer is on its way must not be missed.
         kept.fresh = True
         # One watch at a time: kazoo keeps each that it is given until the node changes.
         on_change = None
-        if not kept.watched:
-            kept.watched, on_change = True, changed
+        if key not in self._watching:
+            self._watching.add(key)
+            on_change = changed
         try:
             kept.value = read(path, on_change)
         except BaseException:
-            kept.watched = kept.fresh = False
+            self._watching.discard(key)
+            kept.fresh = False
             raise
         return cast(T, kept.value)

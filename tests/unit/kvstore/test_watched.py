@@ -91,6 +91,25 @@ def test_reading_again_sets_no_second_watch(doubt: Callable[[Watched], None]) ->
     assert len(nodes.watches["/a"]) == 1
 
 
+def test_what_was_forgotten_is_read_again_without_a_second_watch() -> None:
+    nodes, held, wake = watched()
+    nodes.write("/a")
+    for reading in range(1, 4):
+        assert version(held.node("/a")) == 0
+        assert nodes.readings == reading
+        held.forget("/a")
+        assert held.kept_node("/a") is None
+    assert len(nodes.watches["/a"]) == 1
+    held.node("/a")
+    nodes.write("/a")  # the watch of the first reading speaks for the last one too
+    assert wake.is_set()
+    assert version(held.node("/a")) == 1
+    assert len(nodes.watches["/a"]) == 1
+    held.forget("/a")
+    nodes.write("/a")
+    assert (held._kept, held._watching) == ({}, set())  # nothing stays of it
+
+
 def test_a_watch_that_fires_while_its_node_is_read_again_is_set_anew() -> None:
     nodes, held, _ = watched()
     held.node("/a")
