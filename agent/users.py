@@ -57,6 +57,9 @@ class UserPlans:
             with suppress(OSError):
                 path.unlink()
             self._written.pop(path)
+        # What is not wanted any more is never written, and would make each turn encode all again.
+        for path in self._said.keys() - wanted.keys():
+            self._said.pop(path)
         for path, payload in wanted.items():
             if self._written.get(path) != payload or not path.exists():
                 self._write(path, payload)

@@ -7,7 +7,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -174,6 +174,26 @@ def test_a_plan_is_written_as_soon_as_there_is_a_folder(tmp_path: Path) -> None:
     folder = given(tmp_path, ME)
     hands_out.write(both, texts, {"t": ME, "x": "../.."})
     assert [file.name for file in folder.iterdir()] == ["t.plan.bin"]
+
+
+def test_a_plan_that_was_not_written_is_no_work_once_its_topology_has_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoded: list[str] = []
+
+    def noted(cluster: str, texts: Mapping[str, bytes]) -> bytes:
+        encoded.extend(texts)
+        return encode_local(cluster, texts)
+
+    monkeypatch.setattr("agent.users.encode_local", noted)
+    given(tmp_path, ME)
+    hands_out, (both, texts) = UserPlans(tmp_path), plans("t", "o")
+    for _ in range(2):
+        hands_out.write(both, texts, {"t": ME, "o": "nobody"})  # who has no folder yet
+    assert encoded == ["t", "o"] * 2
+    for _ in range(3):
+        hands_out.write(both, texts, {"t": ME})
+    assert encoded == ["t", "o"] * 2 + ["t"]
 
 
 def test_a_link_in_the_place_of_a_plan_is_not_followed(tmp_path: Path) -> None:
