@@ -198,9 +198,11 @@ def _add_readings(api: FastAPI, feed: Feed, ask: Explain, done: Done) -> None:
         return _sent(shown.status, request)
 
     @api.get("/api/timeline", responses=_schema_of(list[Point]))
-    def timeline(request: Request) -> Response:
-        """Give the last hour, the oldest point first."""
-        return _sent(feed.shown.points, request)
+    def timeline(
+        request: Request, since: Annotated[float, Query(ge=0, allow_inf_nan=False)] = 0.0
+    ) -> Response:
+        """Give the last hour, the oldest point first, or what of it is later than a Unix time."""
+        return _sent(feed.after(since), request)
 
     @api.get(
         "/api/events",

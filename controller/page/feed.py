@@ -97,6 +97,13 @@ class Feed:
     def is_stopped(self) -> bool:
         return self._stopped.is_set()
 
+    def after(self, time_s: float) -> Packed:
+        """Give the points of later than this."""
+        if time_s <= 0:
+            return self.shown.points
+        later = [point for point in tuple(self._points) if point.time_s > time_s]
+        return Packed(msgspec.json.encode(later))
+
     def _run(self) -> None:
         while not self.is_stopped:
             try:
@@ -113,7 +120,8 @@ class Feed:
     def take(self, document: StatusDocument) -> None:
         """Show what was read."""
         now_s, points = time.time(), self.shown.points
-        if not self._points or now_s - self._points[-1].time_s >= POINT_S:
+        # A clock that was set back must not end the time line.
+        if not self._points or abs(now_s - self._points[-1].time_s) >= POINT_S:
             found = {one.topology: _figures(one) for one in document.topologies}
             self._points.append(Point(now_s, found))
             points = Packed(msgspec.json.encode(list(self._points)))

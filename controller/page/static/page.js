@@ -290,6 +290,7 @@ $("act").addEventListener("click", (event) => {
   act(verb, { pause: { topology, ...(reason && { reason }) }, resume: { topology }, off: reason ? { reason } : {}, on: {} }[verb]);
 });
 
+const MOST_POINTS = 720; // an hour, as the server keeps
 let reading = false;
 async function read(news) {
   at.problem = news.problem;
@@ -297,9 +298,10 @@ async function read(news) {
   if (reading) return;
   reading = true;
   try {
-    const [status, points] = await Promise.all([fetch("/api/status"), fetch("/api/timeline")]);
+    const since = at.points.at(-1)?.time_s ?? 0;
+    const [status, points] = await Promise.all([fetch("/api/status"), fetch(`/api/timeline?since=${since}`)]);
     if (status.ok) at.status = await status.json();
-    if (points.ok) at.points = await points.json();
+    if (points.ok) at.points = at.points.concat(await points.json()).slice(-MOST_POINTS);
   } finally {
     reading = false;
   }
@@ -308,6 +310,7 @@ async function read(news) {
 
 const events = new EventSource("/api/events");
 events.onmessage = (event) => read(JSON.parse(event.data)).catch(lost);
+events.onopen = () => { at.points = []; }; // of a server that may have been restarted, or its clock set
 events.onerror = lost;
 function lost() {
   at.problem = "This page's server does not answer";

@@ -70,7 +70,10 @@ def test_the_status_is_what_the_command_prints() -> None:
     answer = Page().get("/api/status")
     assert answer.status_code == 200
     assert answer.json() == json.loads(as_json(DOCUMENT))
-    (point,) = Page().get("/api/timeline").json()
+    page = Page()
+    (point,) = page.get("/api/timeline").json()
+    assert page.get(f"/api/timeline?since={point['time_s']}").json() == []
+    assert page.get(f"/api/timeline?since={point['time_s'] - 1}").json() == [point]
     assert point["topologies"].keys() == {one.topology for one in DOCUMENT.topologies}
 
 
