@@ -35,6 +35,7 @@ class Sample:
     worker: str  # ``host:port``
     name: str  # `__execute-count`, `__transfer-count` or `__capacity`
     source: str  # for executed tuples, the component they came from
+    stream: str  # a task has a count of each
     value: float
     is_total: bool  # counts since the worker's start, not since the last sample
     line: int  # of the file, from 1
@@ -59,9 +60,10 @@ def samples(lines: Iterable[str], others: set[str] | None = None) -> Iterator[Sa
         time_s = float(time) / (1000 if len(time) > 10 else 1)
         if others is not None and not name.startswith((_EXECUTED, _SENT, CAPACITY)):
             others.add(name)
-        for short, source, value, is_total in _values(name.removesuffix(".count"), text):
+        for short, key, value, is_total in _values(name.removesuffix(".count"), text):
+            source, _, stream = key.rpartition(":") if short == _EXECUTED else ("", "", key)
             where = f"{host}:{port}"
-            yield Sample(time_s, task, component, where, short, source, value, is_total, at)
+            yield Sample(time_s, task, component, where, short, source, stream, value, is_total, at)
 
 
 def _values(name: str, text: str) -> Iterator[tuple[str, str, float, bool]]:
@@ -83,7 +85,7 @@ def _value(
     except ValueError:
         return
     if 0 <= value < float("inf"):
-        yield short, key.strip().rpartition(":")[0] if short == _EXECUTED else "", value, is_total
+        yield short, key.strip(), value, is_total
 
 
 @dataclass(slots=True)
@@ -101,13 +103,13 @@ def loads(found: Iterable[Sample]) -> Loads:
     got: dict[tuple[float, str, str], float] = defaultdict(float)
     tasks: dict[str, set[str]] = defaultdict(set)
     made = Loads([], [], {})
-    before: dict[tuple[str, str, str, str], float] = {}
+    before: dict[tuple[str, str, str, str, str], float] = {}
     for sample in sorted(found, key=lambda s: (s.time_s, s.task, s.name, s.source)):
         made.places[sample.task] = (sample.component, sample.worker)
         tasks[sample.component].add(sample.task)
         value = sample.value
         if sample.is_total:
-            key = (sample.worker, sample.task, sample.name, sample.source)
+            key = (sample.worker, sample.task, sample.name, sample.source, sample.stream)
             last, before[key] = before.get(key), value
             # The first total has no beginning, and a lower one is of a new worker.
             value = 0.0 if last is None else value - last if value >= last else value

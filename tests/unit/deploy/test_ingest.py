@@ -213,6 +213,19 @@ def test_graphite_names_count_totals() -> None:
     assert found.places["3"] == ("split", "node_a:6700")
 
 
+def test_each_stream_has_a_total_of_its_own() -> None:
+    lines = [
+        logged(time_s, task, component, f"{name}{stream}", f"{total * (time_s - T + 600)}")
+        for time_s in (T, T + 60)
+        for task, component, name in (
+            (1, "lines", "__transfer-count-"),
+            (3, "split", "__execute-count-lines:"),
+        )
+        for stream, total in (("default", 5), ("late", 2))
+    ]
+    assert loads(samples(lines)).edges == [(T + 60.0, "1", "3", 420.0)]
+
+
 Row = tuple[float, int, int, float]
 
 
