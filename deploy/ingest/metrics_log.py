@@ -5,10 +5,18 @@ component's tasks by how much each of them sent. That is right for shuffles and 
 groupings.
 """
 
+import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+
+from controller.core.cluster import Floats
 
 # LoggingMetricsConsumer of Storm 2: "%d\t%15s:%-4d\t%3d:%-11s\t", then name and value.
 _LOGGED = re.compile(
@@ -22,6 +30,10 @@ _GRAPHITE = re.compile(
 )
 # Ids may have commas and equal signs of their own: a value ends its pair.
 _PAIR = re.compile(r"(\S.*?)=(-?[0-9.eE+-]+)(?=, |}?$)(?:, )?")
+# Storm's default, of a log in which no task has two samples.
+INTERVAL_S = 60.0
+# A window at the end may lack so much of a task that was there until then.
+LACKING_FRAC = 0.05
 _EXECUTED, _SENT, CAPACITY = "__execute-count", "__transfer-count", "__capacity"
 
 
@@ -88,6 +100,17 @@ def _value(
         yield short, key.strip(), value, is_total
 
 
+class _Series(NamedTuple):
+    """What one number of a task is of; a task that moves begins another one."""
+
+    task: str
+    worker: str
+    name: str
+    source: str
+    stream: str
+    is_total: bool
+
+
 @dataclass(slots=True)
 class Loads:
     """The metrics in the terms of the other files."""
@@ -95,34 +118,101 @@ class Loads:
     edges: list[tuple[float, str, str, float]]  # time, source task, target task, tuples
     cpu: list[tuple[float, str, float]]
     places: dict[str, tuple[str, str]]  # component and worker of each task
+    interval_s: float = 0.0  # between two windows
+    # At the end, where the samples of some tasks do not reach: left out.
+    cut_s: float = 0.0
+    cut_tuples: float = 0.0
 
 
 def loads(found: Iterable[Sample]) -> Loads:
-    """Put samples together; received tuples are split over the senders by what each sent."""
-    sent: dict[tuple[float, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    got: dict[tuple[float, str, str], float] = defaultdict(float)
-    tasks: dict[str, set[str]] = defaultdict(set)
+    """Put samples together; received tuples are split over the senders by what each sent.
+
+    Each worker ticks at seconds of its own. Windows are common to all: they end at the first sample
+    of all, and each interval after it. So a sample is divided over the windows that it is of.
+    """
     made = Loads([], [], {})
-    before: dict[tuple[str, str, str, str, str], float] = {}
-    for sample in sorted(found, key=lambda s: (s.time_s, s.task, s.name, s.source)):
-        made.places[sample.task] = (sample.component, sample.worker)
-        tasks[sample.component].add(sample.task)
-        value = sample.value
-        if sample.is_total:
-            key = (sample.worker, sample.task, sample.name, sample.source, sample.stream)
-            last, before[key] = before.get(key), value
-            # The first total has no beginning, and a lower one is of a new worker.
-            value = 0.0 if last is None else value - last if value >= last else value
-        if sample.name == CAPACITY:
-            made.cpu.append((sample.time_s, sample.task, value))
-        elif sample.name == _SENT:
-            sent[sample.time_s, sample.component][sample.task] += value
+    tasks: dict[str, set[str]] = defaultdict(set)
+    series: dict[_Series, dict[float, float]] = defaultdict(dict)
+    last_s: dict[str, float] = {}
+    for one in sorted(found, key=lambda s: (s.time_s, s.task, s.name, s.source)):
+        made.places[one.task] = (one.component, one.worker)
+        tasks[one.component].add(one.task)
+        key = _Series(one.task, one.worker, one.name, one.source, one.stream, one.is_total)
+        series[key][one.time_s] = one.value
+        last_s[one.task] = one.time_s
+    if not series:
+        return made
+    made.interval_s = _interval(series.values())
+    first_s = min(min(values) for values in series.values())
+    ends_s, whole = _windows(first_s, last_s.values(), made.interval_s)
+    made.cut_s = max(max(last_s.values()) - float(ends_s[whole - 1]), 0.0)
+    sent: dict[str, Floats] = defaultdict(lambda: np.zeros(len(ends_s)))
+    got: dict[tuple[str, str], Floats] = defaultdict(lambda: np.zeros(len(ends_s)))
+    for key, values in series.items():
+        if key.name == CAPACITY:
+            for time_s, value in values.items():
+                # The window that has most of the sample.
+                window = math.ceil((time_s - first_s) / made.interval_s - 0.5)
+                made.cpu.append((float(ends_s[window]), key.task, value))
+        elif key.name == _SENT:
+            sent[key.task] += _counted(values, key, ends_s, made.interval_s)
         else:
-            got[sample.time_s, sample.task, sample.source] += value
-    for (time_s, task, component), tuples in sorted(got.items()):
-        shares = sent.get((time_s, component)) or dict.fromkeys(tasks[component], 1.0)
-        whole = sum(shares.values())
-        for sender, share in sorted(shares.items()):
-            if whole and tuples * share:
-                made.edges.append((time_s, sender, task, tuples * share / whole))
+            got[key.task, key.source] += _counted(values, key, ends_s, made.interval_s)
+    for (task, component), tuples in got.items():
+        senders = sorted(tasks[component])
+        if not senders:
+            continue
+        made.cut_tuples += float(tuples[whole:].sum())
+        shares = np.array([sent[sender][:whole] for sender in senders])
+        shares[:, shares.sum(axis=0) <= 0] = 1.0
+        split = tuples[:whole] * shares / shares.sum(axis=0)
+        for sender, window in np.argwhere(split > 0).tolist():
+            edge = (float(ends_s[window]), senders[sender], task, float(split[sender, window]))
+            made.edges.append(edge)
+    made.edges.sort()
     return made
+
+
+def _interval(every: Iterable[Iterable[float]]) -> float:
+    steps_s = [after - before for times in every for before, after in pairwise(sorted(times))]
+    return median(steps_s) if steps_s else INTERVAL_S
+
+
+def _windows(first_s: float, last_s: Collection[float], interval_s: float) -> tuple[Floats, int]:
+    """Give the ends of all windows, and how many of them are whole.
+
+    A task was there until the end unless its last sample is an interval and a half before that of
+    all. A window that lacks such a task for long is not whole.
+    """
+    end_s = max(last_s)
+    known_s = min(time_s for time_s in last_s if time_s > end_s - 1.5 * interval_s)
+    count = math.ceil((end_s - first_s) / interval_s) + 1
+    ends_s: Floats = first_s + interval_s * np.arange(count, dtype=np.float64)
+    return ends_s, int((ends_s <= known_s + LACKING_FRAC * interval_s).sum())
+
+
+def _counted(
+    values: Mapping[float, float], key: _Series, ends_s: Floats, interval_s: float
+) -> Floats:
+    """Divide the tuples of a series over the windows, by the time that they have in common."""
+    times_s: list[float] = []
+    sums: list[float] = []
+    before_s, total, counted = -math.inf, None, 0.0
+    for time_s, value in sorted(values.items()):
+        begin_s, tuples = max(before_s, time_s - interval_s), value
+        if key.is_total:
+            # The first total has no beginning, and a lower one is of a new worker.
+            if total is None:
+                tuples = 0.0
+            elif value >= total:
+                begin_s, tuples = before_s, value - total
+            total = value
+        if begin_s > before_s:
+            times_s.append(begin_s)
+            sums.append(counted)
+        counted += tuples
+        times_s.append(time_s)
+        sums.append(counted)
+        before_s = time_s
+    edges_s = np.concatenate([[ends_s[0] - interval_s], ends_s])
+    return np.diff(np.interp(edges_s, times_s, sums))

@@ -294,7 +294,14 @@ def _take_metrics(path: Path, lines: Iterable[str], tables: Tables) -> None:
         "got from a component is split over the component's tasks by what each sent: right for "
         "shuffles, a guess for fields groupings",
         f"{path}: every task is taken as an executor of its own",
+        f"{path}: windows of {found.interval_s:g} s from the first sample on; what a task counted "
+        "between its own samples is divided over them, as if it came evenly",
     ]
+    if found.cut_s:
+        tables.said.append(
+            f"{path}: the last {found.cut_s:g} s are left out, with {found.cut_tuples:.0f} tuples: "
+            "the samples of some tasks end before"
+        )
     if found.cpu:
         tables.said.append(f"{path}: __capacity (share of the time in execute) is taken as cores")
 

@@ -1,6 +1,7 @@
 """Logs from elsewhere: what is read, what is assumed, and what is refused."""
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -170,9 +171,11 @@ def test_a_missing_file_and_a_missing_library_are_said(
         ingest([tmp_path / "x.log"], tmp_path / "out", "t")
 
 
-def logged(time_s: int, task: int, component: str, name: str, value: str) -> str:
+def logged(
+    time_s: int, task: int, component: str, name: str, value: str, *, host: str = "node-a"
+) -> str:
     # As LoggingMetricsConsumer of Storm 2.8.3 formats its lines.
-    where = f"{'node-a':>15}:{6700:<4}\t{task:3d}:{component:<11}"
+    where = f"{host:>15}:{6700:<4}\t{task:3d}:{component:<11}"
     return f"2026-01-01 10:00:00 INFO  metrics [x] - {time_s}\t{where}\t{name:<23}\t{value}\n"
 
 
@@ -206,7 +209,7 @@ def test_graphite_names_count_totals() -> None:
     lines = [f"{name} {total} {at}" for at, total in ((T, 50), (T + 60, 110), (T + 120, 20))]
     lines.append(f"{name}.m1_rate 7.5 {T}")
     sender = "storm.worker.wc-1.node_a.lines.default.1.6700-__transfer-count-default"
-    lines += [f"{sender} 9 {T}", f"{sender} 18 {T + 60}"]
+    lines += [f"{sender} {total} {at}" for at, total in ((T, 9), (T + 60, 18), (T + 120, 18))]
     found = loads(samples(lines))
     # The first total has no beginning; the fall is a new worker's.
     assert found.edges == [(T + 60.0, "1", "3", 60.0), (T + 120.0, "1", "3", 20.0)]
@@ -224,6 +227,85 @@ def test_each_stream_has_a_total_of_its_own() -> None:
         for stream, total in (("default", 5), ("late", 2))
     ]
     assert loads(samples(lines)).edges == [(T + 60.0, "1", "3", 420.0)]
+
+
+def ticked(
+    ticks_s: Iterable[float], host: str, spout: int, bolt: int, tps: float, *, totals: bool
+) -> list[str]:
+    """Log a worker with a spout and a bolt, of which either handles `tps`, at its own ticks."""
+    lines, before_s, sums = [], None, 0
+    for time_s in ticks_s:
+        tuples = round(tps * (60 if before_s is None else time_s - before_s))
+        before_s, sums = time_s, sums + tuples
+        for task, component, name, stream in (
+            (spout, "lines", "__transfer-count", "default"),
+            (bolt, "split", "__execute-count", "lines:default"),
+        ):
+            count = (f"{name}-{stream}", str(sums)) if totals else (name, f"{{{stream}={tuples}}}")
+            lines.append(logged(int(time_s), task, component, *count, host=host))
+    return lines
+
+
+@pytest.mark.parametrize("totals", [False, True])
+@pytest.mark.parametrize("late_s", [0, 1, 13, 29, 30, 31, 59])
+def test_workers_may_tick_at_seconds_of_their_own(
+    tmp_path: Path, late_s: int, totals: bool
+) -> None:
+    steady = [T + 60 * tick for tick in range(20)]
+    chance = np.random.default_rng(late_s)
+    # Each tick is a bit late, so that the second worker drifts by 2 s in 20 ticks.
+    drifting = [T + late_s + 60.1 * tick + chance.uniform(0, 0.5) for tick in range(20)]
+    path = tmp_path / "worker.log.metrics"
+    path.write_text(
+        "".join(
+            ticked(steady, "node-a", 1, 3, 120, totals=totals)
+            + ticked(drifting, "node-b", 2, 4, 80, totals=totals)
+        )
+    )
+    said = "\n".join(ingest([path], tmp_path / "out", "t"))
+    assert "windows of 60 s" in said
+    assert "no traffic is known" not in said
+    span = measured(tmp_path / "out")
+    assert len(span.time_s) >= (17 if totals else 18)
+    assert span.traffic_tps.sum(axis=1) == pytest.approx(200, rel=0.03)
+    # Either spout sends to both bolts by what it sends in all, and either bolt gets its own.
+    assert span.traffic_tps == pytest.approx(
+        np.tile([120 * 0.6, 80 * 0.6, 120 * 0.4, 80 * 0.4], (len(span.time_s), 1)), rel=0.04
+    )
+
+
+@pytest.mark.parametrize("late_s", [0, 1, 30, 59])
+def test_no_tuple_is_gained_or_lost_between_windows(late_s: int) -> None:
+    """Loads change from tick to tick, and ticks are missing here and there."""
+    chance = np.random.default_rng(late_s)
+    lines, whole = [], 0
+    for sender, task, first_s in ((1, 3, T), (2, 4, T + late_s)):
+        for tick in range(200):
+            if chance.random() < 0.05:
+                continue
+            tuples = int(chance.poisson(400) * chance.choice([0, 1, 10]))
+            at = first_s + 60 * tick + int(chance.integers(-2, 3))
+            lines.append(
+                logged(at, task, "split", "__execute-count", f"{{lines:default={tuples}}}")
+            )
+            lines.append(logged(at, sender, "lines", "__transfer-count", f"{{default={tuples}}}"))
+            whole += tuples
+    found = loads(samples(lines))
+    assert sum(edge[3] for edge in found.edges) + found.cut_tuples == pytest.approx(whole)
+    assert found.cut_tuples < whole / 50
+    assert set(np.diff(sorted({edge[0] for edge in found.edges}))) <= {60.0, 120.0, 180.0}
+
+
+def test_cores_are_of_the_window_that_has_most_of_the_sample() -> None:
+    lines = [
+        logged(T + late_s + 60 * tick, task, "split", "__capacity", f"0.{tick + 1}")
+        for task, late_s in ((3, 0), (4, 1), (5, 59))
+        for tick in range(3)
+    ]
+    found = loads(samples(lines)).cpu
+    for task, first in (("3", 0), ("4", 0), ("5", 1)):
+        times_s = [row[0] for row in found if row[1] == task]
+        assert times_s == [T + 60.0 * (first + tick) for tick in range(3)]
 
 
 Row = tuple[float, int, int, float]
