@@ -9,7 +9,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
@@ -118,6 +118,7 @@ class Loads:
     edges: list[tuple[float, str, str, float]]  # time, source task, target task, tuples
     cpu: list[tuple[float, str, float]]
     places: dict[str, tuple[str, str]]  # component and worker of each task
+    times_s: list[float] = field(default_factory=list)  # ends of windows with samples
     interval_s: float = 0.0  # between two windows
     # At the end, where the samples of some tasks do not reach: left out.
     cut_s: float = 0.0
@@ -148,12 +149,17 @@ def loads(found: Iterable[Sample]) -> Loads:
     made.cut_s = max(max(last_s.values()) - float(ends_s[whole - 1]), 0.0)
     sent: dict[str, Floats] = defaultdict(lambda: np.zeros(len(ends_s)))
     got: dict[tuple[str, str], Floats] = defaultdict(lambda: np.zeros(len(ends_s)))
+    sampled: set[float] = set()
     for key, values in series.items():
+        # The window that has most of each sample.
+        most_s = [
+            float(ends_s[math.ceil((time_s - first_s) / made.interval_s - 0.5)])
+            for time_s in values
+        ]
+        sampled.update(most_s)
         if key.name == CAPACITY:
-            for time_s, value in values.items():
-                # The window that has most of the sample.
-                window = math.ceil((time_s - first_s) / made.interval_s - 0.5)
-                made.cpu.append((float(ends_s[window]), key.task, value))
+            rows = zip(most_s, values.values(), strict=True)
+            made.cpu += [(time_s, key.task, value) for time_s, value in rows]
         elif key.name == _SENT:
             sent[key.task] += _counted(values, key, ends_s, made.interval_s)
         else:
@@ -170,6 +176,7 @@ def loads(found: Iterable[Sample]) -> Loads:
             edge = (float(ends_s[window]), senders[sender], task, float(split[sender, window]))
             made.edges.append(edge)
     made.edges.sort()
+    made.times_s = sorted(time_s for time_s in sampled if time_s <= ends_s[whole - 1])
     return made
 
 

@@ -114,6 +114,8 @@ class Tables:
     cpu: list[tuple[float, str, float]] = field(default_factory=list)
     places: dict[str, _Place] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
+    # Ends of windows of a log, also of those without traffic.
+    sampled_s: list[float] = field(default_factory=list)
     # Of all files together: the ends of the windows, in order, and what `gaps` finds in them.
     times_s: list[float] = field(default_factory=list)
     usual_s: float = 0.0
@@ -161,7 +163,9 @@ def gathered(files: Iterable[Path], most_frac: float = MOST_FRAC) -> Tables:
         _read(path, tables)
     if not tables.edges:
         raise IngestError("no file holds traffic: a table with " + ", ".join(EDGES) + " is needed")
-    tables.times_s = sorted({row[0] for row in tables.edges})
+    times_s = {row[0] for row in tables.edges}
+    first_s = min(times_s)
+    tables.times_s = sorted(times_s.union(t for t in tables.sampled_s if t > first_s))
     tables.usual_s, tables.long = gaps(tables.times_s)
     tables.said += [
         f"no traffic is known for {span_s:g} s before {time_s:.0f}, where windows have "
@@ -286,6 +290,7 @@ def _take_metrics(path: Path, lines: Iterable[str], tables: Tables) -> None:
         )
     tables.edges += found.edges
     tables.cpu += found.cpu
+    tables.sampled_s += found.times_s
     for task, (component, worker) in found.places.items():
         tables.places.setdefault(task, _Place(str(path), worker, component=component))
     tables.said += [
@@ -442,7 +447,7 @@ def _windows(
     times = {time_s: span_s / tables.usual_s for time_s, span_s in tables.long}
     first_span_s = tables.usual_s or ASSUMED_SPAN_S
     for before_s, time_s in itertools.pairwise([times_s[0] - first_span_s, *times_s]):
-        table = np.array(rows[time_s], dtype=np.float64)
+        table = np.array(rows[time_s], dtype=np.float64).reshape(-1, 3)
         ends = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
         while done < len(cpu) and cpu[done][0] <= time_s:
             cores[cpu[done][1]] = cpu[done][2]

@@ -308,6 +308,20 @@ def test_cores_are_of_the_window_that_has_most_of_the_sample() -> None:
         assert times_s == [T + 60.0 * (first + tick) for tick in range(3)]
 
 
+def test_an_idle_topology_is_no_gap(tmp_path: Path) -> None:
+    lines: list[str] = []
+    for tick in range(29):
+        tps = 0 if 10 <= tick < 25 else 100
+        lines += ticked([T + 60 * tick], "node-a", 1, 3, tps, totals=False)
+    path = tmp_path / "worker.log.metrics"
+    path.write_text("".join(lines))
+    said = "\n".join(ingest([path], tmp_path / "out", "t"))
+    assert "no traffic is known" not in said
+    # The first window has nothing before it.
+    rates = measured(tmp_path / "out").traffic_tps
+    assert rates.ravel().tolist() == [100.0] * 9 + [0.0] * 15 + [100.0] * 4
+
+
 Row = tuple[float, int, int, float]
 
 
