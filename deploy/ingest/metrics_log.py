@@ -123,11 +123,14 @@ class Loads:
     # At the end, where the samples of some tasks do not reach: left out.
     cut_s: float = 0.0
     cut_tuples: float = 0.0
+    # Left out: tuples from components that have no task in the samples.
+    unknown: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
 
 def loads(found: Iterable[Sample]) -> Loads:
-    """Put samples together; received tuples are split over the senders by what each sent.
+    """Put the samples of all logs of a run together.
 
+    Received tuples are split over the senders by what each sent.
     Each worker ticks at seconds of its own. Windows are common to all: they end at the first sample
     of all, and each interval after it. So a sample is divided over the windows that it is of.
     """
@@ -167,6 +170,9 @@ def loads(found: Iterable[Sample]) -> Loads:
     for (task, component), tuples in got.items():
         senders = sorted(tasks[component])
         if not senders:
+            # Those of Storm itself, such as ackers, were passed over.
+            if not component.startswith("__"):
+                made.unknown[component] += float(tuples.sum())
             continue
         made.cut_tuples += float(tuples[whole:].sum())
         shares = np.array([sent[sender][:whole] for sender in senders])

@@ -20,7 +20,7 @@ from controller.core.cluster import Floats, Ints, natural_key
 from controller.journal.writer import Bounds, Writer
 from controller.output import counted
 from deploy.ingest import MOST_FRAC
-from deploy.ingest.metrics_log import loads, samples
+from deploy.ingest.metrics_log import Sample, loads, samples
 from deploy.ingest.prometheus import prometheus_rows
 from deploy.ingest.quarantine import Quarantine
 from deploy.ingest.signs import (
@@ -114,6 +114,9 @@ class Tables:
     cpu: list[tuple[float, str, float]] = field(default_factory=list)
     places: dict[str, _Place] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
+    # Of the logs of metrics, which are one run.
+    logs: list[Path] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
     # Ends of windows of a log, also of those without traffic.
     sampled_s: list[float] = field(default_factory=list)
     # Of all files together: the ends of the windows, in order, and what `gaps` finds in them.
@@ -161,6 +164,8 @@ def gathered(files: Iterable[Path], most_frac: float = MOST_FRAC) -> Tables:
     # A table's row on an executor wins, so logs come last.
     for path in sorted(files, key=lambda path: path.suffix not in TABLES):
         _read(path, tables)
+    if tables.logs:
+        _take_loads(tables)
     if not tables.edges:
         raise IngestError("no file holds traffic: a table with " + ", ".join(EDGES) + " is needed")
     times_s = {row[0] for row in tables.edges}
@@ -277,38 +282,58 @@ def _take_metrics(path: Path, lines: Iterable[str], tables: Tables) -> None:
     wrong = wrong_capacity(every)
     left_out = tables.quarantine.take(path, wrong, len(every))
     out = {one.row for one in wrong}
-    found = loads(one for one in every if one.line not in out)
-    if not found.places and others:
+    kept = [one for one in every if one.line not in out]
+    if not kept and others:
         raise IngestError(
             f"{path}: has metrics ({_some(sorted(others))}) and no counts of tuples: Storm 2 gives "
             "them to metrics consumers only where topology.enable.v2.metrics.tick is true; set it, "
             "and give the log of two ticks or more"
         )
-    if not found.places:
+    if not kept:
         raise IngestError(
             f"{path}: neither a table ({', '.join(TABLES)}) nor a log of Storm's metrics"
         )
+    tables.said += left_out
+    tables.logs.append(path)
+    tables.samples += kept
+
+
+def _take_loads(tables: Tables) -> None:
+    """Take in the samples of all logs together: a sender's may be in another log than a receiver's.
+
+    Metrics are spread over the consumers of a topology, and logs are rotated.
+    """
+    found = loads(tables.samples)
+    logs = _some([str(path) for path in tables.logs])
     tables.edges += found.edges
     tables.cpu += found.cpu
     tables.sampled_s += found.times_s
     for task, (component, worker) in found.places.items():
-        tables.places.setdefault(task, _Place(str(path), worker, component=component))
+        tables.places.setdefault(task, _Place(logs, worker, component=component))
     tables.said += [
-        *left_out,
-        f"{path}: {len(found.places)} tasks; Storm does not count who sent to whom, so what a task "
+        f"{logs}: {len(found.places)} tasks; Storm does not count who sent to whom, so what a task "
         "got from a component is split over the component's tasks by what each sent: right for "
         "shuffles, a guess for fields groupings",
-        f"{path}: every task is taken as an executor of its own",
-        f"{path}: windows of {found.interval_s:g} s from the first sample on; what a task counted "
+        f"{logs}: every task is taken as an executor of its own",
+        f"{logs}: windows of {found.interval_s:g} s from the first sample on; what a task counted "
         "between its own samples is divided over them, as if it came evenly",
     ]
     if found.cut_s:
         tables.said.append(
-            f"{path}: the last {found.cut_s:g} s are left out, with {found.cut_tuples:.0f} tuples: "
+            f"{logs}: the last {found.cut_s:g} s are left out, with {found.cut_tuples:.0f} tuples: "
             "the samples of some tasks end before"
         )
+    if found.unknown:
+        unknown = (
+            f"{logs}: {sum(found.unknown.values()):.0f} tuples are left out: they came from "
+            f"{_some(sorted(found.unknown))}, of which no log has a task; are the logs of all "
+            "metrics consumers there, and the rotated ones?"
+        )
+        if not tables.edges:
+            raise IngestError(unknown)
+        tables.said.append(unknown)
     if found.cpu:
-        tables.said.append(f"{path}: __capacity (share of the time in execute) is taken as cores")
+        tables.said.append(f"{logs}: __capacity (share of the time in execute) is taken as cores")
 
 
 def _executors(tables: Tables) -> dict[str, ExecutorId]:

@@ -12,7 +12,7 @@ from controller.replay.playback import replay
 from controller.replay.recording import Span, spans
 from deploy.ingest.metrics_log import loads, samples
 from deploy.ingest.signs import IngestError, Sent, wrong_edges
-from deploy.ingest.tables import ingest
+from deploy.ingest.tables import gathered, ingest
 
 EDGES = "time_s,source,target,tuples\n" + "".join(
     f"{1000 + 5 * t},{a},{b},{n}\n"
@@ -320,6 +320,56 @@ def test_an_idle_topology_is_no_gap(tmp_path: Path) -> None:
     # The first window has nothing before it.
     rates = measured(tmp_path / "out").traffic_tps
     assert rates.ravel().tolist() == [100.0] * 9 + [0.0] * 15 + [100.0] * 4
+
+
+def two_workers() -> list[str]:
+    lines = [
+        line
+        for late_s, tasks, tps in ((0, (1, 3), 120), (30, (2, 4), 80))
+        for line in ticked(
+            [T + late_s + 60 * tick for tick in range(20)], "node-a", *tasks, tps, totals=True
+        )
+    ]
+    return sorted(lines, key=lambda line: line.partition(" - ")[2])
+
+
+def written(folder: Path, *logs: list[str]) -> list[Path]:
+    paths = [folder / f"worker.log.metrics.{at}" for at in range(len(logs))]
+    for path, lines in zip(paths, logs, strict=True):
+        path.write_text("".join(lines))
+    return paths
+
+
+@pytest.mark.parametrize("kind", ["consumers", "components", "rotated", "twice"])
+def test_the_logs_of_a_run_are_one(tmp_path: Path, kind: str) -> None:
+    lines = two_workers()
+    by_chance = np.random.default_rng(1).random(len(lines)) < 0.5
+    first = {
+        "consumers": [line for line, here in zip(lines, by_chance, strict=True) if here],
+        "components": [line for line in lines if ":lines" in line.split("\t")[2]],
+        "rotated": lines[: len(lines) // 2],
+        "twice": lines,
+    }[kind]
+    assert len(first) > len(lines) / 4
+    second = lines if kind == "twice" else [line for line in lines if line not in first]
+    whole = gathered(written(tmp_path, lines))
+    split = gathered(written(tmp_path, first, second))
+    assert split.edges == whole.edges
+    assert split.times_s == whole.times_s
+    assert split.places.keys() == whole.places.keys()
+
+
+def test_tuples_from_a_component_that_no_log_has_are_counted(tmp_path: Path) -> None:
+    lines = two_workers()
+    for at in (T, T + 60, T + 120):
+        for source, tuples in (("late", 70), ("__acker", 9)):
+            count = f"{{{source}:default={tuples}}}"
+            lines.append(logged(at, 3, "split", "__execute-count", count))
+    (line,) = (line for line in gathered(written(tmp_path, lines)).said if "came from" in line)
+    assert "210 tuples are left out: they came from late, of which no log has a task" in line
+    alone = [line for line in lines if ":split" in line]
+    with pytest.raises(IngestError, match="they came from late, lines, of which no log has a task"):
+        gathered(written(tmp_path, alone))
 
 
 Row = tuple[float, int, int, float]
