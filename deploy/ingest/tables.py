@@ -358,9 +358,15 @@ def _executors(tables: Tables) -> dict[str, ExecutorId]:
 def _publication(tables: Tables, names: dict[str, ExecutorId], topology: str) -> Publication:
     slots, nodes = _slots(tables, names)
     targets = {target for _, _, target, _ in tables.edges}
+    # What nobody named may differ in its costs, so it is not put together with anything.
+    named = {name: place.component for name, place in tables.places.items() if place.component}
+    component = {name: named.get(name, name) for name in names}
+    if alone := [name for name in names if name not in named]:
+        tables.said.append(
+            f"{counted(len(alone), 'executor')} ({_some(alone)}) without a component: each is "
+            "taken as a component of its own"
+        )
     # The only sign of a spout is that no row sends tuples to it.
-    component = {name: "bolt" if name in targets else "spout" for name in names}
-    component |= {name: place.component for name, place in tables.places.items() if place.component}
     fed = {component[name] for name in targets}
     kinds = {one: "bolt" if one in fed else "spout" for one in component.values()}
     given: dict[str, _Place] = {}
@@ -368,7 +374,7 @@ def _publication(tables: Tables, names: dict[str, ExecutorId], topology: str) ->
         before = given.setdefault(component[name], place) if place.kind else place
         if before.kind != place.kind:
             raise IngestError(f"{place.row}: {component[name]} is a {before.kind} in {before.row}")
-    tables.said += _guessed(tables, {n: kinds[c] for n, c in component.items() if c not in given})
+    tables.said += _guessed({one: kind for one, kind in kinds.items() if one not in given})
     kinds |= {one: place.kind for one, place in given.items()}
     pairs = {(component[source], component[target]) for _, source, target, _ in tables.edges}
     count = list(component.values())
@@ -387,13 +393,11 @@ def _publication(tables: Tables, names: dict[str, ExecutorId], topology: str) ->
     )
 
 
-def _guessed(tables: Tables, kinds: Mapping[str, str]) -> list[str]:
-    """List which executors were taken for spouts and bolts though no row has their kind."""
+def _guessed(kinds: Mapping[str, str]) -> list[str]:
+    """List which components were taken for spouts and bolts though no row has their kind."""
     if not kinds:
         return []
-    given = {name: place.component for name, place in tables.places.items()}
-    component = {name: given.get(name) or name for name in kinds}
-    spouts = {component[name] for name, kind in kinds.items() if kind == "spout"}
+    spouts = [one for one, kind in kinds.items() if kind == "spout"]
     found = _some(sorted(spouts, key=natural_key)) or "none"
     return [
         f"taken as spouts, which stay, because no row sends tuples to them: {found}; all others "

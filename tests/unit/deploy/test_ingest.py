@@ -67,12 +67,14 @@ def test_what_is_missing_is_assumed_and_said(tmp_path: Path) -> None:
     said = "\n".join(ingest(files(tmp_path, edges=text), tmp_path / "out", "t"))
     for words in (
         "3 executors (count, split, spout-a) without a placement",
+        "3 executors (count, split, spout-a) without a component: each is taken as a component of",
         "no CPU",
         "1 core",
         "numbered in their natural order",
     ):
         assert words in said
     span = measured(tmp_path / "out")
+    assert span.first.component_of == ("count", "split", "spout-a")
     # Half of three cores, shared out by tuples: 750, 550 and 300 of 1600.
     assert span.cpu_cores[0].sum() == pytest.approx(1.5)
     assert sorted(span.cpu_cores[0] / 1.5) == pytest.approx([300 / 1600, 550 / 1600, 750 / 1600])
