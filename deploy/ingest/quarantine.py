@@ -50,7 +50,8 @@ class Quarantine:
     def write(self, folder: Path) -> Path | None:
         """Write the table next to the journal, if anything was left out.
 
-        Raises `IngestError` where pyarrow is missing: the answer would hide what it lacks.
+        Raises `IngestError` where pyarrow is missing or the folder cannot be written: the answer
+        would hide what it lacks.
         """
         if not self.rows:
             return None
@@ -66,9 +67,12 @@ class Quarantine:
             {"file": path, "row": one.row, "rule": one.rule, "value": one.value}
             for path, one in self.rows
         ]
-        folder.mkdir(parents=True, exist_ok=True)
         path: Path = folder / schemas.QUARANTINE_FILE
-        parquet.write_table(arrow.Table.from_pylist(named, schemas.QUARANTINE), path)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            parquet.write_table(arrow.Table.from_pylist(named, schemas.QUARANTINE), path)
+        except OSError as error:
+            raise IngestError(f"{folder}: {error.strerror or error}") from error
         return path
 
 

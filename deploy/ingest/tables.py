@@ -5,6 +5,7 @@ The windows are run past a controller in `advise`, so what comes out is a journa
 
 import csv
 import itertools
+import math
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -45,6 +46,8 @@ KINDS = ("spout", "bolt")
 TABLES = (".csv", ".parquet", ".json")
 FIELDS = ("worker", "node", "component", "kind", "capacity_cores")
 FIRST_PORT, ASSUMED_WORKERS, ASSUMED_SPAN_S = 6700, 4, 5.0
+# More than any worker has, and any pair sends in a window. A journal has no numbers above 2^63.
+MOST_CAPACITY_CORES, MOST_TUPLES = 1e4, 1e12
 # How many names a message lists of what is missing.
 SHOWN = 3
 
@@ -63,14 +66,15 @@ class _TableRow:
             raise _BadCell(self, "empty cell", "", f"{key} is empty")
         return str(value)
 
-    def number(self, key: str) -> float:
+    def number(self, key: str, most: float = math.inf) -> float:
         text = self.text(key)
         try:
             value = float(text)
         except ValueError:
             value = float("nan")
-        if not 0 <= value < float("inf"):
-            why = f"{key} must be a number of at least 0, is {text!r}"
+        if not 0 <= value <= most or value == math.inf:
+            above = "" if most == math.inf else f" and at most {most:g}"
+            why = f"{key} must be a number of at least 0{above}, is {text!r}"
             raise _BadCell(self, "no number", text, why)
         return value
 
@@ -238,7 +242,7 @@ def _take(path: Path, rows: list[dict[str, Any]], tables: Tables) -> None:
             time_s = row.number("time_s")
             if kind is EDGES:
                 ends = row.text("source"), row.text("target")
-                one: Sent | Used = Sent(at, time_s, *ends, row.number("tuples"))
+                one: Sent | Used = Sent(at, time_s, *ends, row.number("tuples", MOST_TUPLES))
             else:
                 one = Used(at, time_s, row.text("executor"), row.number("cpu_cores"))
         except _BadCell as error:
@@ -268,7 +272,9 @@ def _take_place(row: _TableRow, tables: Tables) -> None:
     node, component, kind = (given.get(key, "") for key in ("node", "component", "kind"))
     if kind not in ("", *KINDS):
         raise IngestError(f"{row.name}: kind must be {' or '.join(KINDS)}, is {kind!r}")
-    cores = row.number("capacity_cores") if given.get("capacity_cores") else None
+    cores = (
+        row.number("capacity_cores", MOST_CAPACITY_CORES) if given.get("capacity_cores") else None
+    )
     if cores == 0:
         raise IngestError(f"{row.name}: capacity_cores must be more than 0")
     place = _Place(row.name, row.text("worker"), node, component, kind, cores)

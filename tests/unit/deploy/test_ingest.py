@@ -119,6 +119,14 @@ def test_who_is_taken_for_a_spout_is_said(tmp_path: Path) -> None:
         (PLACES.replace("spout,2", "spout,0"), "row 2: capacity_cores must be more than 0"),
         (PLACES.replace("spout,2", "spout,x"), "row 2: capacity_cores must be a number"),
         (
+            PLACES.replace("bolt,2", "bolt,1e308"),
+            r"row 3: capacity_cores must be a number of at least 0 and at most 10000, is '1e308'",
+        ),
+        (
+            "time_s,source,target,tuples\n1,a,b,1e308\n",
+            r"row 2: tuples must be a number of at least 0 and at most 1e\+12, is '1e308'",
+        ),
+        (
             PLACES.replace("count,bolt,2", "count,bolt,4"),
             "row 3: |row 4: capacity_cores is 4.0, but 2.0 in .* row 3",
         ),

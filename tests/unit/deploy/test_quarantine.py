@@ -181,3 +181,15 @@ def test_a_whole_file_is_left_out_only_where_that_is_allowed(tmp_path: Path) -> 
     (whole,) = [one for _, one in found.quarantine.rows if one.row is None]
     assert (whole.rule, whole.value) == ("thread above a core", "")
     assert found.quarantine.count == 150
+
+
+@pytest.mark.parametrize("below", ["", "folder"])
+def test_a_file_in_the_place_of_the_folder_is_named(tmp_path: Path, below: str) -> None:
+    chance = np.random.default_rng(0)
+    rows = edges(chance, 100)
+    rows[7][3] = -1.0
+    tables = written(tmp_path, rows, cpu(chance, 100))
+    out = tmp_path / "out" / below
+    (tmp_path / "out").write_text("")
+    with pytest.raises(IngestError, match=f"^{out}: (File exists|Not a directory)$"):
+        ingest(tables, out, "t")
