@@ -5,9 +5,9 @@ row where that row alone is wrong, and of the file where all of it is.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -126,7 +126,7 @@ def wrong_edges(rows: Sequence[Sent]) -> tuple[list[Found], list[str]]:
         pairs[row.source, row.target].append(row)
     again, doubtful = _repeated(rows)
     every = pairs.values()
-    return [*_clock(every), *again, *_totals(every), *_times(rows, every)], doubtful
+    return [*_clock(every), *again, *_totals(every), *_times(rows)], doubtful
 
 
 def _clock(pairs: Collection[list[Sent]]) -> list[Found]:
@@ -186,20 +186,27 @@ def _totals(pairs: Collection[list[Sent]]) -> list[Found]:
     return [Found(None, "total that goes on", "", why)]
 
 
-def _times(rows: Sequence[Sent], pairs: Collection[list[Sent]]) -> list[Found]:
-    """Find windows that are far shorter than the steps of any pair."""
-    spans_s = np.diff(np.unique([row.time_s for row in rows]))
-    of_pairs = [np.diff(np.unique([row.time_s for row in one])) for one in pairs]
+def times_apart(rows: Iterable[tuple[float, str, str]]) -> str:
+    """Explain which windows are far shorter than the steps of any pair; empty if none are."""
+    pairs: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for time_s, source, target in rows:
+        pairs[source, target].append(time_s)
+    spans_s = np.diff(np.unique(list(chain.from_iterable(pairs.values()))))
+    of_pairs = [np.diff(np.unique(times_s)) for times_s in pairs.values()]
     step_s = min((float(np.median(steps)) for steps in of_pairs if len(steps) > 1), default=0.0)
     short = spans_s < step_s / SHORTER_TIMES
     if short.sum() <= SHORTER_FRAC * len(spans_s):
-        return []
-    why = (
+        return ""
+    return (
         f"{short.sum()} of {len(spans_s)} windows are shorter than {step_s / SHORTER_TIMES:.3g} s, "
         f"though no pair has rows closer than {step_s:.3g} s most of the time: all rows of a "
         "window need the same time_s"
     )
-    return [Found(None, "times apart within a window", "", why)]
+
+
+def _times(rows: Sequence[Sent]) -> list[Found]:
+    why = times_apart((row.time_s, row.source, row.target) for row in rows)
+    return [Found(None, "times apart within a window", "", why)] * bool(why)
 
 
 def gaps(times_s: Sequence[float]) -> tuple[float, list[tuple[float, float]]]:

@@ -30,6 +30,7 @@ from deploy.ingest.signs import (
     Sent,
     Used,
     gaps,
+    times_apart,
     wrong_capacity,
     wrong_cpu,
     wrong_edges,
@@ -168,6 +169,9 @@ def gathered(files: Iterable[Path], most_frac: float = MOST_FRAC) -> Tables:
     # A table's row on an executor wins, so logs come last.
     for path in sorted(files, key=lambda path: path.suffix not in TABLES):
         _read(path, tables)
+    # Each table may be right alone, as that of a worker with seconds of its own.
+    if why := times_apart(row[:3] for row in tables.edges):
+        raise IngestError(f"the tables together: {why}")
     if tables.logs:
         _take_loads(tables)
     if not tables.edges:

@@ -435,6 +435,18 @@ def test_what_is_wrong_by_a_sure_sign_is_refused(tmp_path: Path, kind: str) -> N
         ingest(files(tmp_path, edges=table(spoil(measured_rows()))), tmp_path / "out", "t")
 
 
+def test_tables_that_are_right_alone_are_refused_where_their_times_are_apart(
+    tmp_path: Path,
+) -> None:
+    one = measured_rows()
+    other = [(t + 0.1, a + 10, b + 10, tuples) for t, a, b, tuples in one]
+    apart = files(tmp_path, one=table(one), other=table(other))
+    for path in apart:
+        gathered([path])
+    with pytest.raises(IngestError, match="the tables together: 60 of 119 windows are shorter"):
+        gathered(apart)
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
