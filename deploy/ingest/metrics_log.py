@@ -32,6 +32,8 @@ _GRAPHITE = re.compile(
 _PAIR = re.compile(r"(\S.*?)=(-?[0-9.eE+-]+)(?=, |}?$)(?:, )?")
 # Storm's default, of a log in which no task has two samples.
 INTERVAL_S = 60.0
+# A window this many times as long as the others has a gap before it.
+GAP_TIMES = 10
 # A window at the end may lack so much of a task that was there until then.
 LACKING_FRAC = 0.05
 _EXECUTED, _SENT, CAPACITY = "__execute-count", "__transfer-count", "__capacity"
@@ -147,8 +149,9 @@ def loads(found: Iterable[Sample]) -> Loads:
     if not series:
         return made
     made.interval_s = _interval(series.values())
-    first_s = min(min(values) for values in series.values())
-    ends_s, whole = _windows(first_s, last_s.values(), made.interval_s)
+    times_s = np.unique([time_s for values in series.values() for time_s in values])
+    first_s = float(times_s[0])
+    ends_s, whole = _windows(times_s, last_s.values(), made.interval_s)
     made.cut_s = max(max(last_s.values()) - float(ends_s[whole - 1]), 0.0)
     sent: dict[str, Floats] = defaultdict(lambda: np.zeros(len(ends_s)))
     got: dict[tuple[str, str], Floats] = defaultdict(lambda: np.zeros(len(ends_s)))
@@ -156,7 +159,7 @@ def loads(found: Iterable[Sample]) -> Loads:
     for key, values in series.items():
         # The window that has most of each sample.
         most_s = [
-            float(ends_s[math.ceil((time_s - first_s) / made.interval_s - 0.5)])
+            first_s + made.interval_s * math.ceil((time_s - first_s) / made.interval_s - 0.5)
             for time_s in values
         ]
         sampled.update(most_s)
@@ -191,16 +194,17 @@ def _interval(every: Iterable[Iterable[float]]) -> float:
     return median(steps_s) if steps_s else INTERVAL_S
 
 
-def _windows(first_s: float, last_s: Collection[float], interval_s: float) -> tuple[Floats, int]:
-    """Give the ends of all windows, and how many of them are whole.
+def _windows(times_s: Floats, last_s: Collection[float], interval_s: float) -> tuple[Floats, int]:
+    """Give the ends of the windows that have samples, and how many of them are whole.
 
     A task was there until the end unless its last sample is an interval and a half before that of
     all. A window that lacks such a task for long is not whole.
     """
-    end_s = max(last_s)
-    known_s = min(time_s for time_s in last_s if time_s > end_s - 1.5 * interval_s)
-    count = math.ceil((end_s - first_s) / interval_s) + 1
-    ends_s: Floats = first_s + interval_s * np.arange(count, dtype=np.float64)
+    # The last window of each sample, the one before, and those of a short gap.
+    at = np.unique(np.ceil((times_s - times_s[0]) / interval_s))
+    near = np.unique(at[:, None] + np.arange(-1, GAP_TIMES))
+    ends_s = times_s[0] + interval_s * near[(near >= 0) & (near <= at[-1])]
+    known_s = min(time_s for time_s in last_s if time_s > times_s[-1] - 1.5 * interval_s)
     return ends_s, int((ends_s <= known_s + LACKING_FRAC * interval_s).sum())
 
 
@@ -227,5 +231,5 @@ def _counted(
         times_s.append(time_s)
         sums.append(counted)
         before_s = time_s
-    edges_s = np.concatenate([[ends_s[0] - interval_s], ends_s])
-    return np.diff(np.interp(edges_s, times_s, sums))
+    begun, ended = (np.interp(at_s, times_s, sums) for at_s in (ends_s - interval_s, ends_s))
+    return np.asarray(ended - begun, dtype=np.float64)

@@ -13,7 +13,7 @@ import numpy as np
 
 from controller.errors import ControllerError
 from controller.output import counted
-from deploy.ingest.metrics_log import CAPACITY, Sample
+from deploy.ingest.metrics_log import CAPACITY, GAP_TIMES, Sample
 
 # Unix seconds reach this in the year 5138; milliseconds reached it in 1973.
 MOST_S = 1e11
@@ -25,8 +25,6 @@ ABOVE_A_CORE = "thread above a core"
 RISING_FRAC, FALLING_FRAC, LEAST_STEPS = 0.9, 0.02, 10
 # Windows this many times shorter than a pair's are no windows, if more of them are than this share.
 SHORTER_TIMES, SHORTER_FRAC = 20, 0.1
-# A window this many times as long as the others has a gap before it.
-GAP_TIMES = 10
 HOUR_S, HOUR_SLACK_S = 3600.0, 60.0
 
 

@@ -318,6 +318,15 @@ def test_cores_are_of_the_window_that_has_most_of_the_sample() -> None:
         assert times_s == [T + 60.0 * (first + tick) for tick in range(3)]
 
 
+def test_a_clock_that_was_wrong_makes_no_windows_up_to_now() -> None:
+    right = [T + 60 * tick for tick in range(10)]
+    lines = ticked([T - 6_000_000, *right], "node-a", 1, 3, 100, totals=True)
+    found = loads(samples(lines))
+    assert len(found.edges) < 30  # of 100 000 windows
+    assert [edge[3] for edge in found.edges] == pytest.approx([6000] * len(found.edges))
+    assert found.times_s == [T - 6_000_000, *right]
+
+
 def test_an_idle_topology_is_no_gap(tmp_path: Path) -> None:
     lines: list[str] = []
     for tick in range(29):
