@@ -13,7 +13,13 @@ import pyarrow.compute as pc
 
 from controller.core.cluster import Floats, Ints, natural_key
 from controller.core.peaks import HOUR_S, HOURS_OF_DAY
+from controller.pipeline.schemas import HOURS
 from migration.model import topology_name
+
+_KEYS = ["topology", "hour", "unit"]
+# What comes of the rows of several ids of one name; of all else, such as peaks, the largest.
+_MEANS, _SUMS = ("cores", "input_tps"), ("seen_s", "acked", "failed", "own_core_s", "usual_core_s")
+_LAST = ("node", "capacity_cores")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +61,9 @@ class Hours:
         """Take rows of `HOURS`; of a topology that was started again, all under its name."""
         # Sums of floats depend on their order.
         table = table.sort_by([(name, "ascending") for name in ("hour", "topology", "unit")])
-        ids = pc.unique(table["topology"]).to_pylist()
-        names = sorted({topology_name(one) for one in ids}, key=natural_key)
-        number = {one: names.index(topology_name(one)) for one in ids}
+        table = _by_name(table)
+        names = sorted(pc.unique(table["topology"]).to_pylist(), key=natural_key)
+        number = {name: t for t, name in enumerate(names)}
         numbers = _codes(table["topology"], number)
         hours = table["hour"].to_numpy()
         first = int(hours.min())
@@ -177,8 +183,35 @@ def _column(table: pa.Table, name: str) -> Floats:
     return found
 
 
+def _by_name(table: pa.Table) -> pa.Table:
+    """Make one row of those of a name, an hour and a unit: its ids never ran together.
+
+    Two medians make no third one: of latencies the longest stays.
+    """
+    ids = pc.unique(table["topology"]).to_pylist()
+    names = sorted({topology_name(one) for one in ids})
+    name_of = np.array([names.index(topology_name(one)) for one in ids], np.int64)
+    run = _codes(table["topology"], {one: number for number, one in enumerate(ids)})
+    hour = table["hour"].to_numpy() - pc.min(table["hour"]).as_py()
+    whole = ~table["unit"].is_valid().to_numpy()
+    seen_s = np.zeros((len(ids), int(hour.max()) + 1))
+    seen_s[run[whole], hour[whole]] = _column(table, "seen_s")[whole]
+    of_name_s = np.zeros((len(names), seen_s.shape[1]))
+    np.add.at(of_name_s, name_of, seen_s)
+    # An id that used nothing of a unit has no row of it, and counts for its share all the same.
+    share = pa.array(seen_s[run, hour] / of_name_s[name_of[run], hour])
+    columns = {name: table[name] for name in HOURS.names}
+    columns |= {name: pc.multiply(table[name], share) for name in _MEANS}
+    columns["topology"] = pa.array([names[name] for name in name_of[run].tolist()])
+    each = {name: "max" for name in HOURS.names if name not in _KEYS}
+    each |= dict.fromkeys((*_MEANS, *_SUMS), "sum") | dict.fromkeys(_LAST, "last")
+    groups = pa.table(columns).group_by(_KEYS, use_threads=False)
+    found = groups.aggregate(list(each.items()))
+    return found.rename_columns([*_KEYS, *each])
+
+
 def _placed(values: Floats, at: Ints, count: int) -> Floats:
-    """Put values where they belong; of two ids of one name in an hour, the sum of none."""
+    """Put values where they belong."""
     found = np.full(count, np.nan)
     found[at] = values
     return found

@@ -2,14 +2,17 @@
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from controller.core.figures import Effect, Verdict
 from controller.core.peaks import HOUR_S
 from controller.pipeline.figures import Figures
+from controller.pipeline.schemas import HOURS
 from controller.weeks.auto import gained
 from controller.weeks.disturbed import disturbed, full, lines
 from controller.weeks.hosts import line, without_each
+from controller.weeks.hours import Hours
 from controller.weeks.need import LEAST_TREND_DAYS, Forecast, forecast, needs
 from controller.weeks.paid import line as line_of_runs
 from controller.weeks.paid import runs
@@ -78,6 +81,43 @@ def test_room_is_what_neighbours_leave() -> None:
     assert hours.headroom[0].tolist() == [2.0, 2.0, 2.0]
     assert hours.headroom[1][:2].tolist() == [3.0, 1.5]
     assert np.isnan(hours.headroom[1][2])
+
+
+def test_a_topology_that_was_started_again_counts_once_in_that_hour() -> None:
+    """The first id ran for a quarter of an hour on a and b, the second for half an hour on a."""
+    before = {"topology": "wc-1-7", "hour": FIRST_HOUR}
+    after = {"topology": "wc-2-8", "hour": FIRST_HOUR}
+    a = {"unit": "a", "node": "a", "capacity_cores": 8.0}
+    b = {"unit": "b", "node": "b", "capacity_cores": 4.0}
+    table = pa.Table.from_pylist(
+        [
+            {**before, "seen_s": 900.0, "cores": 3.0, "peak_cores": 5.0, "input_tps": 300.0}
+            | {"acked": 7.0, "failed": 1.0, "latency_p50_ms": 9.0},
+            {
+                **before,
+                **a,
+                "cores": 2.0,
+                "peak_cores": 3.0,
+                "own_core_s": 5.0,
+                "usual_core_s": 6.0,
+            },
+            {**before, **b, "cores": 1.0, "peak_cores": 2.0},
+            {**after, "seen_s": 1800.0, "cores": 3.0, "peak_cores": 4.0, "input_tps": 600.0}
+            | {"acked": 8.0, "failed": 0.0},
+            {**after, **a, "cores": 3.5, "peak_cores": 4.0, "own_core_s": 7.0, "usual_core_s": 8.0},
+        ],
+        HOURS,
+    )
+    hours = Hours.of(table)
+    (one,) = hours.topologies
+    assert (one.seen_s[0], one.cores[0], one.peak_cores[0]) == (2700.0, 3.0, 5.0)
+    assert (one.input_tps[0], one.acked[0], one.failed[0]) == (500.0, 15.0, 1.0)
+    assert one.latency_p50_ms[0] == 9.0
+    assert hours.used_of_node[:, 0].tolist() == [4.0, 2.0]
+    assert hours.headroom[0].tolist() == [2.0]
+    assert hours.cores_on(0) == pytest.approx([3.0, 1 / 3])
+    assert hours.own_core_s[hours.unit == 0].tolist() == [12.0]
+    assert np.isnan(hours.own_core_s[hours.unit == 1]).all()
 
 
 def neighbours(seed: int, slower: float, days: int = 7) -> list[tuple[str, str, float]]:
