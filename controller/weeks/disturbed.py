@@ -95,7 +95,7 @@ def _times(values: Floats, input_tps: Floats, share: Floats) -> tuple[float, flo
 
 def full(hours: Hours, high_frac: float) -> list[Full]:
     """List the nodes that were above a share of their CPU at peaks, those most hours first."""
-    share = hours.used_of_node / np.maximum(hours.node_cores, 1e-9)[:, np.newaxis]
+    share = hours.used_of_node / np.maximum(hours.cores_of_node, 1e-9)
     counts = (share > high_frac).sum(axis=1)
     found = []
     for node in np.argsort(-counts, kind="stable").tolist()[:MOST_FULL]:

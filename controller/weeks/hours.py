@@ -107,9 +107,25 @@ class Hours:
         return self._sums(self.unit, self.peak_cores, len(self.units))
 
     @cached_property
+    def cores_of_node(self) -> Floats:
+        """(N, H), the CPU of each node: of its units that were used in that hour."""
+        found = np.zeros((len(self.nodes), self.count))
+        used = np.unique(self.unit * self.count + self.hour)
+        unit, hour = np.divmod(used, self.count)
+        np.add.at(found, (self.node_of[unit], hour), self.capacity_cores[unit])
+        return found
+
+    @cached_property
     def node_cores(self) -> Floats:
-        """(N,), the CPU of each node."""
-        return added(self.node_of, self.capacity_cores, len(self.nodes))
+        """(N,), the CPU of each node: the most of an hour of the last day that has it.
+
+        A topology that was started again may have left its workers for others.
+        """
+        found = self.cores_of_node
+        last = self.count - 1 - (found[:, ::-1] > 0).argmax(axis=1)
+        is_recent = np.arange(self.count) > last[:, np.newaxis] - HOURS_OF_DAY
+        most: Floats = np.where(is_recent, found, 0.0).max(axis=1)
+        return most
 
     @cached_property
     def used_of_node(self) -> Floats:

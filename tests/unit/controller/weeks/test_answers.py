@@ -181,6 +181,23 @@ def test_a_host_less() -> None:
     assert worst.next_month_frac[1] == pytest.approx(2 * 2.2 / 6, rel=0.02)
 
 
+def test_only_workers_that_are_there_have_cpu() -> None:
+    """Each day the topology comes back on another port of a, and its old worker is gone."""
+    rows = []
+    for day in range(4):
+        for hour in range(24 * day, 24 * day + 24):
+            known = {"topology": f"wc-{day}-7", "hour": FIRST_HOUR + hour}
+            rows.append({**known, "seen_s": HOUR_S, "cores": 1.9, "peak_cores": 1.9})
+            for node, port, cores in (("a", 6700 + day, 0.95), ("b", 6700, 0.95)):
+                unit = {"unit": f"{node}:{port}", "node": node, "capacity_cores": 1.0}
+                rows.append({**known, **unit, "cores": cores, "peak_cores": cores})
+    hours = Hours.of(pa.Table.from_pylist(rows, HOURS))
+    assert hours.node_cores.tolist() == [1.0, 1.0]
+    assert [(one.node, one.hours) for one in full(hours, 0.85)] == [("a", 96), ("b", 96)]
+    assert [one.capacity_cores for one in without_each(hours)] == [1.0, 1.0]
+    assert "190% full in the busiest hour, above load.high" in line(without_each(hours), 0.85)
+
+
 def test_what_auto_gains_and_risks() -> None:
     def day(crossing: float, moves: int, unserved: float = 0.0) -> Figures:
         return Figures(100, moves, 1000.0, 500.0, crossing, crossing, unserved)
