@@ -12,7 +12,8 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -215,24 +216,35 @@ class Writer:
 
     def _tidy(self) -> None:
         """Compress what is closed, and delete what is too much; what fails is tried next time."""
-        try:
+        with self._tried():
             for path in sorted(self.folder.glob(f"*{SUFFIX}")):
-                pack(path)
+                with self._tried():
+                    pack(path)
             self._delete()
-        except OSError as error:
-            log.warning("journal_not_tidied", folder=str(self.folder), reason=str(error))
 
     def _delete(self) -> None:
-        kept = [p for p in sorted(self.folder.glob(f"*{SUFFIX}*")) if p != self._path]
+        kept = []
+        for path in sorted(self.folder.glob(f"*{SUFFIX}*")):
+            if path != self._path:
+                with self._tried():
+                    kept.append((path, path.stat()))
         # A segment may grow to its full size before it is compressed, and compressing needs room.
         room = self._bounds.size_bytes - 2 * self._bounds.segment_bytes
-        total = sum(path.stat().st_size for path in kept)
+        total = sum(stat.st_size for _, stat in kept)
         oldest_s = time.time() - self._bounds.days * 86400
-        for path in kept:
-            stat = path.stat()
-            if (total > room or stat.st_mtime < oldest_s) and not _in_use(path):
-                path.unlink()
-                total -= stat.st_size
+        for path, stat in kept:
+            with self._tried():
+                if (total > room or stat.st_mtime < oldest_s) and not _in_use(path):
+                    path.unlink()
+                    total -= stat.st_size
+
+    @contextmanager
+    def _tried(self) -> Iterator[None]:
+        """Go on after a fault: one file must not keep all others."""
+        try:
+            yield
+        except OSError as error:
+            log.warning("journal_not_tidied", folder=str(self.folder), reason=str(error))
 
 
 def pack(path: Path) -> None:

@@ -69,6 +69,30 @@ def test_segments_go_when_they_are_too_old(tmp_path: Path) -> None:
     assert not old.exists()
 
 
+@pytest.mark.parametrize("kind", ["folder", "link that leads nowhere"])
+def test_a_file_that_cannot_be_packed_keeps_no_other_one(tmp_path: Path, kind: str) -> None:
+    fault = tmp_path / "20200101T000000-x-000000.jsonl"
+    if kind == "folder":
+        fault.mkdir()
+        os.utime(fault, (0, 0))
+    else:
+        fault.symlink_to(tmp_path / "none")
+    plain_one = tmp_path / "20200102T000000-x-000000.jsonl"
+    plain_one.write_bytes(b"not too old")
+    old = tmp_path / "20200101T000000-y-000000.jsonl.gz"
+    old.write_bytes(b"")
+    os.utime(old, (0, 0))
+    writer = Writer(tmp_path, "w", Bounds(days=2))
+    with capture_logs() as logs:
+        write(writer, 1)
+        writer.close()
+    assert not old.exists()
+    assert not plain_one.exists()
+    assert plain_one.with_name(plain_one.name + ".gz").exists()
+    said = [entry["reason"] for entry in logs if entry["event"] == "journal_not_tidied"]
+    assert said and all(fault.name in reason for reason in said)
+
+
 def test_what_a_killed_writer_left_is_compressed(tmp_path: Path) -> None:
     left = tmp_path / "20200101T000000-x-000000.jsonl"
     left.write_bytes(b"half a li")
