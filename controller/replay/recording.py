@@ -37,7 +37,7 @@ from migration.model import LATENCY_BUCKETS, NodeAcks, Slot, WorkerLoad
 Counts: TypeAlias = NDArray[np.int32]
 SPAN_BYTES = 32 * 2**20
 NONE_TIMED: Counts = np.zeros(LATENCY_BUCKETS, np.int32)
-# What happened in a longer silence is not known: it counts for no more than this.
+# What happened in a longer silence is not known: it counts for no more than this, or two cycles.
 LONGEST_TICK_S = 60.0
 _AWAY = frozenset({Outcome.STAND_BACK.value, Outcome.STALE_METRICS.value})
 
@@ -447,7 +447,8 @@ class SpanReader:
         reports: Mapping[str, list[tuple[WorkerLoad, bool]]],
     ) -> Iterator[Span]:
         record, config = tick.record, self._config
-        span_s = min(record.now_s - self._before_s, LONGEST_TICK_S)
+        longest_s = max(LONGEST_TICK_S, 2 * config.cycle_s)
+        span_s = min(record.now_s - self._before_s, longest_s)
         span_s = span_s if np.isfinite(self._before_s) else config.cycle_s
         self._before_s = record.now_s
         cycles = _cycles(record.cycles)

@@ -165,3 +165,19 @@ def test_leaders_that_followed_each_other_come_in_their_order(tmp_path: Path) ->
     begins = [span.time_s[0] for span in spans(Log.open([tmp_path]))]
     assert len(begins) == 3
     assert begins == sorted(begins)
+
+
+@pytest.mark.parametrize(("cycle_s", "longest_s"), [(300.0, 600.0), (5.0, 60.0)])
+def test_a_tick_stands_for_its_cycle_however_long_and_a_silence_for_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cycle_s: float, longest_s: float
+) -> None:
+    monkeypatch.setattr("tests.recorded_world.TICK_S", cycle_s)
+    record(tmp_path, ticks=range(8), mode="advise", keys={"cycle.secs": cycle_s})
+    (path,) = tmp_path.iterdir()
+
+    def late(tick: dict[str, Any]) -> None:
+        tick["now_s"] += 1000.0
+
+    edit(path, late, row=8)
+    (span,) = spans(Log.open([tmp_path]))
+    assert span.span_s.tolist() == [cycle_s] * 6 + [longest_s]
