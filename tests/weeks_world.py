@@ -23,11 +23,16 @@ def made(
     input_tps: Mapping[str, Floats] | None = None,
     seen_s: float = HOUR_S,
 ) -> Hours:
-    """Lay hours out: the CPU of each topology on each node, (H,), is its peak as well."""
+    """Lay hours out: the CPU of each topology on each node, (H,), is its peak as well.
+
+    Where it is NaN the topology was not measured.
+    """
     rows = []
     for name, by_node in cores.items():
         topology, whole = f"{name}-1-7", np.array(sum(by_node.values()))
         for hour, used in enumerate(whole.tolist()):
+            if np.isnan(used):
+                continue
             known = {"topology": topology, "hour": FIRST_HOUR + hour}
             latency = (latency_ms or {}).get(name)
             rows.append(

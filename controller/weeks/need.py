@@ -44,9 +44,11 @@ class TopologyNeed(Struct, frozen=True):
     peak_cores: float  # the highest hour of the last week
     headroom_factor: float | None  # the least of the last week; None without load
     forecast: Forecast | None  # None where the log is too short
-    by_hour: tuple[float, ...] | None  # (24,), as times the mean of a day, UTC
-    by_weekday: tuple[float, ...] | None  # (7,), from Monday on, as times the mean
-    # The days since 1970, and the factors of their hours; None where nothing was measured.
+    # As times the mean; None with too few days, or without CPU. Of one of them it is None, as in
+    # what follows, where nothing was measured.
+    by_hour: tuple[float | None, ...] | None  # (24,), UTC
+    by_weekday: tuple[float | None, ...] | None  # (7,), from Monday on
+    # The days since 1970, and the factors of their hours.
     headroom: tuple[tuple[int, tuple[float | None, ...]], ...]
     verdict: str
 
@@ -148,17 +150,20 @@ def _need(hours: Hours, t: int) -> TopologyNeed:
     )
 
 
-def _rhythm(table: Floats) -> tuple[float, ...]:
-    """Give the mean of each column as times that of all."""
-    means = np.nanmean(table, axis=0)
-    return tuple((means / max(float(np.nanmean(means)), 1e-9)).tolist())
+def _rhythm(table: Floats) -> tuple[float | None, ...] | None:
+    """Give the mean of each column as times that of all; None where that is 0."""
+    known = [column[~np.isnan(column)] for column in table.T]
+    means = [float(column.mean()) if len(column) else None for column in known]
+    whole = float(np.mean([mean for mean in means if mean is not None]))
+    return tuple(mean and mean / whole for mean in means) if whole > 0 else None
 
 
-def _by_weekday(hours: Hours, cores: Floats, whole: Ints) -> tuple[float, ...]:
+def _by_weekday(hours: Hours, cores: Floats, whole: Ints) -> tuple[float | None, ...] | None:
     of_day = np.nanmean(hours.by_day(cores)[whole], axis=1)
     weekday = (hours.days[whole] + _FIRST_WEEKDAY) % WEEK_DAYS
-    table = [of_day[weekday == number].mean() for number in range(WEEK_DAYS)]
-    return _rhythm(np.array([table]))
+    table = np.full((len(whole), WEEK_DAYS), np.nan)
+    table[np.arange(len(whole)), weekday] = of_day
+    return _rhythm(table)
 
 
 def _verdict(days: int, peak: float, headroom: float | None, to_come: Forecast | None) -> str:

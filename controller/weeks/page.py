@@ -64,7 +64,8 @@ def _need(one: TopologyNeed) -> Iterator[str]:
         ("CPU by day of the week, as times the mean", _WEEKDAYS, one.by_weekday),
     ):
         if times is not None:
-            cells = [(f"{value:.2f}", value / max(times)) for value in times]
+            most = max(value for value in times if value is not None)
+            cells = [("", 0.0) if v is None else (f"{v:.2f}", v / most) for v in times]
             yield f"<h4>{title}</h4>"
             yield shaded([str(name) for name in names], [("", cells)], "small")
 

@@ -1,5 +1,7 @@
 """What is planted in made-up hours is found, and nothing is found where nothing is."""
 
+from typing import Any
+
 import msgspec
 import numpy as np
 import pyarrow as pa
@@ -13,7 +15,9 @@ from controller.weeks.auto import gained
 from controller.weeks.disturbed import disturbed, full, lines
 from controller.weeks.hosts import line, without_each
 from controller.weeks.hours import Hours
-from controller.weeks.need import LEAST_TREND_DAYS, Forecast, forecast, needs
+from controller.weeks.log_report import LogReport
+from controller.weeks.need import LEAST_TREND_DAYS, Forecast, TopologyNeed, forecast, needs
+from controller.weeks.page import page
 from controller.weeks.paid import line as line_of_runs
 from controller.weeks.paid import runs
 from tests.weeks_world import FIRST_DAY, FIRST_HOUR, made, rhythm
@@ -57,9 +61,10 @@ def test_the_need_of_next_month_is_held_against_the_room() -> None:
     assert still.verdict.endswith("That fits.")
     assert "No trend is seen" in still.verdict
     assert growing.headroom_factor == pytest.approx(2.8 / growing.peak_cores)
-    assert growing.by_hour is not None and int(np.argmax(growing.by_hour)) == 19
-    assert growing.by_weekday is not None
-    assert growing.by_weekday[6] / growing.by_weekday[0] < 0.8
+    assert growing.by_hour is not None and growing.by_weekday is not None
+    assert int(np.argmax(np.array(growing.by_hour, np.float64))) == 19
+    of_day = np.array(growing.by_weekday, np.float64)
+    assert of_day[6] / of_day[0] < 0.8
     assert [day for day, _ in growing.daily] == list(range(FIRST_DAY, FIRST_DAY + days))
 
 
@@ -73,6 +78,35 @@ def test_a_short_log_is_said_to_be_one() -> None:
     assert one.forecast is None and one.daily == () and one.by_hour is None
     (one,) = needs(made({"wc": {"a": np.zeros(24)}}, capacity={"a": 4.0}))
     assert one.verdict == "It used no CPU in the last week."
+
+
+def shown_of(found: TopologyNeed) -> str:
+    """Draw a report of one need."""
+    none: dict[str, Any] = dict.fromkeys(LogReport.__struct_fields__, ())
+    texts = dict.fromkeys(("about", "host_line", "run_line"), "")
+    return page(LogReport(**{**none, **texts, "needs": (found,)}))
+
+
+@pytest.mark.filterwarnings("error")
+def test_hours_and_weekdays_that_were_never_measured_have_no_rhythm() -> None:
+    cores = rhythm(28)
+    every = np.arange(len(cores))
+    # It is stopped from 2:00 to 4:00, and on Wednesdays.
+    cores[(every % 24 == 2) | (every % 24 == 3) | (every // 24 % 7 == 2)] = np.nan
+    (one,) = needs(made({"wc": {"a": cores}}, capacity={"a": 4.0}))
+    assert one.by_hour is not None and one.by_weekday is not None
+    assert [hour for hour, times in enumerate(one.by_hour) if times is None] == [2, 3]
+    assert [day for day, times in enumerate(one.by_weekday) if times is None] == [2]
+    assert np.mean([times for times in one.by_weekday if times is not None]) == pytest.approx(1)
+    assert "nan" not in shown_of(one)
+
+
+@pytest.mark.filterwarnings("error")
+def test_days_without_cpu_have_no_rhythm() -> None:
+    (one,) = needs(made({"wc": {"a": np.zeros(24 * 28)}}, capacity={"a": 4.0}))
+    assert len(one.daily) == 28
+    assert one.by_hour is None and one.by_weekday is None
+    assert "as times the mean" not in shown_of(one)
 
 
 def test_room_is_what_neighbours_leave() -> None:
