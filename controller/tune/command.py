@@ -22,7 +22,14 @@ from controller.pipeline.where import (
     needed,
 )
 from controller.tune.choice import Objective, SetOutcome, suggest
-from controller.tune.report import as_document, draw, page, print_found, proposed_diff
+from controller.tune.report import (
+    as_document,
+    draw,
+    page,
+    print_found,
+    proposed_diff,
+    proposed_keys,
+)
 from controller.tune.space import SETS, read_space
 from migration import storm_yaml
 
@@ -89,21 +96,22 @@ def tune(
     suggestion = suggest(found.outcomes, goal)
     document = as_document(found.outcomes, goal, suggestion, found.no_moves, found.left_out)
     diff = proposed_diff(conf.read_text() if conf else None, suggestion, found.today)
-    files = _write(out, document, diff, found.about)
+    shown = diff or proposed_keys(suggestion)
+    files = _write(out, document, diff, shown, found.about)
     if output is Output.JSON:
         skipped = list(found.skipped)
         print(json.dumps({**document, "diff": diff, "skipped": skipped, "files": files}, indent=1))
         return
     printed = Console()
-    print_found(printed, document, diff)
+    print_found(printed, document, shown)
     printed.print(f"written: {', '.join(files)}", highlight=False, soft_wrap=True)
 
 
-def _write(out: Path, document: dict[str, Any], diff: str, about: str) -> list[str]:
-    """Write what people look at, and the change if there is one."""
+def _write(out: Path, document: dict[str, Any], diff: str, shown: str, about: str) -> list[str]:
+    """Write what people look at, and the diff if there is one."""
     png, report, change = out / "front.png", out / "report.html", out / "storm.yaml.diff"
     draw(document, png)
-    report.write_text(page(document, diff, png.read_bytes(), about))
+    report.write_text(page(document, shown, png.read_bytes(), about))
     # One of an earlier run would be taken for this one's.
     change.unlink(missing_ok=True)
     if diff:

@@ -2,7 +2,7 @@
 
 import base64
 import difflib
-import re
+import math
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
@@ -25,10 +25,13 @@ from controller.tune.choice import (
     ranked,
 )
 from migration.settings import PREFIX
+from migration.storm_yaml import load
 
 SHOWN = 10
 COLUMNS = ("cost", "local", "moves", "unserved core s", "fullest MB/s", "cost held back")
 FELT = ("as recorded", "p99 ms", "failed")
+_NO_LINE_END = "\n\\ No newline at end of file\n"
+ABOUT_KEYS = "The form of this storm.yaml allows no diff. Set these keys in it:\n"
 ABOUT_FELT = (
     "fullest MB/s: what the fullest direction of a node's link carries. Sets that fill it more "
     "than today's come last.\n"
@@ -40,27 +43,64 @@ ABOUT_FELT = (
 def proposed_diff(storm_yaml: str | None, suggestion: Suggestion, today: dict[str, Any]) -> str:
     """Write the change as a unified diff of storm.yaml; empty if nothing is to be changed.
 
-    Without a file it is one of the settings in force.
+    Without a file it is one of the settings in force. Empty as well where the file has a form in
+    which keys cannot be changed alone.
     """
     if not suggestion.helps:
         return ""
     changes = dict(suggestion.best.parameters.changes)
     if (before := storm_yaml) is None:
         before = "".join(_line(key, today[key]) for key in changes if today.get(key) is not None)
-    after = before if before.endswith("\n") or not before else before + "\n"
-    for key, value in changes.items():
-        pattern = re.compile(rf"^{re.escape(PREFIX + key)}\s*:.*\n", re.MULTILINE)
-        found = pattern.search(after)
-        start, end = found.span() if found else (len(after), len(after))
-        after = after[:start] + _line(key, value) + after[end:]
+    after, wanted = before, {PREFIX + key: value for key, value in changes.items()}
+    try:
+        for key, value in changes.items():
+            after = _changed(after, key, value)
+        if load(after) != {**(load(before) or {}), **wanted}:
+            return ""
+    except yaml.YAMLError:
+        return ""
     lines = difflib.unified_diff(
         before.splitlines(True), after.splitlines(True), "storm.yaml", "storm.yaml"
     )
-    return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
+    return "".join(line if line.endswith("\n") else line + _NO_LINE_END for line in lines)
+
+
+def proposed_keys(suggestion: Suggestion) -> str:
+    """Write the change as keys, for a file of which there is no diff; empty as there."""
+    if not suggestion.helps:
+        return ""
+    changes = suggestion.best.parameters.changes
+    return "".join([ABOUT_KEYS, *(_line(key, value) for key, value in changes)])
+
+
+def _changed(text: str, key: str, value: Any) -> str:
+    """Put the value in place of the one that the key has, or the key at the end."""
+    root, line = yaml.compose(text, yaml.SafeLoader), _line(key, value)
+    if not isinstance(root, yaml.MappingNode):
+        return _with_end(text) + line
+    # Of a key that is there twice the last one counts.
+    for name, old in reversed(root.value):
+        if name.value == PREFIX + key:
+            if isinstance(old, yaml.CollectionNode) and not old.flow_style:
+                return text  # the comments behind it are a part of it
+            start, end = old.start_mark.index, old.end_mark.index
+            return f"{text[:start]}{' ' * (start == end)}{_in_line(value)}{text[end:]}"
+    end, indent = root.end_mark.index, " " * root.start_mark.column
+    if root.flow_style:
+        return f"{text[: end - 1]}{', ' * bool(root.value)}{line.rstrip()}{text[end - 1 :]}"
+    return f"{_with_end(text[:end])}{indent}{line}{text[end:]}"
+
+
+def _with_end(text: str) -> str:
+    return text if text.endswith("\n") or not text else text + "\n"
 
 
 def _line(key: str, value: Any) -> str:
-    return yaml.safe_dump({PREFIX + key: value}, default_flow_style=False)
+    return f"{PREFIX}{key}: {_in_line(value)}\n"
+
+
+def _in_line(value: Any) -> str:
+    return yaml.safe_dump([value], default_flow_style=True, width=math.inf).strip()[1:-1]
 
 
 def as_document(
@@ -147,7 +187,7 @@ def _known(*figures: tuple[float | None, str]) -> list[str]:
 
 
 def print_found(
-    console: Console, document: dict[str, Any], diff: str, shown: int | None = SHOWN
+    console: Console, document: dict[str, Any], change: str, shown: int | None = SHOWN
 ) -> None:
     """Print the ranking, today's settings, what is without nstorm, and the suggestion.
 
@@ -163,8 +203,8 @@ def print_found(
     console.print(table)
     console.print(document["suggestion"]["reason"], highlight=False)
     print_list(console, LIVE_DIFFERS, document["left_out"])
-    if diff:
-        console.print(diff, highlight=False, soft_wrap=True, end="")
+    if change:
+        console.print(change, highlight=False, soft_wrap=True, end="")
 
 
 def _table(rows: Sequence[dict[str, Any]], **options: str) -> Table:
@@ -206,11 +246,11 @@ def _points(rows: Sequence[dict[str, Any]]) -> tuple[list[int], list[float], lis
     return [f["moves"] for f in by], [f["local"] for f in by], [f["unserved_core_s"] for f in by]
 
 
-def page(document: dict[str, Any], diff: str, png: bytes, about: str) -> str:
+def page(document: dict[str, Any], change: str, png: bytes, about: str) -> str:
     """Write what is printed, whole, as a page that needs nothing but itself."""
     console = Console(record=True, file=StringIO(), width=160)
     console.print(about, highlight=False)
-    print_found(console, document, diff, shown=None)
+    print_found(console, document, change, shown=None)
     console.print(_table(document["front"], title="On the front"))
     image = f'<img alt="Pareto front" src="data:image/png;base64,{base64.b64encode(png).decode()}">'
     return console.export_html().replace("<body>", f"<body>{image}", 1)

@@ -10,7 +10,14 @@ from controller.config import build
 from controller.console import Console
 from controller.pipeline.figures import Figures
 from controller.tune.choice import Objective, SetOutcome, Suggestion, suggest
-from controller.tune.report import as_document, draw, page, print_found, proposed_diff
+from controller.tune.report import (
+    as_document,
+    draw,
+    page,
+    print_found,
+    proposed_diff,
+    proposed_keys,
+)
 from controller.tune.space import ParameterSet, without_moves
 from migration.model import LATENCY_BUCKETS
 
@@ -81,6 +88,57 @@ def test_the_diff_changes_the_lines_of_the_file_and_adds_those_it_lacks(
     assert "# ours" in after
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("nstorm.load.high: 0.8 # why\na: 1\n", "nstorm.load.high: 0.9 # why\na: 1\n+"),
+        ('"nstorm.load.high": 0.8\na: 1\n', '"nstorm.load.high": 0.9\na: 1\n+'),
+        ("nstorm.load.high:\n  0.8\na: 1\n", "nstorm.load.high:\n  0.9\na: 1\n+"),
+        ("nstorm.load.high: # none\na: 1\n", "nstorm.load.high: 0.9 # none\na: 1\n+"),
+        ("a: 1\n# end\n...\n", "a: 1\n# end\nnstorm.load.high: 0.9\n+...\n"),
+        ("--- # begin\n  a: 1\n", "--- # begin\n  a: 1\n  nstorm.load.high: 0.9\n  +"),
+        ("{nstorm.load.high: 0.8, a: 1}\n", "{nstorm.load.high: 0.9, a: 1, +}\n"),
+        ("{}\n", "{nstorm.load.high: 0.9, +}\n"),
+        ("# none\n", "# none\nnstorm.load.high: 0.9\n+"),
+    ],
+)
+def test_the_diff_changes_the_value_alone_however_it_is_written(
+    suggestion: Suggestion, before: str, after: str
+) -> None:
+    other = "nstorm.asc.threshold: 0.01"
+    wanted = after.replace("+", other if before[0] == "{" else other + "\n")
+    assert patched(before, proposed_diff(before, suggestion, TODAY)) == wanted
+
+
+def test_a_file_without_a_last_line_end_has_a_diff_that_says_so(suggestion: Suggestion) -> None:
+    diff = proposed_diff("a: 1\nnstorm.asc.threshold: 0", suggestion, TODAY)
+    assert diff.splitlines()[3:] == [
+        " a: 1",
+        "-nstorm.asc.threshold: 0",
+        "\\ No newline at end of file",
+        "+nstorm.asc.threshold: 0.01",
+        "+nstorm.load.high: 0.9",
+    ]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "nstorm.load.high: |\n  0.8\na: 1\n",
+        "nstorm.load.high: &high 0.8\na: *high\n",
+        "{nstorm.load.high, a: 1}\n",
+    ],
+)
+def test_where_the_file_cannot_be_changed_so_the_keys_are_named(
+    suggestion: Suggestion, before: str
+) -> None:
+    assert proposed_diff(before, suggestion, TODAY) == ""
+    assert proposed_keys(suggestion).splitlines()[1:] == [
+        "nstorm.load.high: 0.9",
+        "nstorm.asc.threshold: 0.01",
+    ]
+
+
 def test_without_a_file_the_diff_shows_what_is_in_force(suggestion: Suggestion) -> None:
     diff = proposed_diff(None, suggestion, TODAY)
     assert diff.startswith("--- storm.yaml\n+++ storm.yaml\n")
@@ -93,7 +151,8 @@ def test_without_a_file_the_diff_shows_what_is_in_force(suggestion: Suggestion) 
 
 
 def test_no_diff_where_nothing_helps(outcomes: list[SetOutcome]) -> None:
-    assert proposed_diff("ui.port: 1\n", suggest(outcomes[:1], Objective()), TODAY) == ""
+    nothing = suggest(outcomes[:1], Objective())
+    assert proposed_diff("ui.port: 1\n", nothing, TODAY) == proposed_keys(nothing) == ""
 
 
 def test_the_page_needs_nothing_from_elsewhere(
