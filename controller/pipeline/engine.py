@@ -37,7 +37,8 @@ class Episode:
     executors: int
     span_s: float
     free_s: float  # of it, in which something could be decided
-    chosen_s: float  # of that, what sets are chosen by; the rest is held back
+    # Of that, what sets are chosen by, None for all of it; the rest is held back.
+    chosen_s: float | None
 
 
 @dataclass(frozen=True, slots=True)

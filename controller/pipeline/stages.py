@@ -375,7 +375,7 @@ def _name(file: RawFile) -> str:
 def _episode(topology: str, day: int, parts: Sequence[SegmentPart], left_s: float) -> Episode:
     free_s = sum(part.free_s for part in parts)
     # Sums in another order differ in the last digits: what ends there is not cut.
-    chosen_s = float("inf") if free_s <= left_s else max(left_s, -1.0)
+    chosen_s = None if free_s <= left_s else left_s if left_s > 0 else -1.0
     return Episode(
         topology,
         day,
@@ -384,7 +384,7 @@ def _episode(topology: str, day: int, parts: Sequence[SegmentPart], left_s: floa
         max(part.executors for part in parts),
         sum(part.span_s for part in parts),
         free_s,
-        chosen_s if left_s > 0 or free_s <= left_s else -1.0,
+        chosen_s,
     )
 
 

@@ -24,7 +24,7 @@ class Tried:
 
     topology: str
     day: int
-    chosen_s: float  # of its time in which something could be decided; the rest is held back
+    chosen_s: float | None  # as in `Episode`
     configs: Sequence[tuple[int, Config]]  # by number of the parameter set
     searches: bool
 
@@ -51,14 +51,14 @@ def tried(batches: Iterable[pa.RecordBatch], of: Tried) -> Batches:
     yield pa.RecordBatch.from_pylist(rows, TRIALS)
 
 
-def _cut(spans: Iterable[Span], chosen_s: float) -> Iterator[tuple[bool, Span]]:
+def _cut(spans: Iterable[Span], chosen_s: float | None) -> Iterator[tuple[bool, Span]]:
     """Mark the spans that are held back, and cut the one in which that begins."""
     gone_s = 0.0
     for span in spans:
         # Each second is added to all before it, in whatever pieces ticks come.
         gone = np.cumsum(np.append(gone_s, span.span_s * ~span.held))[1:]
         gone_s = float(gone[-1])
-        row = int(np.searchsorted(gone, chosen_s, side="right"))
+        row = len(gone) if chosen_s is None else int(np.searchsorted(gone, chosen_s, side="right"))
         for held_back, part in ((False, span.rows(0, row)), (True, span.rows(row, len(gone)))):
             if len(part.time_s):
                 yield held_back, part

@@ -62,7 +62,8 @@ def pipeline(
             stage, where, topology=topology, asked=asked, console=console
         )
     if output is Output.JSON:
-        print(json.dumps({"stage": stage, "rows": rows, "left_out": list(left_out)}, indent=1))
+        document = {"stage": stage, "rows": rows, "left_out": list(left_out)}
+        print(json.dumps(document, indent=1, allow_nan=False))
         return
     printed = Console(soft_wrap=True)
     for row in rows:

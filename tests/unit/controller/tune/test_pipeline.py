@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from pyarrow import dataset
 from typer.testing import CliRunner
@@ -54,6 +55,17 @@ def test_each_stage_is_readable_alone() -> None:
         ]
         assert {name: trial[name] for name in answer} == answer
     assert sum(row["ticks"] for row in answers[:2]) == 29
+
+
+def test_an_episode_of_which_nothing_is_held_back_is_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log is of two days: sets are chosen by all of the first one."""
+    monkeypatch.setattr("tests.recorded_world.TICK_S", 300.0)
+    record(Path("days"), ticks=range(40), mode="advise", keys={"cycle.secs": 300.0})
+    given = ["pipeline", "episodes", "days", "--tables", "tables", "-o", "json"]
+    result = CliRunner().invoke(app, given)
+    assert result.exit_code == 0, result.output
+    rows = msgspec.json.decode(result.stdout)["rows"]
+    assert [row["chosen_s"] is None for row in rows] == [True, False]
 
 
 def test_people_read_a_line_for_each_row() -> None:
