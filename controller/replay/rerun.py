@@ -67,6 +67,7 @@ LEFT_OUT = (
     "A tuple between workers costs what it cost on the machine of the demo.",
     "Loads are smoothed at each cycle, not at each recorded tick.",
     "A search may take longer than a cycle, or wait until that of another topology ends.",
+    "In `tune` and `report` each day begins from the recorded placement, without earlier moves.",
 )
 OUTCOMES = tuple(Outcome)
 NO_CYCLE = -1

@@ -75,10 +75,12 @@ def tune(
     A parameter set is one value for each key that varies. All combinations of values are tried if
     they are few enough. Otherwise each value is tried alone, with a fixed sample of combinations.
 
-    Each parameter set replays the log from its beginning with moves of its own. Its rank is the
-    cost of the first 70 % of the time. The best set is then tested with the rest. It is suggested
-    only if it is better than today's settings there as well. The row "no moves" is the same replay
-    without any move: it shows the cluster without nstorm.
+    Each parameter set replays the log with moves of its own. Each day (UTC) begins again from the
+    recorded placement, so moves of the day before are made again and counted again.
+
+    The rank of a set is its cost in the first 70 % of the time. The best set is then tested with
+    the rest. It is suggested only if it is better than today's settings there as well. The row "no
+    moves" is the same replay without any move: it shows the cluster without nstorm.
     """
     goal = Objective.parse(objective)
     asked = read_space(space) if space else None

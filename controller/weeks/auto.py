@@ -79,7 +79,8 @@ def _verdict(before: Figures, after: Figures, changed: str, worse: str) -> str:
         return "auto would have moved nothing."
     return (
         f"{changed} Instead of {before.inter_node_frac:.0%} of the tuples, "
-        f"{after.inter_node_frac:.0%} go between nodes. Risked: {counted(after.moves, 'move')}. "
+        f"{after.inter_node_frac:.0%} go between nodes. Risked: {counted(after.moves, 'move')}; "
+        "each day begins from the recorded placement. "
         f"The cost was higher on {worse}, and {after.unserved_core_s:.3g} core-seconds of demand "
         f"had no CPU, without moves {before.unserved_core_s:.3g}."
     )

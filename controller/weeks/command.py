@@ -36,7 +36,7 @@ def report(
     It answers five questions, in lines and as a page with pictures. What would each topology need
     next month? Which topologies disturb each other? What would a host less mean? What would mode
     auto have gained and risked? Which moves paid? Where the log is too short for an answer, it
-    names what is missing.
+    names what is missing. For mode auto each day begins again from the recorded placement.
 
     `nstorm assess` answers another question: whether nstorm would help, before it is installed.
     """

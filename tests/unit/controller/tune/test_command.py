@@ -228,3 +228,9 @@ def test_a_missing_extra_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Mon
         spark("local[1]", tmp_path / "spark.log", "tables"),
     ):
         pytest.fail("there is no pyspark")
+
+
+@pytest.mark.parametrize("command", ["tune", "report"])
+def test_the_help_says_that_each_day_begins_again(command: str) -> None:
+    result = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"})
+    assert "begins again from the recorded placement" in " ".join(result.output.split())

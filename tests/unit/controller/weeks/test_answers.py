@@ -241,7 +241,10 @@ def test_what_auto_gains_and_risks() -> None:
     (one,) = gained({"wc": [auto, idle]})
     assert (one.worse_days, [d.moves for d in one.days]) == (1, [5, 0, 1, 3])
     assert one.interval_frac is not None and one.interval_frac[0] < 0 < one.gain_frac
-    assert "Risked: 9 moves. The cost was higher on 1 of 4 days, and 50 core-" in one.verdict
+    assert (
+        "Risked: 9 moves; each day begins from the recorded placement. "
+        "The cost was higher on 1 of 4 days, and 50 core-" in one.verdict
+    )
     assert "Instead of 40% of the tuples, 26% go between nodes" in one.verdict
     (short,) = gained({"wc": [{0: auto[0]}, {0: idle[0]}]})
     assert short.interval_frac is None
