@@ -31,6 +31,7 @@ _EPOCH = re.compile(
 
 
 _IS_HEAD = re.compile(rb'\{"crc":"[0-9a-f]{8}","kind":"head"')
+_GZIP = b"\x1f\x8b"  # begins each packed file
 # No record is longer; what has no line end until then is none, such as a packed file of zeros.
 MOST_LINE_BYTES = 2**28
 
@@ -219,7 +220,9 @@ def segments_in(path: Path) -> Iterator[Segment]:
     files = [path]
     if path.is_dir():
         # The compressed form first: it is complete once it has its name.
-        files = sorted(path.rglob(f"*{PACKED}")) + sorted(path.rglob(f"*{SUFFIX}"))
+        # Looked for last: a live controller may pack one in between.
+        plain = sorted(path.rglob(f"*{SUFFIX}"))
+        files = sorted(path.rglob(f"*{PACKED}")) + plain
     for file in files:
         segment = Segment.named(file)
         if segment is not None:
@@ -245,12 +248,12 @@ def heads(folder: Path) -> Iterator[Head]:
 
 def _lines(segment: Segment) -> Iterator[bytes]:
     """Read lines as far as the file goes; a cut-off compressed file gives what is whole in it."""
-    path, packed = segment.path, segment.path.suffix == ".gz"
+    path = segment.path
     try:
-        with _opened(segment) as raw, igzip.open(raw) if packed else raw as file:
+        with _opened(segment) as raw, _unpacked(path, raw) as file:
             lines = iter(lambda: file.readline(MOST_LINE_BYTES), b"")
             first = next(lines, b"")
-            if packed and not first:
+            if file is not raw and not first:
                 raise EOFError
             if first:
                 yield first
@@ -263,7 +266,21 @@ def _lines(segment: Segment) -> Iterator[bytes]:
 
 
 def _opened(segment: Segment) -> IO[bytes]:
-    return segment.path.open("rb") if segment.opened is None else segment.opened()
+    return open_segment(segment.path) if segment.opened is None else segment.opened()
+
+
+def open_segment(path: Path) -> IO[bytes]:
+    """Open a file, or its packed form: a live controller may pack it while a log is read."""
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        return path.with_name(path.name + ".gz").open("rb")
+
+
+def _unpacked(path: Path, raw: IO[bytes]) -> IO[bytes]:
+    packed = path.suffix == ".gz" or raw.read(len(_GZIP)) == _GZIP
+    raw.seek(0)
+    return igzip.open(raw) if packed else raw
 
 
 def _began_s(writers: tuple[tuple[Segment, ...], ...]) -> dict[tuple[str, int], float]:

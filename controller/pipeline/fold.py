@@ -1,5 +1,6 @@
 """Does the work in this process, one part after the other: for logs that need no Spark."""
 
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,7 +11,7 @@ import pyarrow as pa
 from pyarrow import dataset
 
 from controller.errors import TuneError
-from controller.journal.reader import segments_in
+from controller.journal.reader import open_segment, segments_in
 from controller.pipeline.engine import Episode, Job, RawFile, Rows
 from controller.pipeline.schemas import (
     BY,
@@ -37,7 +38,7 @@ class Fold:
 
     def files(self, paths: Sequence[str]) -> list[RawFile]:
         found = [one for path in paths for one in segments_in(Path(path.removeprefix("file:")))]
-        return [RawFile(str(one.path), one.path.stat().st_size, one) for one in found]
+        return [RawFile(str(one.path), _size_bytes(one.path), one) for one in found]
 
     def quarantined(self, paths: Sequence[str]) -> Counter[str]:
         folders = [Path(path.removeprefix("file:")) for path in paths]
@@ -46,7 +47,7 @@ class Fold:
         return Counter(rule for table in tables for rule in table["rule"].to_pylist())
 
     def opened(self, file: RawFile) -> IO[bytes]:
-        return Path(file.uri).open("rb")
+        return open_segment(Path(file.uri))
 
     def do(self, jobs: Sequence[Job], done: Callable[[Job], None]) -> None:
         for job in jobs:
@@ -104,8 +105,14 @@ class Fold:
         return files.to_table(filter=chosen)
 
 
+def _size_bytes(path: Path) -> int:
+    with open_segment(path) as opened:
+        return os.fstat(opened.fileno()).st_size
+
+
 def _raw(*files: RawFile | None) -> Iterator[pa.RecordBatch]:
     for file in files:
         if file is not None:
-            row = {"path": file.uri, "data": Path(file.uri).read_bytes()}
+            with open_segment(Path(file.uri)) as opened:
+                row = {"path": file.uri, "data": opened.read()}
             yield pa.RecordBatch.from_pylist([row], RAW)

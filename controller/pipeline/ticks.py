@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from controller.core.cluster import Cluster, Floats, LoadSnapshot, Singles
-from controller.journal.reader import Log, Segment, by_writer
+from controller.journal.reader import Log, Segment, by_writer, open_segment
 from controller.journal.record import decode, encode
 from controller.pipeline.schemas import (
     DECODED,
@@ -175,7 +175,7 @@ def _segments(batches: Iterable[pa.RecordBatch]) -> list[Segment]:
 def _opened(uri: str, data: bytes | None) -> Callable[[], IO[bytes]]:
     """Open what a row of `RAW` names; without data it lies on this machine."""
     if data is None:
-        return lambda: Path(uri.removeprefix("file:")).open("rb")
+        return lambda: open_segment(Path(uri.removeprefix("file:")))
     return partial(io.BytesIO, data)
 
 

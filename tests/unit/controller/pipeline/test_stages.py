@@ -15,7 +15,7 @@ from controller.config import build
 from controller.errors import TuneError
 from controller.journal.lines import JournalError
 from controller.journal.reader import Log
-from controller.journal.writer import Bounds
+from controller.journal.writer import Bounds, pack
 from controller.pipeline.fold import Fold
 from controller.pipeline.schemas import QUARANTINE, QUARANTINE_FILE
 from controller.pipeline.stages import Ticks, episodes, raw, ticks
@@ -63,6 +63,19 @@ def test_segments_give_what_the_whole_log_gives(tmp_path: Path, delay_ticks: int
         assert joined(back, name) == joined(whole, name), name
     assert len(moved(whole)) > 3
     assert moved(back) == moved(whole)
+
+
+def test_a_segment_may_be_packed_while_the_log_is_read(tmp_path: Path) -> None:
+    record(tmp_path / "log", ticks=range(40), mode="advise", bounds=SMALL)
+    engine = Fold(tmp_path / "tables")
+    whole = sum(part.ticks for part in decoded(tmp_path / "whole", tmp_path / "log").parts)
+    found, log = raw(engine, [str(tmp_path / "log")]), Log.open([tmp_path / "log"])
+    *_, last = sorted((tmp_path / "log").glob("*.jsonl"))
+    pack(last)
+    assert not last.exists()
+    assert sum(part.ticks for part in ticks(engine, found, lambda share: None).parts) == whole
+    assert found.log.newest_head().format
+    assert sum(len(span.time_s) for span in spans(log)) == whole
 
 
 def test_ticks_of_a_segment_are_put_in_order_and_segments_stay() -> None:
