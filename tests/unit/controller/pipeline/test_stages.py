@@ -1,5 +1,6 @@
 """Segments decoded one by one are the log, whatever is cut, damaged, or of two leaders."""
 
+import dataclasses
 import gzip
 import re
 import shutil
@@ -24,7 +25,7 @@ from controller.replay.recording import Span, spans
 from controller.tune.space import ParameterSet, without_moves
 from tests.messages import replace
 from tests.recorded_world import Recorded, record, with_spouts
-from tests.tuned_world import outcomes_of
+from tests.tuned_world import laid_out, outcomes_of, span
 
 SMALL = Bounds(segment_bytes=20_000)
 
@@ -76,6 +77,21 @@ def test_a_segment_may_be_packed_while_the_log_is_read(tmp_path: Path) -> None:
     assert sum(part.ticks for part in ticks(engine, found, lambda share: None).parts) == whole
     assert found.log.newest_head().format
     assert sum(len(span.time_s) for span in spans(log)) == whole
+
+
+def test_a_name_may_be_too_long_for_a_folder(tmp_path: Path) -> None:
+    """Its 27 letters have 9 bytes each in the name of a folder; a shorter name has its own."""
+    one = span(20, [1], lambda tick: [(0, 1, 10.0)])
+    long = dataclasses.replace(one.first, topology=f"{'拓' * 27}-1-1700000000")
+    other = dataclasses.replace(one, first=dataclasses.replace(long, topology="拓-1-7"))
+    engine, found = laid_out([dataclasses.replace(one, first=long), other], tmp_path)
+    of = episodes(found)
+    assert [(one.topology, one.ticks) for one in of] == [("拓-1-7", 20), (long.topology, 20)]
+    for episode in of:
+        (back,) = spans_of(engine.ticks(episode, episode.folders))
+        assert (back.topology, len(back.time_s)) == (episode.topology, 20)
+    (alone,) = episodes(found, "拓" * 27)
+    assert alone.topology == long.topology
 
 
 def test_ticks_of_a_segment_are_put_in_order_and_segments_stay() -> None:
