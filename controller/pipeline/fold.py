@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import dataset
 
 from controller.errors import TuneError
+from controller.journal.lines import JournalError
 from controller.journal.reader import open_segment, segments_in
 from controller.pipeline.engine import Episode, Job, RawFile, Rows
 from controller.pipeline.schemas import (
@@ -50,8 +51,7 @@ class Fold:
     def quarantined(self, paths: Sequence[str]) -> Counter[str]:
         folders = [Path(path.removeprefix("file:")) for path in paths]
         files = sorted({one for folder in folders for one in folder.rglob(QUARANTINE_FILE)})
-        tables = [dataset.dataset(one, QUARANTINE).to_table(columns=["rule"]) for one in files]
-        return Counter(rule for table in tables for rule in table["rule"].to_pylist())
+        return Counter(rule for file in files for rule in _rules(file))
 
     def opened(self, file: RawFile) -> IO[bytes]:
         return open_segment(Path(file.uri))
@@ -144,8 +144,20 @@ def _named(rows: Any, names: Mapping[str, str]) -> Any:
 
 
 def _size_bytes(path: Path) -> int:
-    with open_segment(path) as opened:
-        return os.fstat(opened.fileno()).st_size
+    try:
+        with open_segment(path) as opened:
+            return os.fstat(opened.fileno()).st_size
+    except OSError as error:
+        raise JournalError(f"{path}: {error.strerror}") from None
+
+
+def _rules(file: Path) -> list[str]:
+    try:
+        table = dataset.dataset(file, QUARANTINE).to_table(columns=["rule"])
+    except (OSError, pa.ArrowException) as error:
+        raise JournalError(f"{file}: {str(error).splitlines()[0]}") from None
+    rules: list[str] = table["rule"].to_pylist()
+    return rules
 
 
 def _raw(*files: RawFile | None) -> Iterator[pa.RecordBatch]:

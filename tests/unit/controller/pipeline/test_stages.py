@@ -215,6 +215,15 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
         raw(engine, [str(tmp_path / "empty")])
     record(tmp_path / "log", ticks=range(4))
     log = raw(engine, [str(tmp_path / "log")])
+    damaged = tmp_path / "log" / QUARANTINE_FILE
+    damaged.write_bytes(b"no Parquet")
+    with pytest.raises(JournalError, match=r"log/quarantine\.parquet: .*Parquet"):
+        raw(engine, [str(tmp_path / "log")])
+    damaged.unlink()
+    link = tmp_path / "log" / "20260101T000000-x-000000.jsonl"
+    link.symlink_to(tmp_path / "none")
+    with pytest.raises(JournalError, match=f"{link.name}: No such file or directory"):
+        raw(engine, [str(tmp_path / "log")])
     (tmp_path / "tables").write_text("a file")
     with pytest.raises(TuneError, match=r"tables/ticks/segment=.*: Not a directory"):
         ticks(engine, log, lambda share: None)
