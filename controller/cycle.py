@@ -178,7 +178,14 @@ def _observed(
         time_s=seen.time_s,
     )
     named = {view.id: (view.publication.name, spouts[view.id]) for view in views}
-    guards, above = guard_each(settings.guards, named, seen.guard_answers, memory.above, seen.now_s)
+    guards, above = guard_each(
+        settings.guards,
+        named,
+        seen.guard_answers,
+        memory.above,
+        seen.now_s,
+        cycle_s=settings.cycle_s,
+    )
     after = replace(
         memory,
         rates=rates,
@@ -319,8 +326,9 @@ def _ended(
 
 
 def _paused(watch: Watch, seen: CycleInput, name: str) -> Watch:
-    """Ask for no pause that is there."""
-    return replace(watch, pause="") if seen.controls.held(name, seen.time_s) else watch
+    """Ask for no pause that is there; one that has an end, or is of everything, is another one."""
+    there = seen.controls.pauses.get(name)
+    return replace(watch, pause="") if there is not None and there.until_s is None else watch
 
 
 def _begun(watches: Mapping[str, Watch], reports: Iterable[TopologyReport]) -> dict[str, Watch]:

@@ -62,9 +62,10 @@ def bundle(
     """Collect what a report of a fault needs, in one file.
 
     It has versions, status, settings, and the last hour of the journal of this machine. Of logs it
-    has those of agent and controller, and the lines of Storm's that name nstorm. Of Storm's keys
-    only those are there that hold no secret. Look into the file before you share it: it names
-    hosts, topologies and components.
+    has those of agent and controller, and the lines of Storm's that name nstorm, but for options of
+    JVMs. Of Storm's keys only those are there that hold no secret. What could not be read has the
+    reason in its place. Look into the file before you share it: it names hosts, topologies and
+    components.
     """
     now_s = time.time()
     at = re.sub(r"[-: ]", "", utc(now_s))

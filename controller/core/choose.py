@@ -9,7 +9,7 @@ import numpy as np
 
 from controller.core.capacity import Spare
 from controller.core.case import Budget, TopologyCase, shift
-from controller.core.decision import PASSING, Decision, Outcome, Vetoes
+from controller.core.decision import PASSING, Decision, Outcome, Veto, Vetoes
 from controller.core.fit import with_others
 from controller.core.held import held
 from controller.core.limits import Limits
@@ -17,6 +17,8 @@ from controller.core.policy import Case, Decided, M, Policy
 from controller.core.spare import with_emptied
 from controller.core.veto import under
 
+# What a drain, or a way back, may wait for without an end.
+_LASTING = frozenset({Outcome.NO_LOW_WORKER, Outcome.NO_WORKER_IN_SLOT, Outcome.STAND_BACK})
 # In the reason of a decision without a move, before what a search may still change.
 MAY_CHANGE = "; but "
 
@@ -38,9 +40,11 @@ def choose_each(
     decided: dict[str, Decided[Any]] = {}
     shifted: defaultdict[str, float] = defaultdict(float)  # cores, by node
     opened: dict[str, str] = {}  # nodes, and the topology that opens a slot there
+    relieved: set[str] = set()  # though a drain or a way back is stuck
     for case in in_turn(cases, first):
         memory, standing = memories.get(case.id), _standing(case, budget)
-        if standing is not None:
+        stuck = _stuck(case, standing, budget)
+        if standing is not None and stuck is None:
             decided[case.id] = Decided(standing, memory)
             if case.picture is not None:
                 shift(shifted, case.picture, standing.moves)
@@ -52,9 +56,14 @@ def choose_each(
             cluster = replace(cluster, spare=why)
         cluster = with_others(cluster, shifted)
         limited = replace(limits, max_moves=budget.free_moves)
-        asked = Case(cluster, case.picture.snapshot, limited, case.waits, case.cold_s)
+        asked = Case(cluster, case.picture.snapshot, limited, case.waits or stuck, case.cold_s)
         chosen = decide(policy, asked, case.vetoes, memory)
         decision = chosen.decision.cut_to(budget.free_moves)
+        if standing is not None:
+            if not decision.moves:
+                decided[case.id] = Decided(standing, memory)
+                continue
+            relieved.add(case.id)
         count = len(decision.moves)
         if count > budget.free_moves and not budget.may_exceed:
             reason = f"an exchange of {count} moves waits until no other is under way"
@@ -65,7 +74,10 @@ def choose_each(
                 opened[spare.node] = case.view.publication.name
             shift(shifted, case.picture, decision.moves)
         decided[case.id] = replace(chosen, decision=decision)
-    return [replace(case, decided=decided[case.id]) for case in cases]
+    chosen_by_policy = (
+        replace(case, drain=None, back=None) if case.id in relieved else case for case in cases
+    )
+    return [replace(case, decided=decided[case.id]) for case in chosen_by_policy]
 
 
 def in_turn(cases: Sequence[TopologyCase], first: int) -> list[TopologyCase]:
@@ -88,6 +100,19 @@ def _standing(case: TopologyCase, budget: Budget) -> Decision | None:
         reason = "other topologies take all the moves that the cluster may have at a time"
         return Decision(Outcome.MOVE_IN_FLIGHT, reason)
     return None
+
+
+def _stuck(case: TopologyCase, standing: Decision | None, budget: Budget) -> Veto | None:
+    """Return why a drain, or a way back, moves nothing, which may last for hours.
+
+    A policy still relieves then, and gains nothing.
+    """
+    if standing is None or standing not in (case.drain, case.back) or standing.moves:
+        return None
+    stopped = case.stop is not None or case.guard is not None or case.vetoes is None
+    if stopped or budget.free_moves <= 0 or standing.outcome not in _LASTING:
+        return None
+    return Veto(standing.outcome, standing.reason)
 
 
 def decide(policy: Policy[M], case: Case, vetoes: Vetoes, memory: M | None = None) -> Decided[M]:

@@ -14,8 +14,9 @@ from msgspec import Meta, Struct
 from controller.core.figures import GuardRow, GuardState, SpoutFigures
 from controller.core.quantities import MOST
 
-# What is not looked at for so long may have been within its limit in between.
+# What is not looked at for so long, and for this number of cycles, may have been within its limit.
 _LONGEST_S = 30.0
+_LONGEST_CYCLES = 3
 NO_ACKS = "no acks of the spouts are known, or too few tuples"
 
 
@@ -59,9 +60,12 @@ def guard_each(
     answers: Answers,
     before: Mapping[str, Mapping[str, Above]],  # by topology and guard
     now_s: float,
+    *,
+    cycle_s: float,
 ) -> tuple[dict[str, tuple[GuardRow, ...]], dict[str, dict[str, Above]]]:
     """Read the guards of topologies; also gives since when which are exceeded."""
     answered = {(url, query): answer for url, query, answer in answers}
+    longest_s = max(_LONGEST_S, _LONGEST_CYCLES * cycle_s)
     rows: dict[str, tuple[GuardRow, ...]] = {}
     above: dict[str, dict[str, Above]] = {}
     for topology, (name, figures) in topologies.items():
@@ -72,7 +76,7 @@ def guard_each(
             answer = _read(guard, figures, answered)
             was = before.get(topology, {}).get(_key(guard))
             if answer.value is not None and answer.value > guard.limit:
-                goes_on = was is not None and now_s - was.seen_s <= _LONGEST_S
+                goes_on = was is not None and now_s - was.seen_s <= longest_s
                 since_s = was.since_s if was and goes_on else now_s
                 above.setdefault(topology, {})[_key(guard)] = Above(since_s, now_s)
                 found.append(_row(guard, answer, now_s - since_s))

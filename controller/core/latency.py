@@ -55,11 +55,18 @@ def observe_timed(before: Mapping[Slot, Timed], reports: Iterable[WorkerLoad]) -
         held = before.get(report.slot)
         if held is not None and held.incarnation != report.incarnation:
             held = None
-        if held is not None and (report.latency is UNSET or report.time_ms <= held.time_ms):
+        if held is not None and (report.latency is UNSET or not _is_newer(report, held)):
             found[report.slot] = held
         elif report.latency is not UNSET:
             found[report.slot] = _after(held, report, report.latency)
     return found
+
+
+def _is_newer(report: WorkerLoad, held: Timed) -> bool:
+    """Check the times, or, by a clock that was set back, what was counted."""
+    if report.time_ms >= held.time_ms or report.latency is UNSET:
+        return report.time_ms > held.time_ms
+    return sum(tuples for _, tuples in report.latency) > int(held.total.sum())
 
 
 def _after(held: Timed | None, report: WorkerLoad, rows: Iterable[LatencyRow]) -> Timed:
@@ -67,7 +74,9 @@ def _after(held: Timed | None, report: WorkerLoad, rows: Iterable[LatencyRow]) -
     for bucket, tuples in rows:
         total[bucket] = tuples
     if held is not None:
-        kept = np.exp((held.time_ms - report.time_ms) / (RECENT_S * MS_PER_S))
+        # By a clock that was set back no time has passed.
+        passed_ms = max(report.time_ms - held.time_ms, 0)
+        kept = np.exp(-passed_ms / (RECENT_S * MS_PER_S))
         recent = held.recent * kept + np.maximum(total - held.total, 0)
     return Timed(report.incarnation, report.time_ms, total, recent)
 

@@ -91,8 +91,8 @@ def observe_nodes(
     at = np.array([was.get(node, -1) for node in nodes], np.int64)
     time_ms = np.array([newest[node].time_ms for node in nodes], np.int64)
     held_ms, held_s = np.append(before.time_ms, 0)[at], np.append(before.seen_s, 0.0)[at]
-    is_new = (at < 0) | (time_ms > held_ms)
-    goes_on = is_new & (at >= 0)
+    is_new = (at < 0) | (time_ms != held_ms)  # earlier by a clock that was set back
+    goes_on = is_new & (at >= 0) & (time_ms > held_ms)
     return NodeRates(
         nodes,
         np.where(is_new, time_ms, held_ms),

@@ -145,7 +145,9 @@ def observe(
     same_jvm = np.array([a == b for a, b in zip(incarnations, old.incarnations, strict=True)], bool)
     time_ms = np.array([report.time_ms for report in told], np.int64)
     process_ns = np.array([report.process_cpu_ns for report in told], np.int64)
-    is_new = ~same_jvm | (time_ms > old.time_ms)
+    # By a clock that was set back a newer report has an earlier time, and more in its totals.
+    is_set_back = (time_ms < old.time_ms) & (process_ns > old.process_ns)
+    is_new = ~same_jvm | (time_ms > old.time_ms) | is_set_back
     cut = np.where(is_new, np.array([newest[slot][1] for slot in slots], bool), old.cut)
     rows = _Rows.of([(w, report) for w, report in enumerate(told) if is_new[w]], targets)
 
@@ -156,7 +158,7 @@ def observe(
     total_ns = aligned(is_at, rows.ns, before_ns.copy())
     fell = process_ns < old.process_ns
     fell[worker[total_ns < before_ns]] = True
-    goes_on = is_new & same_jvm & ~fell
+    goes_on = is_new & same_jvm & ~fell & (time_ms > old.time_ms)
 
     span_s = np.where(goes_on, (time_ms - old.time_ms) / MS_PER_S, 1.0)
     weights = Weights.of(is_new, goes_on, old.known, span_s, ewma)

@@ -108,14 +108,14 @@ def picture_each(
         measured[view.id] = Picture(view, layout, snapshot, fit, *meters, peak, on_hops)
     if not capacity.is_shared:  # each worker has CPU of its own
         return pictures | measured, missed_s
-    outside = _outside_cores(views, rates, nodes, now_s)
+    outside = _outside_cores(views, {name: rates[name] for name in measured}, nodes, now_s)
     return pictures | _beside_each_other(measured, views, capacity, outside), missed_s
 
 
 def _outside_cores(
     views: Collection[TopologyView], rates: Mapping[str, Rates], nodes: NodeRates, now_s: float
 ) -> dict[str, float]:
-    """Compute, by node, the CPU that is not left and that no worker uses."""
+    """Compute, by node, the CPU that is not left and that no worker of these topologies uses."""
     known = {node.id: node for view in views for node in view.publication.node_of.values()}
     columns, unknown = nodes.of(tuple(known), now_s - STALE_LOAD_S), np.full(len(known), np.nan)
     of_workers = chain.from_iterable(one.of_nodes for one in rates.values())

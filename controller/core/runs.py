@@ -37,6 +37,9 @@ RUN_S = 2 * WARM_S + LOOKS[0] * BLOCK_S
 # A run in which nothing has moved for so long is left alone until it is judged. Executors have
 # rested by then, so what comes is no part of the same way.
 SETTLED_S = 120.0
+# A run is final this long after its end, also where blocks do not come. What changes later is of
+# something else, and must not take it back.
+FINAL_S = 1800.0
 # Blocks may not come at all: a worker does not report, or is restarted again and again.
 LONGEST_WAIT_S = COLD_S + 2 * LEAST_BEFORE * BLOCK_S
 # How many effects of a topology, and runs that were taken back, are remembered.
@@ -227,6 +230,7 @@ def watch_each(
         moves, now, last = MovesSeen.of(view, rests), after[view.id], before.get(view.id)
         watch = watches.get(view.id) or Watch(refused=refused.get(view.id, ()))
         watch = _heated(watch, view, last if view.id in watches else None, now, time_s=time_s)
+        watch = _without_old_run(watch, now.now_s)
         begun, watch = watch.begun, replace(watch, begun=None)
         new = moves.under_way - watch.under_way
         if watch.is_returning:
@@ -258,6 +262,13 @@ def _heated(
     came = bool(new) or last is None
     is_cold = not were.keys().isdisjoint(new) or (came and cold_s(view.publication, time_s) > 0)
     return replace(watch, cold_until_s=now.now_s + COLD_S) if is_cold else watch
+
+
+def _without_old_run(watch: Watch, now_s: float) -> Watch:
+    run = watch.run
+    if run is None or run.ended_s is None or now_s - run.calm_s <= FINAL_S:
+        return watch
+    return replace(watch, run=None, effects=_final(watch.effects))
 
 
 def _begun(

@@ -59,7 +59,7 @@ def test_a_guard_counts_for_how_long_it_is_exceeded() -> None:
     def states(now_s: float, p99_ms: float | None) -> tuple[GuardState, float]:
         nonlocal above
         figures = SpoutFigures(1.0, 0.0, 1.0, p99_ms)
-        rows, above = guard_each(P99, {"wc-1": ("wc", figures)}, (), above, now_s)
+        rows, above = guard_each(P99, {"wc-1": ("wc", figures)}, (), above, now_s, cycle_s=5.0)
         (row,) = rows["wc-1"]
         return row.state, row.above_s
 
@@ -72,9 +72,18 @@ def test_a_guard_counts_for_how_long_it_is_exceeded() -> None:
     assert states(70, 61) == (GuardState.ABOVE, 0)
 
 
+def test_a_guard_is_breached_where_cycles_are_long_as_well() -> None:
+    above: Any = {}
+    figures = {"wc-1": ("wc", SpoutFigures(1.0, 0.0, 1.0, 61.0))}
+    for now_s in (0.0, 60.0):
+        rows, above = guard_each(P99, figures, (), above, now_s, cycle_s=60.0)
+    (row,) = rows["wc-1"]
+    assert (row.state, row.above_s) == (GuardState.BREACHED, 60)
+
+
 def test_a_guard_of_another_topology_does_not_count() -> None:
     guards = [replace(P99[0], topology="other")]
-    rows, _ = guard_each(guards, {"wc-1": ("wc", SpoutFigures())}, (), {}, 0.0)
+    rows, _ = guard_each(guards, {"wc-1": ("wc", SpoutFigures())}, (), {}, 0.0, cycle_s=5.0)
     assert rows == {"wc-1": ()}
 
 

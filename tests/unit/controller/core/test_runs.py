@@ -13,7 +13,7 @@ from controller.core.figures import Effect, Verdict
 from controller.core.latency import Timed, observe_timed
 from controller.core.layout import Layout, MadeOf
 from controller.core.metrics import Rates, by_topology, observe
-from controller.core.runs import KEPT, LONGEST_WAIT_S, RUN_S, WARM_S, Watch, watch_each
+from controller.core.runs import FINAL_S, KEPT, LONGEST_WAIT_S, RUN_S, WARM_S, Watch, watch_each
 from controller.core.tasks import component_targets
 from controller.core.topology import TopologyView
 from controller.journal.record import decode, encode
@@ -215,6 +215,19 @@ def test_a_move_waits_for_no_second_look_after_a_gain_or_where_no_block_comes() 
     assert last(world.watch).verdict is Verdict.SAME and why_waiting(world)
     later = world.watch.waits(world.now_s + LONGEST_WAIT_S, 5.0)
     assert later is not None and "120 s before it" in later.reason, "as where blocks never come"
+
+
+def test_a_run_of_which_no_block_comes_is_final_after_a_while() -> None:
+    world = World()
+    world.run(400)
+    world.move("m1")
+    for _ in range(round(FINAL_S / 5) - 10):
+        world.watch = replace(world.watch, part=None, blocks=())
+        world.cycle()
+    assert world.watch.run is not None
+    world.watch = replace(world.watch, part=None, blocks=())
+    assert world.run(60).run is None
+    assert last(world.watch).is_final and last(world.watch).end == KEPT
 
 
 def test_a_move_that_came_and_went_between_two_looks_counts() -> None:

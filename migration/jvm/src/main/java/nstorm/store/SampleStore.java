@@ -39,8 +39,8 @@ public final class SampleStore implements Closeable {
     }
 
     /**
-     * Writes LMDB's lock file before LMDB maps it: mapped without a byte on the disk, and the disk full, its first touch would end the
-     * JVM with SIGBUS.
+     * Writes LMDB's lock file before LMDB maps it. LMDB writes no byte of it. On a full disk its first touch would end the JVM with
+     * SIGBUS.
      */
     private static void takeRoom(Path lock) throws IOException {
         if (Files.notExists(lock)) {
