@@ -162,13 +162,14 @@ def with_option(text: str, default: Mapping[str, Any], option: str) -> str:
     All other text stays. Raises ConfigError if it is no storm.yaml, or a value is of another kind.
     """
     text = _edited(text, lambda key, value: _with(key, value or default.get(key, ""), option))
-    there = _nodes(text)
-    added = {key: _with(key, default.get(key, ""), option) for key in KEYS if key not in there}
-    if added:
-        text += "\n" * (not text.endswith("\n") and bool(text))
-        lines = (f"{key}: {json.dumps(value)}\n" for key, value in added.items())
-        text += f"{_BEGIN}{''.join(lines)}{_END}"
-    return text
+    before, nodes = storm_yaml.load(text) or {}, _nodes(text)
+    added = {key: _with(key, default.get(key, ""), option) for key in KEYS if key not in before}
+    if not added:
+        return text
+    indent = " " * (nodes[0][0].start_mark.column if nodes else 0)
+    lines = (f"{indent}{key}: {json.dumps(value)}\n" for key, value in added.items())
+    text += "\n" * (not text.endswith("\n") and bool(text))
+    return _checked(f"{text}{_BEGIN}{''.join(lines)}{_END}", {**before, **added})
 
 
 def without_option(text: str) -> str:
@@ -196,21 +197,17 @@ def _without(key: str, value: Any) -> Any:
     return value
 
 
-def _nodes(text: str) -> dict[str, tuple[int, int]]:
-    """Find the values of `KEYS`: from which character to which."""
+def _nodes(text: str) -> list[tuple[yaml.Node, yaml.Node]]:
+    """Find where the keys and their values stand."""
     try:
         root = yaml.compose(text, yaml.SafeLoader)
     except yaml.YAMLError as error:
         raise ConfigError(f"the storm.yaml is no YAML: {storm_yaml.problem(error)}") from None
     if root is None:
-        return {}
+        return []
     if not isinstance(root, yaml.MappingNode):
         raise ConfigError("the storm.yaml must hold keys with values, like Storm's own")
-    return {
-        key.value: (value.start_mark.index, value.end_mark.index)
-        for key, value in root.value
-        if key.value in KEYS
-    }
+    return list(root.value)
 
 
 def _edited(text: str, change: Callable[[str, Any], Any]) -> str:
@@ -218,7 +215,11 @@ def _edited(text: str, change: Callable[[str, Any], Any]) -> str:
 
     Raises ConfigError where the text cannot be changed so, as with anchors.
     """
-    spans = _nodes(text)  # refuses what is no YAML
+    spans = {  # refuses what is no YAML
+        key.value: (value.start_mark.index, value.end_mark.index)
+        for key, value in _nodes(text)
+        if key.value in KEYS
+    }
     before = storm_yaml.load(text) or {}
     after = {key: change(key, value) if key in KEYS else value for key, value in before.items()}
     for key, (begin, end) in sorted(spans.items(), key=lambda row: -row[1][0]):
@@ -226,8 +227,13 @@ def _edited(text: str, change: Callable[[str, Any], Any]) -> str:
             line = "\n" * text[begin:end].endswith("\n")
             space = " " * (text[begin - 1 : begin] == ":")
             text = f"{text[:begin]}{space}{json.dumps(after[key])}{line}{text[end:]}"
+    return _checked(text, after)
+
+
+def _checked(text: str, wanted: Mapping[str, Any]) -> str:
+    """Return a text that holds what is wanted; a ConfigError if this one does not."""
     with suppress(yaml.YAMLError):
-        if (storm_yaml.load(text) or {}) == after:
+        if (storm_yaml.load(text) or {}) == wanted:
             return text
     raise ConfigError(
         f"the storm.yaml cannot be edited by a program: append the jar's -javaagent option to "

@@ -20,6 +20,9 @@ TEXTS = {
     "list": 'worker.childopts: ["-Xmx1g", "-Dx=1"]\nb: 2\n',
     "block list": "worker.childopts:\n  - -Xmx1g\n  - -Dx=1\nb: 2\n",
     "nothing": "worker.childopts:\nb: 2\n",
+    "indented": " # ours\n a: 1\n b:\n     - 2\n",
+    "indented, one key of three": "   nimbus.childopts: -Xmx1g\n   text: |\n      b\n",
+    "a document": "---\na: 1\n",
     "an older jar": "worker.childopts: -javaagent:/x/nstorm-hooks-0.1.0.jar -Xmx1g\n",
 }
 
@@ -67,6 +70,8 @@ def test_what_was_only_added_is_taken_out_to_the_last_character() -> None:
         ("a: [", "the storm.yaml is no YAML: line 1"),
         ("worker.childopts: 7\n", "worker.childopts: must be options in one text or a list"),
         ("a: &x -Xmx1g\nworker.childopts: *x\nb: *x\n", "cannot be edited by a program"),
+        ("{a: 1, b: 2}\n", "cannot be edited by a program"),
+        ("a: 1\n...\n", "cannot be edited by a program"),
     ],
 )
 def test_what_cannot_be_edited_is_refused(text: str, refused: str) -> None:
