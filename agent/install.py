@@ -87,6 +87,8 @@ def _installed(given: argparse.Namespace) -> int:
     text = conf.read_text("utf-8")
     wanted = with_option(text, defaults(home), f"-javaagent:{link}")
     missing = []
+    if kept.parent.is_dir() and not _may_be_entered(kept.parent):
+        missing.append(f"the right of others to enter {kept.parent}")
     if not kept.is_file() or kept.read_bytes() != source.read_bytes():
         missing.append(f"the jar {kept}")
     if not link.is_symlink() or str(link.readlink()) != kept.name:
@@ -241,8 +243,15 @@ def _checked(text: str, wanted: Mapping[str, Any]) -> str:
     )
 
 
+def _may_be_entered(folder: Path) -> bool:
+    """Whether Storm's user, whoever that is, can reach what is in it."""
+    return folder.stat().st_mode & 0o011 == 0o011
+
+
 def _put_jar(source: Path, kept: Path, link: Path) -> None:
-    kept.parent.mkdir(mode=0o755, exist_ok=True)
+    kept.parent.mkdir(exist_ok=True)
+    if not _may_be_entered(kept.parent):  # by the umask
+        kept.parent.chmod(0o755)
     with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
         made = Path(folder, "made")
         shutil.copyfile(source, made)

@@ -3,6 +3,7 @@
 #   ./install.sh [--undo] [FOLDER]        FOLDER is /opt/nstorm if not given
 # It starts nothing, and needs the Python of the archive's name, with venv. --undo leaves storm.yaml and the jar alone.
 set -eu
+umask 022  # the service runs as another user
 cd "$(dirname "$0")"
 refuse() { echo "nstorm: $*" >&2; exit 2; }
 

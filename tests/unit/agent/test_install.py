@@ -1,5 +1,6 @@
 """The jar comes next to a Storm and into its storm.yaml; everything else there stays as it was."""
 
+import os
 import zipfile
 from pathlib import Path
 
@@ -123,6 +124,25 @@ def test_it_is_checked_installed_and_undone(home: Path, capsys: pytest.CaptureFi
         link.name,
         link.readlink().name,
     }
+
+
+def test_the_user_of_storm_may_enter_the_folder_of_the_jar(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at, folder = ["--storm-home", str(home)], home / "nstorm"
+    before = os.umask(0o077)
+    try:
+        assert main(at) == 0
+        assert folder.stat().st_mode & 0o777 == 0o755
+        folder.chmod(0o700)
+        capsys.readouterr()
+        assert main([*at, "--check"]) == 1
+        assert capsys.readouterr().out == f"missing: the right of others to enter {folder}\n"
+        assert main(at) == main([*at, "--check"]) == 0
+    finally:
+        os.umask(before)
+    assert folder.stat().st_mode & 0o777 == 0o755
+    assert all(path.stat().st_mode & 0o777 == 0o644 for path in folder.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What the Dockerfile copies is released, pods in docs fit together, and an undo is safe."""
 
+import os
 import platform
 import re
 import subprocess
@@ -79,24 +80,57 @@ def test_an_archive_of_another_python_or_machine_is_refused(
     assert not (tmp_path / "opt").exists()
 
 
-def test_an_undo_leaves_the_jar_that_storm_yaml_names(tmp_path: Path) -> None:
-    folder, into = tmp_path / "archive", tmp_path / "opt"
+@pytest.fixture
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make an archive of the agent for a Python that makes a venv with a pip that does nothing."""
+    made, path = tmp_path / "archive", tmp_path / "path"
+    made.mkdir()
+    path.mkdir()
+    text = INSTALL.read_text()
+    for folder in ("/run/systemd/system", "/etc/systemd/system"):  # not those of this machine
+        assert folder in text
+        text = text.replace(folder, f"{tmp_path}{folder}")
+    (made / "install.sh").write_text(text)
+    unit = REPOSITORY / "deploy/systemd/nstorm-agent.service"
+    (made / unit.name).write_bytes(unit.read_bytes())
+    (made / f"nstorm-0.2.0-cp399-cp399-linux_{platform.machine()}.whl").touch()
+    python = path / "python3.99"
+    python.write_text(
+        '#!/bin/sh\n[ "$1" = -c ] && exit\nmkdir -p "$3/bin" && touch "$3/pyvenv.cfg"\n'
+        'echo "#!/bin/sh" > "$3/bin/pip" && chmod +x "$3/bin/pip"\n'
+    )
+    python.chmod(0o755)
+    monkeypatch.setenv("PATH", str(path), prepend=":")
+    return made
+
+
+def run(archive: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command: list[str | Path] = ["sh", archive / "install.sh", *arguments]
+    return subprocess.run(command, check=False, capture_output=True, text=True)
+
+
+def test_the_user_of_a_service_may_enter_what_root_installs(archive: Path, tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        assert run(archive, tmp_path / "opt").returncode == 0
+    finally:
+        os.umask(before)
+    for folder in (tmp_path / "opt", tmp_path / "opt/bin"):
+        assert folder.stat().st_mode & 0o777 == 0o755
+
+
+def test_an_undo_leaves_the_jar_that_storm_yaml_names(archive: Path, tmp_path: Path) -> None:
+    into = tmp_path / "opt"
     (into / "bin").mkdir(parents=True)
-    folder.mkdir()
-    (folder / "nstorm-agent.service").touch()
-    (folder / "install.sh").write_bytes(INSTALL.read_bytes())
-
-    def undo(where: Path | str) -> subprocess.CompletedProcess[str]:
-        command: list[str | Path] = ["sh", folder / "install.sh", "--undo", where]
-        return subprocess.run(command, check=False, capture_output=True, text=True)
-
-    refused = undo(into)
+    refused = run(archive, "--undo", into)
     assert (refused.returncode, refused.stderr) == (
         2,
         f"nstorm: {into}: nothing of this script is there\n",
     )
     (into / "pyvenv.cfg").touch()
     (into / "nstorm-hooks.jar").touch()
-    assert undo(into).returncode == 0
+    assert run(archive, "--undo", into).returncode == 0
     assert [one.name for one in into.iterdir()] == ["nstorm-hooks.jar"]
-    assert undo("opt").stderr.startswith("nstorm: opt: type the whole path of the folder")
+    assert run(archive, "--undo", "opt").stderr.startswith(
+        "nstorm: opt: type the whole path of the folder"
+    )
