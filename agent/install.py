@@ -81,9 +81,15 @@ def _parser() -> argparse.ArgumentParser:
 def _installed(given: argparse.Namespace) -> int:
     home: Path = given.storm_home
     conf, source = _conf(home), jar.path()
-    _refuse_old_java(source)
     kept = home.absolute() / "nstorm" / f"nstorm-hooks-{version('nstorm')}.jar"
     link = kept.with_name(_LINK)
+    # Storm splits options at spaces, and a JVM reads a path in the letters of its locale.
+    if not re.fullmatch("[A-Za-z0-9_./+@-]+", str(link)):
+        raise ConfigError(
+            f"{home.absolute()}: an option of a JVM may only have A-Z, a-z, 0-9 and _./+@-: "
+            "make a link to it without other letters, and name that"
+        )
+    _refuse_old_java(source)
     text = conf.read_text("utf-8")
     wanted = with_option(text, defaults(home), f"-javaagent:{link}")
     missing = []

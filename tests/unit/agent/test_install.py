@@ -168,6 +168,22 @@ def test_a_java_that_would_not_run_the_hooks_is_refused_before_anything_is_writt
     assert sorted(home.rglob("*")) == before
 
 
+@pytest.mark.parametrize("name", ["a storm", "storm=2", "störm", "storm%", "storm,"])
+def test_a_folder_that_no_option_can_name_is_refused_before_anything_is_written(
+    home: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = home.rename(home.with_name(name))
+    before = sorted(other.rglob("*"))
+    assert main(["--storm-home", str(other)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"nstorm: {other}: an option of a JVM may only have")
+    assert said.count("\n") == 1
+    assert sorted(other.rglob("*")) == before
+    home.symlink_to(other)
+    assert main(["--storm-home", str(home)]) == 0
+    assert f"-javaagent:{home}/nstorm/" in (home / "conf/storm.yaml").read_text()
+
+
 @pytest.mark.parametrize("gone", ["conf/storm.yaml", "lib/storm-client-2.8.3.jar"])
 def test_what_is_no_storm_is_refused(
     home: Path, gone: str, capsys: pytest.CaptureFixture[str]
