@@ -11,8 +11,10 @@ undo=
 if [ "${1:-}" = --undo ]; then undo=yes; shift; fi
 into=${1:-/opt/nstorm}
 [ $# -le 1 ] || refuse "type ./install.sh [--undo] [FOLDER]"
+into=${into%/}
 case $into in
     -*) refuse "$into is no folder: type ./install.sh [--undo] [FOLDER]" ;;
+    *[!A-Za-z0-9._/-]* | *//* | */ | */./* | */. | */../* | */..) refuse "$into: type a plain path of A-Z, a-z, 0-9 and ._/-" ;;
     /*) ;;
     *) refuse "$into: type the whole path of the folder, since the unit names it" ;;
 esac
@@ -51,6 +53,11 @@ machine=${machine%.whl}
 [ "$(uname -m)" = "$machine" ] || refuse "this archive is for $machine, and this machine is $(uname -m): take the archive for it"
 "$python" -c "" 2>/dev/null || refuse "this archive is for $python, which is not here: install it, or take the archive for a Python that is here"
 
+if [ ! -f "$into/pyvenv.cfg" ]; then
+    for one in bin include lib lib64 share; do  # all that --undo removes
+        [ ! -e "$into/$one" ] || refuse "$into: has the $one of another program: name a folder of its own"
+    done
+fi
 "$python" -m venv "$into" || refuse "$into: cannot be made; Debian has venv in the package python3-venv"
 "$into/bin/pip" install --quiet --no-index --find-links . --require-hashes -r requirements.txt
 role=${unit#nstorm-}

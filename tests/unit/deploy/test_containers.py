@@ -119,6 +119,44 @@ def test_the_user_of_a_service_may_enter_what_root_installs(archive: Path, tmp_p
         assert folder.stat().st_mode & 0o777 == 0o755
 
 
+def test_an_undo_leaves_what_the_unit_of_another_role_starts(archive: Path, tmp_path: Path) -> None:
+    units, opt = tmp_path / "etc/systemd/system", tmp_path / "opt"
+    units.mkdir(parents=True)
+    assert run(archive, f"{opt}/").returncode == 0
+    other = units / "nstorm-controller.service"
+    other.write_text(f"ExecStart={opt}/bin/nstorm\n")
+    done = run(archive, "--undo", f"{opt}/")
+    assert done.stdout == f"nstorm: {other} needs {opt}, which stays\n"
+    assert (opt / "pyvenv.cfg").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["//opt", "opt//", "./opt", "x/../opt", "opt/.", "a&b", "a b", "%h"]
+)
+def test_a_folder_that_no_unit_can_name_is_refused(
+    archive: Path, tmp_path: Path, name: str
+) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    done = run(archive, f"{tmp_path}/{name}")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "type a plain path of A-Z, a-z, 0-9 and ._/-" in done.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["bin", "lib", "share"])
+def test_the_folder_of_another_program_is_refused(archive: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / "storm" / name).mkdir(parents=True)
+    done = run(archive, tmp_path / "storm")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"nstorm: {tmp_path}/storm: has the {name} of another program")
+    assert [path.name for path in (tmp_path / "storm").iterdir()] == [name]
+
+
+def test_a_repeated_installation_is_an_upgrade(archive: Path, tmp_path: Path) -> None:
+    assert run(archive, tmp_path / "opt").returncode == 0
+    assert run(archive, tmp_path / "opt").returncode == 0
+
+
 def test_an_undo_leaves_the_jar_that_storm_yaml_names(archive: Path, tmp_path: Path) -> None:
     into = tmp_path / "opt"
     (into / "bin").mkdir(parents=True)
