@@ -29,7 +29,7 @@ _LINK = "nstorm-hooks.jar"
 # As it stands among the options of a JVM.
 OPTION = re.compile(r"-javaagent:\S*nstorm-hooks\S*\.jar\S*")
 _BEGIN, _END = "# nstorm install: begin\n", "# nstorm install: end\n"
-_ADDED = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
+_ADDED = re.compile(f"{re.escape(_BEGIN)}(.*?){re.escape(_END)}", re.DOTALL)
 _JAVA_LIMIT_S = 60.0
 
 
@@ -90,8 +90,8 @@ def _installed(given: argparse.Namespace) -> int:
             "make a link to it without other letters, and name that"
         )
     _refuse_old_java(source)
-    text = conf.read_text("utf-8")
-    wanted = with_option(text, defaults(home), f"-javaagent:{link}")
+    text, default = conf.read_text("utf-8"), defaults(home)
+    wanted = with_option(text, default, f"-javaagent:{link}")
     missing = []
     if kept.parent.is_dir() and not _may_be_entered(kept.parent):
         missing.append(f"the right of others to enter {kept.parent}")
@@ -106,7 +106,7 @@ def _installed(given: argparse.Namespace) -> int:
         return 1 if missing else 0
     _put_jar(source, kept, link)
     if wanted != text:
-        _replace(conf, text, wanted)
+        _replace(conf, wanted, is_stock=without_option(text, default) == text)
     print("\n".join(f"written: {one}" for one in missing))
     print(
         "restart Nimbus and the supervisors, one after the other. Under systemd check first that "
@@ -118,11 +118,11 @@ def _installed(given: argparse.Namespace) -> int:
 def _undone(home: Path) -> int:
     conf = _conf(home)
     text = conf.read_text("utf-8")
-    wanted = without_option(text)
+    wanted = without_option(text, defaults(home))
     if wanted == text:
         print(f"{conf} names no jar of nstorm")
         return 0
-    _replace(conf, text, wanted)
+    _replace(conf, wanted, is_stock=False)
     print(f"written: {conf} without the option; restart Nimbus and the supervisors, one by one")
     print(f"{home / 'nstorm'} stays: delete it once no JVM runs with it")
     return 0
@@ -180,9 +180,23 @@ def with_option(text: str, default: Mapping[str, Any], option: str) -> str:
     return _checked(f"{text}{_BEGIN}{''.join(lines)}{_END}", {**before, **added})
 
 
-def without_option(text: str) -> str:
-    """Take out what `with_option` has added."""
-    return _edited(_ADDED.sub("", text), _without)
+def without_option(text: str, default: Mapping[str, Any]) -> str:
+    """Take out what `with_option` has added; what else its lines have by now stays."""
+
+    def kept(block: re.Match[str]) -> str:
+        lines = block[1].splitlines(keepends=True)
+        return "".join(line for line in lines if not _only_adds(line, default))
+
+    return _edited(_ADDED.sub(kept, text), _without)
+
+
+def _only_adds(line: str, default: Mapping[str, Any]) -> bool:
+    """Whether a line holds Storm's default but for the option."""
+    key, _, value = line.strip().partition(": ")
+    with suppress(ValueError):
+        plain = _without(key, json.loads(value))
+        return key in KEYS and _words(plain) == _words(default.get(key) or "")
+    return False
 
 
 def _with(key: str, value: Any, option: str) -> Any:
@@ -190,11 +204,15 @@ def _with(key: str, value: Any, option: str) -> Any:
         value = ""
     if not isinstance(value, str | list):
         raise ConfigError(f"{key}: must be options in one text or a list, is {value!r}")
-    words = value.split() if isinstance(value, str) else value
+    words = _words(value)
     others = _without(key, words)
     if [one for one in words if one not in others] == [option]:
         return value  # where other agents stand after it, it stays
     return " ".join([*others, option]) if isinstance(value, str) else [*others, option]
+
+
+def _words(value: Any) -> Any:
+    return value.split() if isinstance(value, str) else value
 
 
 def _without(key: str, value: Any) -> Any:
@@ -267,11 +285,11 @@ def _put_jar(source: Path, kept: Path, link: Path) -> None:
         made.replace(link)
 
 
-def _replace(conf: Path, before: str, text: str) -> None:
-    """Write a file whole or not at all, and keep the first one before next to it."""
+def _replace(conf: Path, text: str, *, is_stock: bool) -> None:
+    """Write a file whole or not at all, and keep the last one of stock Storm next to it."""
     state = conf.stat()
     kept = conf.with_name(f"{conf.name}.before-nstorm")
-    if without_option(before) == before or not kept.exists():
+    if is_stock or not kept.exists():
         shutil.copy2(conf, kept)
     handle, made = tempfile.mkstemp(dir=conf.parent)
     with os.fdopen(handle, "w", encoding="utf-8") as file:

@@ -46,7 +46,7 @@ def test_each_jvm_gets_the_option_and_keeps_its_own(text: str) -> None:
     assert with_option(made, DEFAULTS, OPTION) == made
     for comment in ("# nothing", "# heap"):
         assert (comment in made) == (comment in text)
-    undone = yaml.safe_load(without_option(made)) or {}
+    undone = yaml.safe_load(without_option(made, DEFAULTS)) or {}
     assert {k: words(v) for k, v in undone.items() if k in KEYS} == {
         k: [w for w in words(v) if "nstorm-hooks" not in w] for k, v in before.items() if k in KEYS
     }
@@ -62,7 +62,27 @@ def test_an_option_before_those_of_other_agents_stays_there(value: object) -> No
 
 def test_what_was_only_added_is_taken_out_to_the_last_character() -> None:
     text = "storm.zookeeper.servers: [zk1]\n"
-    assert without_option(with_option(text, DEFAULTS, OPTION)) == text
+    assert without_option(with_option(text, DEFAULTS, OPTION), DEFAULTS) == text
+
+
+@pytest.mark.parametrize("start", ["", "  a: 1\n"])
+def test_what_was_changed_between_the_marks_stays_without_option_and_marks(start: str) -> None:
+    made = with_option(start, DEFAULTS, OPTION)
+    indent = start[: len(start) - len(start.lstrip())]
+    for here, changed in (
+        (f'"-Xmx256m {OPTION}"', f'"-Xmx512m {OPTION}"  # more heap'),
+        ("# nstorm install: end", f"{indent}# ours\n{indent}b: 2\n# nstorm install: end"),
+    ):
+        assert here in made
+        made = made.replace(here, changed)
+    wanted = ('supervisor.childopts: "-Xmx512m"  # more heap', "# ours", "b: 2")
+    assert without_option(made, DEFAULTS) == start + "".join(f"{indent}{row}\n" for row in wanted)
+
+
+def test_a_line_of_several_lines_between_the_marks_stays_whole() -> None:
+    lines = "supervisor.childopts: -Xmx256m\n  -Dx=1\n"
+    text = f"# nstorm install: begin\n{lines}# nstorm install: end\n"
+    assert without_option(text, DEFAULTS) == lines
 
 
 @pytest.mark.parametrize(
