@@ -292,8 +292,12 @@ def _replace(conf: Path, text: str, *, is_stock: bool) -> None:
     if is_stock or not kept.exists():
         shutil.copy2(conf, kept)
     handle, made = tempfile.mkstemp(dir=conf.parent)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    Path(made).chmod(state.st_mode)
-    shutil.chown(made, state.st_uid, state.st_gid)
-    Path(made).replace(conf)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            shutil.copystat(conf, made)  # also the ACL; the write then sets the time
+            shutil.chown(made, state.st_uid, state.st_gid)
+            file.write(text)
+        Path(made).replace(conf)
+    except BaseException:
+        Path(made).unlink()  # it may have the secrets of the first
+        raise

@@ -1,6 +1,8 @@
 """The jar comes next to a Storm and into its storm.yaml; everything else there stays as it was."""
 
+import errno
 import os
+import struct
 import zipfile
 from pathlib import Path
 
@@ -163,6 +165,35 @@ def test_the_user_of_storm_may_enter_the_folder_of_the_jar(
         os.umask(before)
     assert folder.stat().st_mode & 0o777 == 0o755
     assert all(path.stat().st_mode & 0o777 == 0o644 for path in folder.iterdir())
+
+
+def test_who_may_read_storm_yaml_by_an_acl_still_may(home: Path) -> None:
+    conf, name = home / "conf/storm.yaml", "system.posix_acl_access"
+    # Of version 2: kind, rights and id of the owner, user 4711, the group, the mask and all others.
+    rows = ((1, 6, -1), (2, 4, 4711), (4, 0, -1), (16, 4, -1), (32, 0, -1))
+    acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *row) for row in rows)
+    try:
+        os.setxattr(conf, name, acl)
+    except OSError:
+        pytest.skip("a file system without ACLs")
+    os.utime(conf, (1, 1))
+    assert main(["--storm-home", str(home)]) == 0
+    assert "nstorm-hooks" in conf.read_text()
+    assert os.getxattr(conf, name) == acl
+    assert conf.stat().st_mtime > 1
+
+
+def test_no_copy_of_a_storm_yaml_stays_that_could_not_be_written(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(name: str, *_: int) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted", name)
+
+    monkeypatch.setattr("shutil.chown", refuse)
+    assert main(["--storm-home", str(home)]) == 2
+    assert "Operation not permitted; run it as the owner" in capsys.readouterr().err
+    names = {path.name for path in (home / "conf").iterdir()}
+    assert names == {"storm.yaml", "storm.yaml.before-nstorm"}
 
 
 @pytest.mark.parametrize(
