@@ -63,7 +63,12 @@ fi
 role=${unit#nstorm-}
 role=${role%.service}
 if [ -n "$has_systemd" ]; then
-    sed "s|/opt/nstorm/|$into/|" "$unit" > "$units/$unit"
+    made=$(sed "s|/opt/nstorm/|$into/|" "$unit")
+    if [ ! -f "$units/$unit" ]; then
+        printf '%s\n' "$made" > "$units/$unit"
+    elif [ "$made" != "$(cat "$units/$unit")" ]; then
+        echo "nstorm: $units/$unit stays as it is: compare it with $PWD/$unit"
+    fi
     systemctl daemon-reload
     echo "nstorm-$role: to start it type  systemctl enable --now $unit"
 else

@@ -152,9 +152,27 @@ def test_the_folder_of_another_program_is_refused(archive: Path, tmp_path: Path,
     assert [path.name for path in (tmp_path / "storm").iterdir()] == [name]
 
 
-def test_a_repeated_installation_is_an_upgrade(archive: Path, tmp_path: Path) -> None:
-    assert run(archive, tmp_path / "opt").returncode == 0
-    assert run(archive, tmp_path / "opt").returncode == 0
+def test_a_repeated_installation_leaves_a_unit_that_was_changed(
+    archive: Path, tmp_path: Path
+) -> None:
+    for name, lines in (("id", "echo 0"), ("systemctl", "")):
+        command = tmp_path / "path" / name
+        command.write_text(f"#!/bin/sh\n{lines}\n")
+        command.chmod(0o755)
+    (tmp_path / "run/systemd/system").mkdir(parents=True)
+    unit, opt = tmp_path / "etc/systemd/system/nstorm-agent.service", tmp_path / "opt"
+    unit.parent.mkdir(parents=True)
+    to_start = "nstorm-agent: to start it type  systemctl enable --now nstorm-agent.service\n"
+    source = (archive / unit.name).read_text()
+    for _ in range(2):
+        done = run(archive, opt)
+        assert (done.returncode, done.stdout) == (0, to_start)
+        assert unit.read_text() == source.replace("/opt/nstorm/", f"{opt}/")
+    unit.write_text(changed := unit.read_text().replace("User=storm", "User=stormy"))
+    done = run(archive, opt)
+    stays = f"nstorm: {unit} stays as it is: compare it with {archive / unit.name}\n"
+    assert (done.returncode, done.stdout) == (0, stays + to_start)
+    assert unit.read_text() == changed
 
 
 def test_an_undo_leaves_the_jar_that_storm_yaml_names(archive: Path, tmp_path: Path) -> None:
