@@ -236,13 +236,19 @@ def _nodes(text: str) -> list[tuple[yaml.Node, yaml.Node]]:
     return list(root.value)
 
 
+def _end(value: yaml.Node) -> int:
+    """Return where a value ends; to the parser, comments after a block list belong to it."""
+    items = isinstance(value, yaml.SequenceNode) and not value.flow_style and value.value
+    return _end(items[-1]) if items else value.end_mark.index
+
+
 def _edited(text: str, change: Callable[[str, Any], Any]) -> str:
     """Change the values of `KEYS` where they stand, and nothing else.
 
     Raises ConfigError where the text cannot be changed so, as with anchors.
     """
     spans = {  # refuses what is no YAML
-        key.value: (value.start_mark.index, value.end_mark.index)
+        key.value: (value.start_mark.index, _end(value))
         for key, value in _nodes(text)
         if key.value in KEYS
     }
