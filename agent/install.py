@@ -165,11 +165,15 @@ def defaults(home: Path) -> dict[str, Any]:
 
 
 def with_option(text: str, default: Mapping[str, Any], option: str) -> str:
-    """Add an option to the values of `KEYS`; a key that is not there gets Storm's default first.
+    """Add an option to the values of `KEYS`; a key without a value gets Storm's default first.
 
     All other text stays. Raises ConfigError if it is no storm.yaml, or a value is of another kind.
     """
-    text = _edited(text, lambda key, value: _with(key, value or default.get(key, ""), option))
+
+    def one_more(key: str, value: Any) -> Any:
+        return _with(key, default.get(key, "") if value is None else value, option)
+
+    text = _edited(text, one_more)
     before, nodes = storm_yaml.load(text) or {}, _nodes(text)
     added = {key: _with(key, default.get(key, ""), option) for key in KEYS if key not in before}
     if not added:

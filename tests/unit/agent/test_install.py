@@ -57,6 +57,14 @@ def test_each_jvm_gets_the_option_and_keeps_its_own(text: str) -> None:
     }
 
 
+@pytest.mark.parametrize(("given", "wanted"), [('""', OPTION), ("[]", [OPTION])])
+def test_a_jvm_without_options_on_purpose_gets_none_of_storms(given: str, wanted: object) -> None:
+    text = "".join(f"{key}: {given}\n" for key in KEYS)
+    made = with_option(text, DEFAULTS, OPTION)
+    assert yaml.safe_load(made) == dict.fromkeys(KEYS, wanted)
+    assert without_option(made, DEFAULTS) == text
+
+
 @pytest.mark.parametrize(
     "value", [f"-Xmx1g {OPTION} -javaagent:/opt/otel.jar", ["-Dx=1", OPTION, "-Dy"]]
 )
@@ -95,6 +103,7 @@ def test_a_line_of_several_lines_between_the_marks_stays_whole() -> None:
     [
         ("a: [", "the storm.yaml is no YAML: line 1"),
         ("worker.childopts: 7\n", "worker.childopts: must be options in one text or a list"),
+        ("worker.childopts: 0\n", "worker.childopts: must be options in one text or a list"),
         ("a: &x -Xmx1g\nworker.childopts: *x\nb: *x\n", "cannot be edited by a program"),
         ("{a: 1, b: 2}\n", "cannot be edited by a program"),
         ("a: 1\n...\n", "cannot be edited by a program"),
