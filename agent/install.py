@@ -90,7 +90,7 @@ def _installed(given: argparse.Namespace) -> int:
             "make a link to it without other letters, and name that"
         )
     _refuse_old_java(source)
-    text, default = conf.read_text("utf-8"), defaults(home)
+    text, default = _read(conf), defaults(home)
     wanted = with_option(text, default, f"-javaagent:{link}")
     missing = []
     if kept.parent.is_dir() and not _may_be_entered(kept.parent):
@@ -117,7 +117,7 @@ def _installed(given: argparse.Namespace) -> int:
 
 def _undone(home: Path) -> int:
     conf = _conf(home)
-    text = conf.read_text("utf-8")
+    text = _read(conf)
     wanted = without_option(text, defaults(home))
     if wanted == text:
         print(f"{conf} names no jar of nstorm")
@@ -133,6 +133,13 @@ def _conf(home: Path) -> Path:
     if not conf.is_file():
         raise ConfigError(f"{conf}: there is no such file, so {home} is no folder of a Storm")
     return conf.resolve()  # what a link names is written, not the link
+
+
+def _read(conf: Path) -> str:
+    try:
+        return conf.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{conf}: {storm_yaml.problem(error)}") from None
 
 
 def _refuse_old_java(hooks: Path) -> None:
@@ -174,7 +181,7 @@ def with_option(text: str, default: Mapping[str, Any], option: str) -> str:
         return _with(key, default.get(key, "") if value is None else value, option)
 
     text = _edited(text, one_more)
-    before, nodes = storm_yaml.load(text) or {}, _nodes(text)
+    before, nodes = _loaded(text), _nodes(text)
     added = {key: _with(key, default.get(key, ""), option) for key in KEYS if key not in before}
     if not added:
         return text
@@ -228,16 +235,19 @@ def _without(key: str, value: Any) -> Any:
 
 
 def _nodes(text: str) -> list[tuple[yaml.Node, yaml.Node]]:
-    """Find where the keys and their values stand."""
+    """Find where the keys and their values stand, in what `_loaded` has taken."""
+    root = yaml.compose(text, yaml.SafeLoader)
+    return list(root.value) if root else []
+
+
+def _loaded(text: str) -> dict[Any, Any]:
     try:
-        root = yaml.compose(text, yaml.SafeLoader)
+        found = storm_yaml.load(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"the storm.yaml is no YAML: {storm_yaml.problem(error)}") from None
-    if root is None:
-        return []
-    if not isinstance(root, yaml.MappingNode):
+    if found is not None and not isinstance(found, dict):
         raise ConfigError("the storm.yaml must hold keys with values, like Storm's own")
-    return list(root.value)
+    return found or {}
 
 
 def _end(value: yaml.Node) -> int:
@@ -251,12 +261,12 @@ def _edited(text: str, change: Callable[[str, Any], Any]) -> str:
 
     Raises ConfigError where the text cannot be changed so, as with anchors.
     """
-    spans = {  # refuses what is no YAML
+    before = _loaded(text)
+    spans = {
         key.value: (value.start_mark.index, _end(value))
         for key, value in _nodes(text)
         if key.value in KEYS
     }
-    before = storm_yaml.load(text) or {}
     after = {key: change(key, value) if key in KEYS else value for key, value in before.items()}
     for key, (begin, end) in sorted(spans.items(), key=lambda row: -row[1][0]):
         if after[key] != before[key]:

@@ -102,6 +102,10 @@ def test_a_line_of_several_lines_between_the_marks_stays_whole() -> None:
     ("text", "refused"),
     [
         ("a: [", "the storm.yaml is no YAML: line 1"),
+        ("a: 2020-13-45\n", "the storm.yaml is no YAML: month must be in 1..12"),
+        ("a: !b c\n", "the storm.yaml is no YAML: line 1"),
+        ("a: " + "[" * 9999, "the storm.yaml is no YAML: its lists and keys are nested too deep"),
+        ("- a\n", "the storm.yaml must hold keys with values"),
         ("worker.childopts: 7\n", "worker.childopts: must be options in one text or a list"),
         ("worker.childopts: 0\n", "worker.childopts: must be options in one text or a list"),
         ("a: &x -Xmx1g\nworker.childopts: *x\nb: *x\n", "cannot be edited by a program"),
@@ -229,6 +233,16 @@ def test_a_java_that_would_not_run_the_hooks_is_refused_before_anything_is_writt
     assert refused in said
     assert said.count("\n") == 1
     assert sorted(home.rglob("*")) == before
+
+
+@pytest.mark.parametrize("undo", [[], ["--undo"]])
+def test_a_storm_yaml_in_other_letters_than_utf_8_is_refused(
+    home: Path, undo: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    conf = home / "conf/storm.yaml"
+    conf.write_bytes(b"# f\xfcr\n")
+    assert main(["--storm-home", str(home), *undo]) == 2
+    assert capsys.readouterr().err == f"nstorm: {conf}: byte 4 is no UTF-8\n"
 
 
 @pytest.mark.parametrize("name", ["a storm", "storm=2", "störm", "storm%", "storm,"])
