@@ -28,8 +28,8 @@ KEYS = ("nimbus.childopts", "supervisor.childopts", "worker.childopts")
 _LINK = "nstorm-hooks.jar"
 # As it stands among the options of a JVM.
 OPTION = re.compile(r"-javaagent:\S*nstorm-hooks\S*\.jar\S*")
-_BEGIN, _END = "# nstorm install: begin\n", "# nstorm install: end\n"
-_ADDED = re.compile(f"{re.escape(_BEGIN)}(.*?){re.escape(_END)}", re.DOTALL)
+_BEGIN, _END = "# nstorm install: begin", "# nstorm install: end"
+_ADDED = re.compile(f"{_BEGIN}\r?\n(.*?){_END}\r?\n", re.DOTALL)
 _JAVA_LIMIT_S = 60.0
 
 
@@ -137,7 +137,7 @@ def _conf(home: Path) -> Path:
 
 def _read(conf: Path) -> str:
     try:
-        return conf.read_text("utf-8")
+        return conf.read_bytes().decode()  # with the ends of lines that it has
     except UnicodeDecodeError as error:
         raise ConfigError(f"{conf}: {storm_yaml.problem(error)}") from None
 
@@ -186,9 +186,11 @@ def with_option(text: str, default: Mapping[str, Any], option: str) -> str:
     if not added:
         return text
     indent = " " * (nodes[0][0].start_mark.column if nodes else 0)
-    lines = (f"{indent}{key}: {json.dumps(value)}\n" for key, value in added.items())
-    text += "\n" * (not text.endswith("\n") and bool(text))
-    return _checked(f"{text}{_BEGIN}{''.join(lines)}{_END}", {**before, **added})
+    newline = "\r\n" if "\r\n" in text else "\n"
+    lines = (f"{indent}{key}: {json.dumps(value)}" for key, value in added.items())
+    text += newline * (not text.endswith("\n") and bool(text))
+    text += "".join(f"{line}{newline}" for line in (_BEGIN, *lines, _END))
+    return _checked(text, {**before, **added})
 
 
 def without_option(text: str, default: Mapping[str, Any]) -> str:
@@ -263,16 +265,15 @@ def _edited(text: str, change: Callable[[str, Any], Any]) -> str:
     """
     before = _loaded(text)
     spans = {
-        key.value: (value.start_mark.index, _end(value))
+        key.value: (value.start_mark.index, len(text[: _end(value)].rstrip("\r\n")))
         for key, value in _nodes(text)
         if key.value in KEYS
     }
     after = {key: change(key, value) if key in KEYS else value for key, value in before.items()}
     for key, (begin, end) in sorted(spans.items(), key=lambda row: -row[1][0]):
         if after[key] != before[key]:
-            line = "\n" * text[begin:end].endswith("\n")
             space = " " * (text[begin - 1 : begin] == ":")
-            text = f"{text[:begin]}{space}{json.dumps(after[key])}{line}{text[end:]}"
+            text = f"{text[:begin]}{space}{json.dumps(after[key])}{text[end:]}"
     return _checked(text, after)
 
 
@@ -313,10 +314,10 @@ def _replace(conf: Path, text: str, *, is_stock: bool) -> None:
         shutil.copy2(conf, kept)
     handle, made = tempfile.mkstemp(dir=conf.parent)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with os.fdopen(handle, "wb") as file:
             shutil.copystat(conf, made)  # also the ACL; the write then sets the time
             shutil.chown(made, state.st_uid, state.st_gid)
-            file.write(text)
+            file.write(text.encode())
         Path(made).replace(conf)
     except BaseException:
         Path(made).unlink()  # it may have the secrets of the first

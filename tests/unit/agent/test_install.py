@@ -235,6 +235,20 @@ def test_a_java_that_would_not_run_the_hooks_is_refused_before_anything_is_writt
     assert sorted(home.rglob("*")) == before
 
 
+@pytest.mark.parametrize("value", ["", "worker.childopts: >-\r\n  -Xmx1g\r\n  -Dx=1\r\n\r\n"])
+def test_lines_end_as_they_did(home: Path, value: str) -> None:
+    conf, at = home / "conf/storm.yaml", ["--storm-home", str(home)]
+    conf.write_bytes(before := f"# ours\r\n{value}a: 1".encode())
+    assert main(at) == main([*at, "--check"]) == 0
+    after = conf.read_bytes()
+    assert after.startswith(b"# ours\r\n")
+    assert b"a: 1\r\n# nstorm install: begin\r\n" in after
+    assert after.count(b"\r\n") == after.count(b"\n")
+    assert main([*at, "--undo"]) == 0
+    if not value:
+        assert conf.read_bytes() == before + b"\r\n"
+
+
 @pytest.mark.parametrize("undo", [[], ["--undo"]])
 def test_a_storm_yaml_in_other_letters_than_utf_8_is_refused(
     home: Path, undo: list[str], capsys: pytest.CaptureFixture[str]
