@@ -49,6 +49,9 @@ def from_storm_yaml(document: Mapping[str, Any]) -> AgentConfig:
 
 def _store_dir(given: str | None, local_dir: Any) -> Path:
     if given is not None:
+        # Agent, JVMs and commands each start in a folder of their own.
+        if not Path(given).is_absolute():
+            raise ConfigError(f"{PREFIX}store.dir: must be an absolute path, is {given!r}")
         return Path(given)
     if not isinstance(local_dir, str) or not local_dir:
         raise ConfigError(f"{PREFIX}store.dir: must be given where storm.local.dir is not")

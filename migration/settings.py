@@ -287,7 +287,8 @@ SETTINGS: tuple[Setting, ...] = (
         "The port where the agent serves `/metrics`, `/healthz` and `/readyz`.",
         Reader.AGENT, least=1, most=65535, unset="nothing listens"),
     Setting("store.dir", Kind.TEXT, None,
-        "Where the LMDB files of agent and hooks are; the hooks also read it.",
+        "The absolute path of the folder with the LMDB files of agent and hooks; the hooks also "
+        "read it.",
         Reader.AGENT, unset="`storm.local.dir`/nstorm"),
     Setting("supervisor.id", Kind.TEXT, None,
         "The id of this node's supervisor.", Reader.AGENT,

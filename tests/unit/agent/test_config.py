@@ -65,6 +65,10 @@ def test_every_key(tmp_path: Path) -> None:
         ({"nstorm.load.secs": True}, "nstorm.load.secs"),
         ({"nstorm.load.secs": float("nan")}, "nstorm.load.secs"),
         ({"nstorm.store.dir": 5}, "nstorm.store.dir"),
+        *(
+            ({"nstorm.store.dir": path}, f"nstorm.store.dir: must be an absolute path, is {path!r}")
+            for path in ("nstorm", "~/nstorm", "./nstorm")
+        ),
         (
             {"storm.local.dir": "storm-local"},
             "nstorm.store.dir: must be given where storm.local.dir is relative, is 'storm-local'",
