@@ -295,7 +295,9 @@ class LiveController:
         try:
             hosts = hosts_of(seen.topologies if seen else ())
             now_s = time.monotonic()
-            self._noticed, notices = noticed(self._noticed, reports, ended, hosts, now_s)
+            self._noticed, notices = noticed(
+                self._noticed, reports, ended, hosts, now_s, cycle_s=self._config.cycle_s
+            )
             self._notifier.add(notices)
         except Exception as error:  # the cycle is over, whether anybody learns of it or not
             self._surprises.report("notices_failed", error)

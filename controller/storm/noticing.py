@@ -22,7 +22,9 @@ from migration.protocol import MoveOutcome
 
 # What is missing for less than this may be a burst.
 CAPACITY_S = 60.0
+# What is not seen for so long, and for this number of cycles, has ended.
 AWAY_S = 300.0
+_AWAY_CYCLES = 3
 LONGEST = 500  # characters
 
 
@@ -68,18 +70,21 @@ def noticed(
     ended: Iterable[MoveRecord],
     hosts: Mapping[str, str],
     now_s: float,
+    *,
+    cycle_s: float,
 ) -> tuple[Noticed, tuple[Notice, ...]]:
     """Give what to remember and the notices of a cycle.
 
     `ended` are the moves that have ended since the cycle before, `hosts` the host of each node by
-    the node's id, `now_s` monotonic seconds.
+    the node's id, `now_s` monotonic seconds. A cycle begins every `cycle_s`.
     """
     found = [
         _notice(NoticeKind.MOVE, move.topology, _of_move(move), hosts, move.ended_s)
         for move in ended
     ]
     ends: dict[tuple[str, float], str] = {}
-    spells = {key: one for key, one in before.spells.items() if now_s - one.seen_s < AWAY_S}
+    away_s = max(AWAY_S, _AWAY_CYCLES * cycle_s)
+    spells = {key: one for key, one in before.spells.items() if now_s - one.seen_s < away_s}
     for report in reports:
         for effect in report.felt.effects:
             run = report.topology, effect.begun_s

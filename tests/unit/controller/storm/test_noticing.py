@@ -23,9 +23,12 @@ class Person:
 
     before: Noticed = field(default_factory=Noticed)
     got: list[Notice] = field(default_factory=list)
+    cycle_s: float = 5.0
 
     def look(self, now_s: float, *reports: TopologyReport, ended: Any = ()) -> list[Notice]:
-        self.before, found = noticed(self.before, reports, ended, HOSTS, now_s)
+        self.before, found = noticed(
+            self.before, reports, ended, HOSTS, now_s, cycle_s=self.cycle_s
+        )
         self.got += found
         return list(found)
 
@@ -138,6 +141,14 @@ def test_a_burst_lacks_no_capacity() -> None:
     person = Person()
     assert person.look(0, lacking) == person.look(55, lacking) == []
     assert person.look(400, lacking) == [], "the burst before is long over"
+
+
+@pytest.mark.parametrize(("cycle_s", "notices"), [(300.0, 1), (5.0, 0)])
+def test_where_cycles_are_long_what_lasts_is_noticed_as_well(cycle_s: float, notices: int) -> None:
+    person = Person(cycle_s=cycle_s)
+    lacking = report(Outcome.NO_LOW_WORKER)
+    assert person.look(0, lacking) == []
+    assert len(person.look(300, lacking)) == notices
 
 
 def test_a_cycle_that_could_not_look_forgets_nothing() -> None:
