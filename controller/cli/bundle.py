@@ -46,7 +46,7 @@ _STORM_KEYS = (
 )
 _SECRET = re.compile(r"auth|credential|key|pass|secret|token", re.IGNORECASE)
 # Of these lines of Storm's logs any part may be a secret: the options of a JVM, and a whole conf.
-_WITH_OPTIONS = re.compile(rb"-javaagent:|childopts| -cp | conf\w* \{", re.IGNORECASE)
+_WITH_OPTIONS = re.compile(rb"-javaagent:|childopts|-cp\b|conf\w*\W*\{", re.IGNORECASE)
 _Read = Callable[[], bytes]
 Parts = Iterator[tuple[str, _Read]]  # name within the bundle, and how to read it
 
@@ -178,6 +178,8 @@ def named_in(path: Path) -> bytes:
     Left out are those with options of a JVM: the path of the jar is among them, and passwords are.
     """
     with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - MOST_LOG_BYTES))
+        if (begin := path.stat().st_size - MOST_LOG_BYTES) > 0:
+            file.seek(begin)
+            file.readline()  # the rest of a line may hold anything
         own = (line for line in file if b"nstorm" in line)
         return b"".join(line for line in own if _WITH_OPTIONS.search(line) is None)

@@ -39,7 +39,8 @@ def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (worker / "worker.log").write_text(
         "password=hunter2\nnstorm: hooks active\n"
         "Launching worker with command: 'java' '-javaagent:/opt/nstorm.jar' '-DkeyPass=hunter2'\n"
-        "Worker has topology config conf {worker.childopts -Dx=/nstorm, my.password hunter2}\n"
+        "Worker has topology config conf {nstorm.x=1, my.password hunter2}\n"
+        "conf={nstorm.x=1, my.password hunter2}\n"
     )
     found = tmp_path / "storm.yaml"
     found.write_text(
@@ -69,6 +70,15 @@ def test_it_has_what_was_found_and_why_the_rest_is_missing(conf: Path, tmp_path:
     assert out.stat().st_mode & 0o077 == 0
     again = CliRunner().invoke(app, words)
     assert str(again.exception) == f"{out}: cannot be written: File exists"
+
+
+def test_the_rest_of_a_line_that_was_cut_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "worker.log"
+    log.write_bytes(b"with conf {my.password hunter2, nstorm.x 1}\nnstorm: hooks active\n")
+    monkeypatch.setattr(bundle, "MOST_LOG_BYTES", 50)
+    assert bundle.named_in(log) == b"nstorm: hooks active\n"
 
 
 def test_a_part_that_cannot_be_read_is_named_and_the_others_are_there(

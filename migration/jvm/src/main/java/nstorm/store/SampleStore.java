@@ -43,7 +43,8 @@ public final class SampleStore implements Closeable {
      * SIGBUS.
      */
     private static void takeRoom(Path lock) throws IOException {
-        if (Files.notExists(lock)) {
+        // A disk that was full has left a part of it.
+        if (Files.notExists(lock) || Files.size(lock) < LOCK_BYTES) {
             Files.write(lock, new byte[LOCK_BYTES]);
         }
     }

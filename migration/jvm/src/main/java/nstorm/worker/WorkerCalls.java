@@ -73,7 +73,11 @@ public final class WorkerCalls {
     /** The assignment to use instead of asking the supervisor, on the reconciler's own thread; else null. */
     public static Assignment knownAssignment() {
         WorkerLoop now = loop;
-        return now != null && Thread.currentThread() == now.thread ? now.worker.overlay.stockCopy() : null;
+        if (now == null || Thread.currentThread() != now.thread) {
+            return null;
+        }
+        assignmentRead(); // first: a refresh of Storm's may read a newer one, and the plan is laid over that
+        return now.worker.overlay.stockCopy();
     }
 
     /**
