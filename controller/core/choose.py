@@ -60,7 +60,7 @@ def choose_each(
         chosen = decide(policy, asked, case.vetoes, memory)
         decision = chosen.decision.cut_to(budget.free_moves)
         if standing is not None:
-            if not decision.moves:
+            if not decision.moves or case.id not in begins:
                 decided[case.id] = Decided(standing, memory)
                 continue
             relieved.add(case.id)

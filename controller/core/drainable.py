@@ -31,10 +31,12 @@ def on_hosts(view: TopologyView, hosts: Collection[str]) -> int:
 def unseen(views: Sequence[TopologyView], acks: Iterable[NodeAcks], host: str) -> str | None:
     """Return why a host may have more than is seen there; None if all of it is seen."""
     hosts = hosts_of(views)
+    is_listed = bool(nodes_named(hosts, (host,)))
     for node, worker in unpublished(views, acks):
-        if host in (node, hosts.get(node, host)):
+        # A node that Storm does not list may be of any host of which it lists none.
+        if host in (node, hosts.get(node, "" if is_listed else host)):
             return f"{worker.slot} is a worker of {worker.topology}, which Nimbus does not publish"
-    if nodes_named(hosts, (host,)):
+    if is_listed:
         return None
     for view in views:
         placed = [one.slot.supervisor for one in view.publication.executors if one.slot]

@@ -98,8 +98,8 @@ class Feed:
         return self._stopped.is_set()
 
     def after(self, time_s: float) -> Packed:
-        """Give the points of later than this."""
-        if time_s <= 0:
+        """Give the points of later than this; all of them where the clock was set back."""
+        if time_s <= 0 or (self._points and self._points[-1].time_s < time_s):
             return self.shown.points
         later = [point for point in tuple(self._points) if point.time_s > time_s]
         return Packed(msgspec.json.encode(later))

@@ -97,8 +97,9 @@ def tune(
         )
     suggestion = suggest(found.outcomes, goal)
     document = as_document(found.outcomes, goal, suggestion, found.no_moves, found.left_out)
-    diff = proposed_diff(conf.read_text() if conf else None, suggestion, found.today)
-    shown = diff or proposed_keys(suggestion)
+    proposed = proposed_diff(conf.read_text() if conf else None, suggestion, found.today)
+    diff = proposed or ""
+    shown = proposed_keys(suggestion) if proposed is None else diff
     files = _write(out, document, diff, shown, found.about)
     if output is Output.JSON:
         skipped = list(found.skipped)

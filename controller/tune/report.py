@@ -40,11 +40,13 @@ ABOUT_FELT = (
 )
 
 
-def proposed_diff(storm_yaml: str | None, suggestion: Suggestion, today: dict[str, Any]) -> str:
+def proposed_diff(
+    storm_yaml: str | None, suggestion: Suggestion, today: dict[str, Any]
+) -> str | None:
     """Write the change as a unified diff of storm.yaml; empty if nothing is to be changed.
 
-    Without a file it is one of the settings in force. Empty as well where the file has a form in
-    which keys cannot be changed alone.
+    Without a file it is one of the settings in force. None where the file has a form in which keys
+    cannot be changed alone.
     """
     if not suggestion.helps:
         return ""
@@ -56,9 +58,9 @@ def proposed_diff(storm_yaml: str | None, suggestion: Suggestion, today: dict[st
         for key, value in changes.items():
             after = _changed(after, key, value)
         if load(after) != {**(load(before) or {}), **wanted}:
-            return ""
+            return None
     except yaml.YAMLError:
-        return ""
+        return None
     lines = difflib.unified_diff(
         before.splitlines(True), after.splitlines(True), "storm.yaml", "storm.yaml"
     )

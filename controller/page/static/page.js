@@ -301,7 +301,10 @@ async function read(news) {
     const since = at.points.at(-1)?.time_s ?? 0;
     const [status, points] = await Promise.all([fetch("/api/status"), fetch(`/api/timeline?since=${since}`)]);
     if (status.ok) at.status = await status.json();
-    if (points.ok) at.points = at.points.concat(await points.json()).slice(-MOST_POINTS);
+    if (points.ok) {
+      const more = await points.json(), goesOn = !more.length || more[0].time_s > since;
+      at.points = goesOn ? at.points.concat(more).slice(-MOST_POINTS) : more;
+    }
   } finally {
     reading = false;
   }
@@ -310,7 +313,6 @@ async function read(news) {
 
 const events = new EventSource("/api/events");
 events.onmessage = (event) => read(JSON.parse(event.data)).catch(lost);
-events.onopen = () => { at.points = []; }; // of a server that may have been restarted, or its clock set
 events.onerror = lost;
 function lost() {
   at.problem = "This page's server does not answer";

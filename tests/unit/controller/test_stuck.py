@@ -94,6 +94,19 @@ def first_move_s(world: Wide, since_s: float) -> float | None:
     return next((at_s - since_s for at_s in ends if at_s > since_s), None)
 
 
+@pytest.mark.parametrize("mode", [Mode.ADVISE, Mode.APPROVE])
+def test_where_no_move_begins_a_stuck_drain_is_what_is_shown(mode: Mode) -> None:
+    world = Wide(
+        places={1: A, 2: B, 3: B, 4: C, 5: D},
+        capacity={"a": 100.0, "b": 40.0, "c": 60.0, "d": 200.0},
+        slots=(A, B, C, D),
+        us={1: 50, 2: 100, 3: 290, 4: 10, 5: 1500},
+        drained=("host-d",),
+    )
+    report = world.run(60, Config(mode=mode))
+    assert (report.outcome, report.drains) == (Outcome.NO_LOW_WORKER, True)
+
+
 @pytest.mark.parametrize("drained", [(), ("host-d",)])
 def test_a_drain_for_which_there_is_no_room_lets_a_hot_worker_be_relieved(
     drained: tuple[str, ...],

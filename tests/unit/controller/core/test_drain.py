@@ -170,6 +170,9 @@ def test_a_host_may_have_a_worker_of_a_topology_that_is_not_published() -> None:
     why = "a:1 is a worker of other-2-2, which Nimbus does not publish"
     assert unseen([view()], acks, "host-a") == unseen([view()], acks, "a") == why
     assert unseen([view()], acks, "host-b") is None
+    lost = [node_acks("z", [other], "uuid")]
+    assert unseen([view()], lost, "host-a") is None, "a host with a supervisor of its own"
+    assert unseen([view()], lost, "host-z") is not None
     assert unseen([], acks, "host-a") is not None, "whose host nobody names now"
 
 

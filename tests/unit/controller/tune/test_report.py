@@ -78,7 +78,7 @@ def test_the_diff_changes_the_lines_of_the_file_and_adds_those_it_lacks(
     suggestion: Suggestion,
 ) -> None:
     before = "storm.local.dir: /var\n# ours\nnstorm.load.high: 0.8  # not too much\nui.port: 1\n"
-    after = patched(before, proposed_diff(before, suggestion, TODAY))
+    after = patched(before, proposed_diff(before, suggestion, TODAY) or "")
     assert yaml.safe_load(after) == {
         "storm.local.dir": "/var",
         "nstorm.load.high": 0.9,
@@ -107,11 +107,11 @@ def test_the_diff_changes_the_value_alone_however_it_is_written(
 ) -> None:
     other = "nstorm.asc.threshold: 0.01"
     wanted = after.replace("+", other if before[0] == "{" else other + "\n")
-    assert patched(before, proposed_diff(before, suggestion, TODAY)) == wanted
+    assert patched(before, proposed_diff(before, suggestion, TODAY) or "") == wanted
 
 
 def test_a_file_without_a_last_line_end_has_a_diff_that_says_so(suggestion: Suggestion) -> None:
-    diff = proposed_diff("a: 1\nnstorm.asc.threshold: 0", suggestion, TODAY)
+    diff = proposed_diff("a: 1\nnstorm.asc.threshold: 0", suggestion, TODAY) or ""
     assert diff.splitlines()[3:] == [
         " a: 1",
         "-nstorm.asc.threshold: 0",
@@ -132,7 +132,7 @@ def test_a_file_without_a_last_line_end_has_a_diff_that_says_so(suggestion: Sugg
 def test_where_the_file_cannot_be_changed_so_the_keys_are_named(
     suggestion: Suggestion, before: str
 ) -> None:
-    assert proposed_diff(before, suggestion, TODAY) == ""
+    assert proposed_diff(before, suggestion, TODAY) is None
     assert proposed_keys(suggestion).splitlines()[1:] == [
         "nstorm.load.high: 0.9",
         "nstorm.asc.threshold: 0.01",
@@ -140,7 +140,7 @@ def test_where_the_file_cannot_be_changed_so_the_keys_are_named(
 
 
 def test_without_a_file_the_diff_shows_what_is_in_force(suggestion: Suggestion) -> None:
-    diff = proposed_diff(None, suggestion, TODAY)
+    diff = proposed_diff(None, suggestion, TODAY) or ""
     assert diff.startswith("--- storm.yaml\n+++ storm.yaml\n")
     assert [line for line in diff.splitlines()[3:] if line[0] in "+-"] == [
         "-nstorm.load.high: 0.85",
@@ -148,6 +148,11 @@ def test_without_a_file_the_diff_shows_what_is_in_force(suggestion: Suggestion) 
         "+nstorm.load.high: 0.9",
         "+nstorm.asc.threshold: 0.01",
     ]
+
+
+def test_a_file_that_has_the_values_already_needs_no_change(suggestion: Suggestion) -> None:
+    already = "nstorm.load.high: 0.9\nnstorm.asc.threshold: 0.01\n"
+    assert proposed_diff(already, suggestion, TODAY) == ""
 
 
 def test_no_diff_where_nothing_helps(outcomes: list[SetOutcome]) -> None:
