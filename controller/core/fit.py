@@ -375,11 +375,7 @@ class Fit:
     def _surely_above(self, limit: Floats) -> Ints:
         above = self.above(limit)
         if self.demand_var is not None and above.any():
-            # What is full is high, though the loads of its executors jump: of one node they have a
-            # sum that may stand still.
-            most = np.maximum(self.capacity - limit, 0.0) / 2
-            noise = np.minimum(SURELY_HIGH * self.deviation, most)
-            above = limit - self.used < -noise - TOLERANCE_CORES
+            above = limit - self.used < -SURELY_HIGH * self.deviation - TOLERANCE_CORES
         return np.intersect1d(np.flatnonzero(above), self.place) if above.any() else _NONE
 
     def high_behind(self, share: float) -> Ints:

@@ -138,7 +138,7 @@ def test_a_way_back_that_cannot_begin_lets_a_hot_worker_be_relieved() -> None:
     report = world.run(60)
     assert report.outcome is Outcome.NO_WORKER_IN_SLOT and report.goes_back
     world.capacity["a"] = 28.0
-    world.run(60)
+    world.run(700)  # until its load counts beyond the noise of the run
     assert moved(world)[before:][:1] == [("2-2", "c:1")], world.reports[-1].reason
 
 
@@ -152,28 +152,6 @@ def test_a_clock_that_is_set_back_holds_up_no_relief(set_back_s: float) -> None:
     since_s = world.now_s
     world.run(60)
     assert (first_move_s(world, since_s) or 1e9) <= 30
-
-
-@pytest.mark.parametrize("is_steady", [True, False])
-def test_a_full_node_is_relieved_though_the_loads_on_it_jump(is_steady: bool) -> None:
-    class Jumping(Wide):
-        def _work(self) -> None:
-            super()._work()
-            self.sent[self.places[1], 1, 4] += self.sent.pop((self.places[1], 1, 2))
-            on = (int(self.now_s // CYCLE_S) // 2) % 2
-            cores = [0.4, 0.8, 0.8] if is_steady else [0.8, 0.6, 0.6] if on else [0.0, 1.0, 1.0]
-            for task, used in zip((2, 3, 5, 7, 8, 9), cores * 2, strict=True):
-                self.cpu_ns[task] += int(CYCLE_S * 1e9 * used)
-
-    world = Jumping(
-        places={1: A, 2: B, 3: B, 4: A, 5: B, 6: C, 7: D, 8: D, 9: D},
-        capacity=dict.fromkeys("abcd", 200.0),
-        slots=(A, B, C, D),
-        us={1: 50, 4: 10, 6: 10},
-    )
-    world.run(600, OBSERVE)
-    world.run(60)
-    assert moved(world)
 
 
 @dataclass
