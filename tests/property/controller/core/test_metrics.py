@@ -47,6 +47,8 @@ def follow(before: Plain | None, told: Told, ewma: float) -> Plain:
     if before is None or before.report.incarnation != report.incarnation:
         return fresh
     span_s = (report.time_ms - before.report.time_ms) / 1e3
+    if span_s < 0 and report.process_cpu_ns > before.report.process_cpu_ns:
+        return fresh  # by a clock that was set back
     if span_s <= 0:
         return before
     process_ns = report.process_cpu_ns - before.report.process_cpu_ns
