@@ -43,7 +43,7 @@ def choose_each(
     relieved: set[str] = set()  # though a drain or a way back is stuck
     for case in in_turn(cases, first):
         memory, standing = memories.get(case.id), _standing(case, budget)
-        stuck = _stuck(case, standing, budget)
+        stuck = _stuck(case, budget)
         if standing is not None and stuck is None:
             decided[case.id] = Decided(standing, memory)
             if case.picture is not None:
@@ -91,8 +91,10 @@ def in_turn(cases: Sequence[TopologyCase], first: int) -> list[TopologyCase]:
 
 def _standing(case: TopologyCase, budget: Budget) -> Decision | None:
     """Give the decision about a topology that no policy is asked about."""
-    if case.drain is not None or case.back is not None:
-        return case.drain or case.back
+    return case.drain or case.back or _stopped(case, budget)
+
+
+def _stopped(case: TopologyCase, budget: Budget) -> Decision | None:
     stop = case.stop or case.guard
     if stop is not None:
         return Decision(stop.outcome, stop.reason)
@@ -102,17 +104,17 @@ def _standing(case: TopologyCase, budget: Budget) -> Decision | None:
     return None
 
 
-def _stuck(case: TopologyCase, standing: Decision | None, budget: Budget) -> Veto | None:
+def _stuck(case: TopologyCase, budget: Budget) -> Veto | None:
     """Return why a drain, or a way back, moves nothing, which may last for hours.
 
     A policy still relieves then, and gains nothing.
     """
-    if standing is None or standing not in (case.drain, case.back) or standing.moves:
+    own = case.drain or case.back
+    if own is None or own.moves or own.outcome not in _LASTING:
         return None
-    stopped = case.stop is not None or case.guard is not None or case.vetoes is None
-    if stopped or budget.free_moves <= 0 or standing.outcome not in _LASTING:
+    if case.vetoes is None or _stopped(case, budget) is not None:
         return None
-    return Veto(standing.outcome, standing.reason)
+    return Veto(own.outcome, own.reason)
 
 
 def decide(policy: Policy[M], case: Case, vetoes: Vetoes, memory: M | None = None) -> Decided[M]:

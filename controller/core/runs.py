@@ -268,7 +268,7 @@ def _without_old_run(watch: Watch, now_s: float) -> Watch:
     run = watch.run
     if run is None or run.ended_s is None or now_s - run.calm_s <= FINAL_S:
         return watch
-    return replace(watch, run=None, effects=_final(watch.effects))
+    return _without_run(watch)
 
 
 def _begun(
@@ -353,7 +353,11 @@ def _restarted(watch: Watch, now_s: float) -> Watch:
         return replace(watch, blocks=())
     if now_s - run.calm_s <= WARM_S:
         return watch
-    return replace(watch, blocks=(), run=None, effects=_final(watch.effects))
+    return _without_run(replace(watch, blocks=()))
+
+
+def _without_run(watch: Watch, end: str = KEPT) -> Watch:
+    return replace(watch, run=None, effects=_final(watch.effects, end))
 
 
 def _final(effects: tuple[Effect, ...], end: str = KEPT) -> tuple[Effect, ...]:
@@ -377,7 +381,7 @@ def _judged(watch: Watch, run: Run) -> Watch:
         return returned(watch, effect.sentence)
     if count < MOST_BLOCKS:
         return watch
-    return replace(watch, run=None, effects=_final(watch.effects))
+    return _without_run(watch)
 
 
 def returned(watch: Watch, why: str) -> Watch:
@@ -386,7 +390,7 @@ def returned(watch: Watch, why: str) -> Watch:
     assert run is not None, "there is a run"
     if not run.is_own:
         stays = "kept, for an operator or a drain has asked for moves of it"
-        return replace(watch, run=None, effects=_final(watch.effects, stays))
+        return _without_run(watch, stays)
     known = [block.input_tps for block in (*run.before, *watch.blocks)]
     mean_tps = float(np.mean(known)) if known else 0.0
     like = (mean_tps / INPUT_FACTOR, mean_tps * INPUT_FACTOR) if known else (0.0, MOST)
