@@ -36,9 +36,11 @@ ADVISE, AUTO = Config(mode=Mode.ADVISE), Config(mode=Mode.AUTO)
 
 @dataclass
 class World:
-    """A spout on a that feeds a bolt on b, which costs more than elsewhere on some workers."""
+    """A spout that feeds a bolt, which costs more than elsewhere on some workers."""
 
     places: dict[int, Slot] = field(default_factory=lambda: {1: A, 2: B, 3: B})
+    slots: tuple[Slot, ...] = (A, B)
+    us: dict[int, float] = field(default_factory=lambda: {1: 50, 2: 100, 3: 300})  # by task
     times: dict[Slot, float] = field(default_factory=dict)  # what a tuple costs there, as a factor
     capacity: dict[str, float] = field(default_factory=lambda: {"a": 200.0, "b": 200.0})  # per cent
     input_tps: float = 1000.0
@@ -74,19 +76,19 @@ class World:
         tuples = round(self.input_tps * CYCLE_S * self.random.normal(1, self.noise))
         self.acked += tuples
         self.sent[self.places[1], 1, 2] += tuples
-        for task, us in ((1, 50), (2, 100), (3, 300)):
+        for task, us in self.us.items():
             used_ns = us * 1e3 * tuples * self.times.get(self.places[task], 1.0)
             self.cpu_ns[task] += round(used_ns * self.random.normal(1, self.noise))
 
     def seen(self) -> CycleInput:
         view = TopologyView(self._publication(), self.plan, tuple(self._acks()))
-        loads = tuple(NodeLoad(slot.supervisor, 0, (self._load(slot),)) for slot in (A, B))
+        loads = tuple(NodeLoad(slot.supervisor, 0, (self._load(slot),)) for slot in self.slots)
         return CycleInput(
             self.now_s, 1.7e9 + self.now_s, 3, topologies=(view,), loads=loads, refused=self.refused
         )
 
     def _publication(self) -> Publication:
-        nodes = [Node(n, f"host-{n}", self.capacity[n], (1,), 1) for n in "ab"]
+        nodes = [Node(name, f"host-{name}", of, (1,), 1) for name, of in self.capacity.items()]
         return publication(self.places, nodes, spouts=[1])
 
     def _here(self, slot: Slot) -> list[int]:
@@ -95,7 +97,7 @@ class World:
     def _acks(self) -> list[NodeAcks]:
         return [
             node_acks(slot.supervisor, [worker_ack(slot, self._here(slot))], "uuid")
-            for slot in (A, B)
+            for slot in self.slots
         ]
 
     def _load(self, slot: Slot) -> WorkerLoad:

@@ -45,44 +45,24 @@ class Wide(World):
     drained: tuple[str, ...] = ()
     controls: Controls = NOTHING_SET
 
-    def _work(self) -> None:
-        tuples = round(self.input_tps * CYCLE_S * self.random.normal(1, self.noise))
-        self.acked += tuples
-        self.sent[self.places[1], 1, 2] += tuples
-        for task, us in self.us.items():
-            used_ns = us * 1e3 * tuples * self.times.get(self.places[task], 1.0)
-            self.cpu_ns[task] += round(used_ns * self.random.normal(1, self.noise))
-
     def seen(self) -> CycleInput:
-        view = TopologyView(self._publication(), self.plan, tuple(self._acks()))
+        seen = super().seen()
+        there = zip(self.slots, seen.loads, strict=True)
         loads = tuple(
-            NodeLoad(slot.supervisor, self._time_ms(slot), (self._load(slot),))
-            for slot in self.slots
+            replace(load, time_ms=self._time_ms(slot))
+            for slot, load in there
             if slot not in self.bare
         )
-        return CycleInput(
-            self.now_s,
-            1.7e9 + self.now_s,
-            3,
-            topologies=(view,),
-            loads=loads,
-            controls=self.controls,
-            drained=self.drained,
-        )
+        return replace(seen, loads=loads, controls=self.controls, drained=self.drained)
 
     def _time_ms(self, slot: Slot) -> int:
         return round(1000 * (self.now_s + self.clock_s.get(slot, 0.0)))
 
-    def _publication(self) -> Publication:
-        nodes = [Node(name, f"host-{name}", of, (1,), 1) for name, of in self.capacity.items()]
-        return publication(self.places, nodes, spouts=[1])
-
     def _acks(self) -> list[NodeAcks]:
-        def of(slot: Slot) -> NodeAcks:
-            hooked = [] if slot in self.bare else [worker_ack(slot, self._here(slot))]
-            return node_acks(slot.supervisor, hooked, "uuid")
-
-        return [of(slot) for slot in self.slots]
+        return [
+            replace(acks, workers=() if slot in self.bare else acks.workers)
+            for slot, acks in zip(self.slots, super()._acks(), strict=True)
+        ]
 
     def _load(self, slot: Slot) -> WorkerLoad:
         return replace(super()._load(slot), time_ms=self._time_ms(slot))
@@ -175,7 +155,8 @@ class Neighboured(Wide):
         return publication(self.places, nodes, spouts=[1])
 
     def seen(self) -> CycleInput:
-        seen, (view,) = super().seen(), super().seen().topologies
+        seen = super().seen()
+        (view,) = seen.topologies
         self.other_ns += int(1.6e9 * CYCLE_S)
         self.spoken_s = self.spoken_s if self.is_silent else self.now_s
         nodes = view.publication.nodes
