@@ -133,11 +133,14 @@ class Agent:
             self._synced_s = now_s
         try:
             self._puller.sync(self._node, self._here)
-            # After the plans: a JVM that is off takes no move that it has not read of before.
-            self._switch.follow(self._puller.off)
         except ZooKeeperError:
             self._wake.set()  # what could not be read is due at the next turn
             raise
+        except StoreError:  # a switch must work on a full disk too
+            self._switch.follow(self._puller.off)
+            raise
+        # After the plans: a JVM that is off takes no move that it has not read of before.
+        self._switch.follow(self._puller.off)
 
     def _hand_out(self, now_s: float) -> None:
         del now_s

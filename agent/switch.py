@@ -1,5 +1,6 @@
 """The switch of this node: the files that turn the hooks of its JVMs off."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from kvstore.logs import log
@@ -23,7 +24,8 @@ class Switch:
             self._by_cluster.parent.mkdir(parents=True, exist_ok=True)
             # JVMs look at whether it is there, and never at half of it.
             part = self._by_cluster.with_name(f"{OFF_BY_CLUSTER}.part")
-            part.write_text(one_line(reason), "utf-8")
+            with suppress(OSError):  # on a full disk there is room for an empty file
+                part.write_text(one_line(reason), "utf-8")
             part.rename(self._by_cluster)
 
     def reason(self) -> str | None:

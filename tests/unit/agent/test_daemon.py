@@ -19,7 +19,7 @@ from kvstore.pulse import Pulse
 from kvstore.writer import PlanWriter
 from kvstore.zookeeper import Session, Stored
 from migration.model import PersistedSlot, Plan
-from migration.wire import CLUSTER, encode, encode_local
+from migration.wire import CLUSTER, OFF_BY_CLUSTER, encode, encode_local
 from tests.unit.agent.test_samples import SUPERVISOR
 
 
@@ -89,7 +89,7 @@ def test_a_store_that_is_taken_keeps_it_from_starting(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step", ["sync", "tend_store"])
-def test_a_full_disk_does_not_silence_the_node(
+def test_a_full_disk_silences_no_node_and_leaves_none_switched_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     pushed: list[str] = []
@@ -109,7 +109,7 @@ def test_a_full_disk_does_not_silence_the_node(
         local=None,
         epoch=1,
         lost=(),
-        off=b"",
+        off=b"a fault",
     )
     setattr(puller, step, fail)
     monkeypatch.setattr(agent, "_puller", puller)
@@ -123,6 +123,7 @@ def test_a_full_disk_does_not_silence_the_node(
         with pytest.raises(StoreError, match="no space left"):
             agent.turn(now_s)
     assert pushed == ["s1", "s1"]
+    assert (tmp_path / OFF_BY_CLUSTER).read_text() == "a fault"
     agent.close()
 
 

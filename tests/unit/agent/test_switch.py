@@ -1,5 +1,6 @@
 """The files by which a node is switched off."""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,22 @@ def test_what_zookeeper_holds_reaches_the_jvms_as_a_file_and_goes_with_it(tmp_pa
     switch.follow(b"")
     assert not file.exists()
     assert switch.reason() is None
+
+
+def test_a_full_disk_has_room_for_a_file_without_a_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(file: Path, text: str, encoding: str) -> int:
+        file.touch()
+        raise OSError(errno.ENOSPC, "No space left on device", file)
+
+    switch = Switch(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", full)
+        switch.follow(b"a fault")
+    assert switch.reason() == "no reason given"
+    switch.follow(b"a fault")
+    assert switch.reason() == "a fault"
 
 
 def test_a_file_by_hand_stays_whatever_zookeeper_says(tmp_path: Path) -> None:
