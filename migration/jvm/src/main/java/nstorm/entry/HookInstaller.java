@@ -14,11 +14,13 @@ import net.bytebuddy.description.method.MethodDescription;
 import net.bytebuddy.description.modifier.FieldManifestation;
 import net.bytebuddy.description.type.TypeDescription;
 import net.bytebuddy.dynamic.ClassFileLocator;
+import net.bytebuddy.implementation.bytecode.member.MethodInvocation;
 import net.bytebuddy.matcher.ElementMatcher;
 import net.bytebuddy.matcher.ElementMatchers;
 import net.bytebuddy.pool.TypePool;
 import net.bytebuddy.utility.JavaModule;
 import nstorm.hook.Advised;
+import nstorm.hook.Faults;
 import nstorm.hook.HookSet;
 import nstorm.hook.HookStatus;
 import nstorm.hook.Symbol;
@@ -86,7 +88,7 @@ public final class HookInstaller {
                     advices.describe(advised.advice().getName()).resolve();
             builder = builder.type(ElementMatchers.named(advised.type()))
                     .transform((type, description, loader, module, domain) ->
-                            type.visit(Advice.to(advice, locator).on(matcher(advised))));
+                            type.visit(counted(advice, locator).on(matcher(advised))));
         }
         for (Symbol field : hooks.written()) {
             builder = builder.type(ElementMatchers.named(field.owner()))
@@ -94,6 +96,19 @@ public final class HookInstaller {
                             .withFieldModifiers(ElementMatchers.named(field.member()), FieldManifestation.PLAIN)));
         }
         inst.addTransformer(only(hooks, builder.makeRaw()));
+    }
+
+    /** An advice whose suppressed faults are reported. Its methods have no other way to show that they fail. */
+    static Advice counted(TypeDescription advice, ClassFileLocator locator) {
+        MethodDescription suppressed = TypePool.Default.of(locator)
+                .describe(Faults.class.getName())
+                .resolve()
+                .getDeclaredMethods()
+                .filter(ElementMatchers.named("suppressed"))
+                .getOnly();
+        return Advice.to(advice, locator)
+                .withExceptionHandler(
+                        new Advice.ExceptionHandler.Simple(MethodInvocation.invoke(suppressed.asDefined())));
     }
 
     /**

@@ -32,6 +32,15 @@ public final class Faults {
         }
     }
 
+    /** Called by Storm's own methods where the code that was woven into them has failed. */
+    public static void suppressed(Throwable fault) {
+        try {
+            report("a hook", fault);
+        } catch (Throwable again) { // there may be no memory to log it
+            COUNT.incrementAndGet();
+        }
+    }
+
     public static long count() {
         return COUNT.get();
     }

@@ -43,7 +43,10 @@ public final class MisroutedTuples implements Runnable {
     private static final Logger LOG = LoggerFactory.getLogger(MisroutedTuples.class);
     private static final int LIMIT = 200_000;
     private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
-    private static final long RETIRED_POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+    private static final long SLOW_RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
+    /** Tries each millisecond until it is slow to retry: a move's owner is ready by then, a missing one may take hours. */
+    private static final int FAST_RETRIES = 500;
 
     public final AtomicLong forwarded = new AtomicLong();
     public final AtomicLong dropped = new AtomicLong();
@@ -54,6 +57,9 @@ public final class MisroutedTuples implements Runnable {
     private final AtomicBoolean reportedDrop = new AtomicBoolean();
     private final Delivery delivery;
     private final Thread thread;
+
+    /** Rounds in which tuples waited and none was delivered, since the last that was. */
+    private int fruitless;
 
     public MisroutedTuples(Delivery delivery) {
         this.delivery = delivery;
@@ -106,6 +112,7 @@ public final class MisroutedTuples implements Runnable {
         while (true) {
             try {
                 boolean progress = round();
+                fruitless = progress || byTask.isEmpty() ? 0 : fruitless + 1;
                 if (!progress) {
                     LockSupport.parkNanos(pauseNanos());
                 }
@@ -118,9 +125,9 @@ public final class MisroutedTuples implements Runnable {
 
     private long pauseNanos() {
         if (!byTask.isEmpty()) {
-            return RETRY_NANOS;
+            return fruitless < FAST_RETRIES ? RETRY_NANOS : SLOW_RETRY_NANOS;
         }
-        return retiring.isEmpty() ? Long.MAX_VALUE : RETIRED_POLL_NANOS;
+        return retiring.isEmpty() ? Long.MAX_VALUE : SLOW_RETRY_NANOS;
     }
 
     private boolean round() {
