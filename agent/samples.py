@@ -93,9 +93,9 @@ class SampleStores:
 
     def discover(self) -> None:
         """Open the stores that are new, and drop those whose process is gone."""
-        found = {path for folder in self._folders for path in _stores(folder)}
+        found = {path for folder in self._folders for path in self._stores(folder)}
         found |= {path for folder in self._folders_of_users() for path in _stores_of_user(folder)}
-        for path in {*self._open, *self._logged} - found:
+        for path in {*self._open, *self._logged} - found - {*self._folders, self._users}:
             self._forget(path)
         for path in sorted(found):
             if not psutil.pid_exists(_pid(path)):
@@ -109,18 +109,27 @@ class SampleStores:
             elif path not in self._open:
                 self._try_open(path)
 
+    def _stores(self, folder: Path) -> list[Path]:
+        # Before anything in it is deleted: a link may lead out of the store.
+        pattern = r"[0-9]+-[0-9]+" if folder.name == "w" else r"[0-9]+"
+        return [path for path in self._within(folder) if re.fullmatch(pattern, path.name)]
+
+    def _within(self, folder: Path) -> list[Path]:
+        """Name what is in a folder of the store; nothing where others may have put it there."""
+        try:
+            refuse_foreign(folder, self._owners())
+            return list(folder.iterdir())
+        except FileNotFoundError:
+            return []
+        except (StoreError, OSError) as error:
+            self._report(folder, str(error))
+            return []
+
     def _is_of_user(self, path: Path) -> bool:
         return path.parent.parent == self._users
 
     def _folders_of_users(self) -> list[Path]:
-        try:
-            refuse_foreign(self._users, self._owners())
-            return [folder for folder in self._users.iterdir() if folder.is_dir()]
-        except FileNotFoundError:
-            return []
-        except (StoreError, OSError) as error:
-            self._report(self._users, str(error))
-            return []
+        return [folder for folder in self._within(self._users) if folder.is_dir()]
 
     def _try_open(self, path: Path) -> None:
         try:
@@ -128,8 +137,7 @@ class SampleStores:
                 self._open[path] = StoreReader(path, OwnedFiles(path, _owner_of_user(path)))
                 self._opened_s[path] = self._now_s()
                 return
-            for folder in (path.parent, path):
-                refuse_foreign(folder, self._owners())
+            refuse_foreign(path, self._owners())
             if not _is_made(path):
                 return
             _refuse_another_user(path)
@@ -269,13 +277,6 @@ class SampleStores:
     def close(self) -> None:
         for path in list(self._open):
             self._forget(path)
-
-
-def _stores(folder: Path) -> list[Path]:
-    pattern = r"[0-9]+-[0-9]+" if folder.name == "w" else r"[0-9]+"
-    if not folder.is_dir():
-        return []
-    return [path for path in folder.iterdir() if re.fullmatch(pattern, path.name)]
 
 
 def _stores_of_user(folder: Path) -> list[Path]:

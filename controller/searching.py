@@ -88,7 +88,7 @@ class SubprocessSearches:
             pickle.dump(question, asked)
             asked.seek(0)
             output = tempfile.TemporaryFile()  # noqa: SIM115  # closed when the answer is read
-            command = [sys.executable, "-m", "controller.searching"]
+            command = [sys.executable, "-P", "-m", "controller.searching"]
             return subprocess.Popen(command, stdin=asked, stdout=output), output
 
 

@@ -178,7 +178,7 @@ def _explain(conf: Path, topology: str, what: str) -> tuple[int, str]:
 def _act(conf: Path, command: Sequence[str]) -> tuple[int, str]:
     """Run a command of nstorm in a process of its own: a fault in it ends no page."""
     verb, *rest = command
-    line = [sys.executable, "-m", "controller.cli", verb, f"--conf={conf}", *rest]
+    line = [sys.executable, "-P", "-m", "controller.cli", verb, f"--conf={conf}", *rest]
     try:
         done = subprocess.run(
             line,

@@ -30,7 +30,7 @@ _LOOK_S = 0.5
 _ALIVE_S = 15.0
 MOST_VISITORS = 32
 MOST_BODY_BYTES = 10_000
-# Commands and questions that run at once.
+# Commands that run at once, and questions: visitors without the token hold up none that has it.
 _AT_ONCE = 2
 # Nothing comes from elsewhere, no other page shows this one, and no text becomes a script.
 _HEADERS = {
@@ -144,8 +144,14 @@ def make_app(feed: Feed, act: Act, explain: Explain, token: str, hosts: Collecti
         where = ".".join(str(part) for part in first["loc"])
         return JSONResponse({"detail": f"{where}: {first['msg']}"}, 422)
 
-    free = BoundedSemaphore(_AT_ONCE)
+    asked, ordered = _done_by(BoundedSemaphore(_AT_ONCE)), _done_by(BoundedSemaphore(_AT_ONCE))
+    _add_files(api)
+    _add_readings(api, feed, explain, asked)
+    _add_verbs(api, token, lambda *command: ordered(partial(act, command)))
+    return _Guard(GZipMiddleware(api, minimum_size=1000), hosts)
 
+
+def _done_by(free: BoundedSemaphore) -> Done:
     def done(work: Callable[[], tuple[int, str]]) -> Printed:
         if not free.acquire(blocking=False):
             raise HTTPException(429, f"{_AT_ONCE} commands run already: try again soon")
@@ -157,10 +163,7 @@ def make_app(feed: Feed, act: Act, explain: Explain, token: str, hosts: Collecti
             raise HTTPException(409, text)
         return Printed(printed=text)
 
-    _add_files(api)
-    _add_readings(api, feed, explain, done)
-    _add_verbs(api, token, lambda *command: done(partial(act, command)))
-    return _Guard(GZipMiddleware(api, minimum_size=1000), hosts)
+    return done
 
 
 def _add_files(api: FastAPI) -> None:
@@ -311,6 +314,10 @@ class _Guard:
         host = headers.get(b"host", b"").decode("latin-1")
         if not self._is_ours(host):
             return JSONResponse({"detail": "this page has another name"}, 421)
+        # A browser says who asks; each question costs the leading controller a command.
+        asker = headers.get(b"sec-fetch-site", b"none")
+        if scope["path"].startswith("/api/") and asker not in (b"none", b"same-origin"):
+            return JSONResponse({"detail": "this is for the page itself, not for other sites"}, 403)
         if scope["method"] not in ("GET", "HEAD"):
             size = headers.get(b"content-length", b"")
             if b"transfer-encoding" in headers or not size.isdigit():

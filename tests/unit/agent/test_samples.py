@@ -333,6 +333,22 @@ def test_a_link_in_the_place_of_a_store_is_refused(tmp_path: Path, stores: Sampl
     assert list(victim.iterdir()) == []
 
 
+@pytest.mark.parametrize(("folder", "name"), [("s", "20261101"), ("w", "2026-999999999")])
+def test_nothing_is_deleted_where_a_link_leads(
+    tmp_path: Path, stores: SampleStores, folder: str, name: str
+) -> None:
+    backups = tmp_path / "backups"
+    (backups / name).mkdir(parents=True)
+    (tmp_path / folder).symlink_to(backups)
+    with capture_logs() as logs:
+        for _ in range(2):
+            assert looked(stores) == Samples()
+    assert (backups / name).is_dir()
+    assert [entry["reason"] for entry in logs] == [
+        f"{tmp_path / folder} is a link, or no folder: it is not touched"
+    ]
+
+
 def test_a_worker_that_speaks_for_another_slot_or_node_is_not_heard(
     tmp_path: Path, stores: SampleStores
 ) -> None:

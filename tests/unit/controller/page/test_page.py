@@ -6,8 +6,10 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -64,6 +66,44 @@ class Page(TestClient):
 
     def explain(self, topology: str, what: str) -> tuple[int, str]:
         return self.act(("explain", topology, what))
+
+
+def test_questions_of_visitors_hold_up_no_command() -> None:
+    page, asked, ended = Page(), threading.Semaphore(0), threading.Event()
+
+    def explain(topology: str, what: str) -> tuple[int, str]:
+        asked.release()
+        ended.wait(60.0)
+        return 0, topology + what
+
+    app = make_app(filled(), page.act, explain, "a-token", {"localhost"})
+    client = TestClient(app, base_url="http://localhost:8089")
+    with ThreadPoolExecutor() as visitors:
+        answers = [visitors.submit(client.get, "/api/explain") for _ in range(2)]
+        for _ in answers:
+            asked.acquire()
+        try:
+            assert client.get("/api/explain").status_code == 429
+            off = client.post("/api/off", headers=TOKEN, json={})
+        finally:
+            ended.set()
+    assert [one.result().status_code for one in answers] == [200, 200]
+    assert (off.status_code, page.commands) == (
+        200,
+        [("off", "--reason=switched off on the page")],
+    )
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_other_sites_in_a_visitors_browser_get_nothing(site: str) -> None:
+    page = Page()
+    asked = {"Sec-Fetch-Site": site}
+    assert page.get("/api/explain", headers=asked).status_code == 403
+    assert page.post("/api/off", headers=TOKEN | asked, json={}).status_code == 403
+    assert page.get("/", headers=asked).status_code == 200, "a link leads to the page"
+    assert page.commands == []
+    own = {"Sec-Fetch-Site": "same-origin"}
+    assert page.get("/api/explain", headers=own).status_code == 200
 
 
 def test_the_status_is_what_the_command_prints() -> None:

@@ -315,6 +315,21 @@ def test_a_process_beside_gives_the_same_answer_and_ends() -> None:
     searches.close()
 
 
+def test_a_search_runs_nothing_of_the_folder_that_it_is_started_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted = tmp_path / "controller"
+    planted.mkdir()
+    (planted / "__init__.py").touch()
+    (planted / "searching.py").write_text("raise SystemExit(1)")
+    monkeypatch.chdir(tmp_path)
+    question = TargetQuestion(*saddle(), Limits(), TargetOptions(), frozenset())
+    searches = SubprocessSearches()
+    searches.begin([question])
+    ((_, answer),) = answer_of(searches)
+    assert answer.target is not None
+
+
 def test_a_search_that_fails_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     searches = SubprocessSearches()
