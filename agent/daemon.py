@@ -22,6 +22,7 @@ from kvstore.errors import (
     StoreError,
     ZooKeeperError,
 )
+from kvstore.foreign import replace_file
 from kvstore.logs import log
 from kvstore.pulse import Pulse
 from kvstore.service import Refusals, serve, without_storm
@@ -262,5 +263,5 @@ def adopt_cluster(config: AgentConfig) -> str:
     cluster = stored.data.decode().strip()
     # A file, because the running agent alone may write the plan's store.
     config.store_dir.mkdir(parents=True, exist_ok=True)
-    (config.store_dir / ADOPT_FILE).write_text(cluster, "utf-8")
+    replace_file(config.store_dir / ADOPT_FILE, cluster.encode())
     return cluster

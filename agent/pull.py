@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from threading import Event
 
+from kvstore.foreign import first_bytes
 from kvstore.logs import log
 from kvstore.watched import Watched
 from kvstore.writer import PlanWriter
@@ -27,6 +28,7 @@ from migration.wire import (
 )
 
 ADOPT_FILE = "adopt-cluster"
+_LONGEST_ID_BYTES = 1000
 
 
 class Puller:
@@ -182,7 +184,7 @@ class Puller:
         found = stored.data.decode(errors="replace").strip()
         if self.local is None or found == self.local.cluster:
             return self.local or LocalPlan(found)
-        if self._adopt_file.exists() and self._adopt_file.read_text("utf-8").strip() == found:
+        if self._adopted() == found:
             return LocalPlan(found)
         self._say(
             CLUSTER,
@@ -190,6 +192,12 @@ class Puller:
             "rebuilt on purpose, run `nstorm-agent adopt-cluster` here",
         )
         return None
+
+    def _adopted(self) -> str:
+        try:
+            return first_bytes(self._adopt_file, _LONGEST_ID_BYTES).decode(errors="replace").strip()
+        except OSError:
+            return ""
 
     def _plan(self, held: LocalPlan, topology: str) -> tuple[Plan, bytes] | None:
         """Return the plan of a topology in ZooKeeper as it came, None if there is no good one."""

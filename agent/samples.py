@@ -17,8 +17,9 @@ from typing import TypeVar
 import psutil
 from msgspec import UNSET
 
-from kvstore.env import Files, OwnedFiles, refuse_foreign
+from kvstore.env import Files, OwnedFiles
 from kvstore.errors import StoreError
+from kvstore.foreign import refuse_foreign
 from kvstore.logs import log
 from kvstore.reader import StoreReader
 from migration import WireError

@@ -1,11 +1,13 @@
 """The switch of this node: the files that turn the hooks of its JVMs off."""
 
-from contextlib import suppress
 from pathlib import Path
 
+from kvstore.foreign import first_bytes, replace_file
 from kvstore.logs import log
 from kvstore.printable import one_line
 from migration.wire import OFF_BY_CLUSTER, OFF_FILE
+
+_LONGEST_BYTES = 1000
 
 
 class Switch:
@@ -22,11 +24,10 @@ class Switch:
             self._by_cluster.unlink(missing_ok=True)
         elif _read(self._by_cluster) != one_line(reason):
             self._by_cluster.parent.mkdir(parents=True, exist_ok=True)
-            # JVMs look at whether it is there, and never at half of it.
-            part = self._by_cluster.with_name(f"{OFF_BY_CLUSTER}.part")
-            with suppress(OSError):  # on a full disk there is room for an empty file
-                part.write_text(one_line(reason), "utf-8")
-            part.rename(self._by_cluster)
+            try:
+                replace_file(self._by_cluster, one_line(reason).encode())
+            except OSError:  # on a full disk there is room for an empty file
+                replace_file(self._by_cluster, b"")
 
     def reason(self) -> str | None:
         """Read why the hooks of this node are off; None while they are on."""
@@ -44,7 +45,7 @@ class Switch:
 def _read(file: Path) -> str | None:
     """Read a file's text; None if it is not there. One that cannot be read counts all the same."""
     try:
-        return one_line(file.read_bytes())
+        return one_line(first_bytes(file, _LONGEST_BYTES))
     except FileNotFoundError:
         return None
     except OSError:

@@ -6,7 +6,6 @@ Its supervisor makes the folder and gives it away, and closes all else in the st
 from __future__ import annotations
 
 import grp
-import os
 import pwd
 import stat
 import time
@@ -15,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from kvstore.envelope import pack
+from kvstore.foreign import replace_file
 from kvstore.logs import log
 from migration.model import LocalPlan, names_a_node
 from migration.wire import USER_FOLDERS, encode_local
@@ -72,7 +72,7 @@ class UserPlans:
 
     def _write(self, path: Path, payload: bytes) -> None:
         try:
-            _replace(path, pack(time.time_ns() // 1_000_000, payload))
+            replace_file(path, pack(time.time_ns() // 1_000_000, payload))
         except OSError as error:
             self._written.pop(path, None)
             if self._said.get(path) != str(error):
@@ -81,19 +81,6 @@ class UserPlans:
         else:
             self._written[path] = payload
             self._said.pop(path, None)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Replace a file of a folder whose owner may have put anything there."""
-    part = path.with_suffix(".part")
-    part.unlink(missing_ok=True)
-    new = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(new, "wb") as file:
-        file.write(data)
-        # The folder keeps all others out.
-        os.fchmod(new, 0o644)
-        os.fsync(new)
-    part.rename(path)
 
 
 def wrong_rights(store_dir: Path) -> Iterator[str]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import mmap
 import os
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import lmdb
 
 from kvstore.errors import FormatError, StoreError
+from kvstore.foreign import refuse_foreign
 
 # Sized once and large, because growing it makes every other process reopen; the file is sparse.
 MAP_SIZE_BYTES = 16 * 1024 * 1024
@@ -25,33 +26,6 @@ _MODE = 0o640
 _LOCK_BYTES = 8192
 # What another user writes is read twenty times a second.
 _LARGEST_BYTES = 4 * 1024 * 1024
-# The files that are opened here.
-_OURS = frozenset({".mdb", ".bin", ".lock"})
-
-
-def refuse_foreign(folder: Path, owners: Collection[int] = ()) -> None:
-    """Raise a `StoreError` where others may have put something in the place of a store.
-
-    To open an environment is to write its lock file, wherever a link leads to. The folder is no
-    link, belongs to one of the user ids `owners` (where given), and others may not write there. Its
-    files are no links either, and its own.
-    """
-    found = folder.lstat()
-    problem = None
-    if not stat.S_ISDIR(found.st_mode):
-        problem = f"{folder} is a link, or no folder"
-    elif owners and found.st_uid not in owners:
-        problem = f"{folder} belongs to user {found.st_uid}"
-    elif found.st_mode & stat.S_IWOTH:
-        problem = f"everybody may write into {folder}"
-    for file in () if problem else folder.iterdir():
-        one = file.lstat()
-        if not stat.S_ISREG(one.st_mode) and file.suffix in _OURS:
-            problem = f"{file} is a link, or no file"
-        elif one.st_nlink > 1 and file.suffix in _OURS:
-            problem = f"{file} has another name elsewhere"
-    if problem is not None:
-        raise StoreError(f"{problem}: it is not touched")
 
 
 class Env:

@@ -9,9 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Self
 
-from kvstore.env import Env, refuse_foreign
+from kvstore.env import Env
 from kvstore.envelope import Envelope, pack, unpack
 from kvstore.errors import EnvelopeError, FormatError, StoreError
+from kvstore.foreign import refuse_foreign
 
 _CHECK_EVERY_S = 1.0
 # Damaged files that are kept, for who looks into it; their names end in their time.

@@ -25,6 +25,7 @@ from controller.storm.leader import Leader
 from controller.storm.mirror import Mirror
 from controller.storm.move_record import HISTORY
 from kvstore.errors import AccessError
+from kvstore.foreign import replace_file
 from kvstore.printable import one_line
 from kvstore.zookeeper import Session
 from migration import ConfigError, storm_yaml, wire
@@ -57,7 +58,7 @@ def off(
     if here:
         file = _file(conf)
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, "utf-8")
+        replace_file(file, text.encode())
         tell(output, {"off": str(file)}, f"the hooks of this node are off as long as {file} exists")
         return
     with connected(conf) as session:

@@ -27,6 +27,7 @@ from controller.storm.mirror import Mirror
 from controller.storm.move_record import MoveRecord
 from kvstore.errors import AccessError, NoNodeError, StoreError
 from kvstore.logs import log
+from kvstore.printable import one_line
 from kvstore.zookeeper import Session, Stored
 from migration import ModelError, wire
 from migration.model import Entry, ExecutorId, Phase, Plan, Slot
@@ -104,7 +105,10 @@ class CommandQueue:
         After an answer the leader before is an author too: that it found nobody stays.
         """
         command = decode(stored.data)
-        if command is None or command.known_as == UNPROVED:
+        if command is None:
+            return None
+        command = replace(command, why=one_line(command.why.encode()))  # the history keeps it
+        if command.known_as == UNPROVED:
             return command
         return replace(command, known_as=self._session.author(path, stored.mzxid) or UNPROVED)
 
@@ -232,8 +236,11 @@ class CommandQueue:
         return replace(command, state="VOID", reason="the move is no longer in the plan")
 
     def _answer(self, path: str, command: Command) -> None:
+        data = encode(command)
+        if len(data) > wire.LARGEST_NODE_BYTES:  # ZooKeeper would end the leader's session
+            data = encode(Command("", state=REFUSED, reason="the command is too long"))
         try:
-            self._session.set(path, encode(command))
+            self._session.set(path, data)
         except NoNodeError:
             pass  # whoever asked has left
         except AccessError as error:  # its creator lets nobody answer

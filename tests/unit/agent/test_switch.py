@@ -1,11 +1,13 @@
 """The files by which a node is switched off."""
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
 
 from agent.switch import Switch
+from kvstore.foreign import replace_file
 from migration.wire import OFF_BY_CLUSTER, OFF_FILE
 
 
@@ -24,17 +26,36 @@ def test_what_zookeeper_holds_reaches_the_jvms_as_a_file_and_goes_with_it(tmp_pa
 def test_a_full_disk_has_room_for_a_file_without_a_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(file: Path, text: str, encoding: str) -> int:
-        file.touch()
-        raise OSError(errno.ENOSPC, "No space left on device", file)
+    def full(file: Path, data: bytes) -> None:
+        if data:
+            raise OSError(errno.ENOSPC, "No space left on device", file)
+        replace_file(file, data)
 
     switch = Switch(tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "write_text", full)
+        patched.setattr("agent.switch.replace_file", full)
         switch.follow(b"a fault")
     assert switch.reason() == "no reason given"
     switch.follow(b"a fault")
     assert switch.reason() == "a fault"
+
+
+def test_a_switch_follows_no_link_and_waits_for_no_pipe(tmp_path: Path) -> None:
+    store, secret = tmp_path / "store", tmp_path / "secret"
+    store.mkdir()
+    secret.write_text("a password")
+    switch = Switch(store)
+    (store / OFF_FILE).symlink_to(secret)
+    assert switch.reason() == "no reason given"
+    (store / OFF_FILE).unlink()
+    os.mkfifo(store / OFF_FILE)
+    assert switch.reason() == "no reason given"
+    (store / OFF_FILE).unlink()
+    (store / OFF_BY_CLUSTER).symlink_to(secret)
+    (store / OFF_BY_CLUSTER).with_suffix(".part").symlink_to(secret)
+    switch.follow(b"a fault")
+    assert switch.reason() == "a fault"
+    assert secret.read_text() == "a password"
 
 
 def test_a_file_by_hand_stays_whatever_zookeeper_says(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from kvstore.env import Env, refuse_foreign
+from kvstore.env import Env
 from kvstore.errors import StoreError
+from kvstore.foreign import refuse_foreign
 from kvstore.reader import StoreReader
 from kvstore.writer import PlanWriter
 

@@ -1,6 +1,7 @@
 """The queue of commands: what can be read of it, and whose topology is meant."""
 
 import json
+import random
 from typing import cast
 
 import pytest
@@ -77,6 +78,22 @@ def test_a_wish_is_answered_in_its_place_and_read_so_afterwards() -> None:
     (answered,) = queue(nodes).read().values()
     assert (answered.state, nodes.nodes["c-1"]) == ("REFUSED", b"{")
     assert answered.reason == "no topology gone: the hooks in Nimbus publish none"
+
+
+def test_a_command_that_no_node_could_hold_as_an_answer_is_refused_and_ended() -> None:
+    many = [random.Random(seed).randbytes(50).hex() for seed in range(6000)]
+    nodes = Nodes({"c-1": encode(Command("gone", answer=many)), "c-2": encode(Command("gone"))})
+    queue(nodes).work((), (), 1)
+    first, second = queue(nodes).read().values()
+    assert (first.state, first.reason) == ("REFUSED", "the command is too long")
+    assert second.state == "REFUSED"
+    assert all(len(data or b"") < 1000 for data in nodes.nodes.values())
+
+
+def test_of_a_reason_the_history_keeps_one_line() -> None:
+    nodes = Nodes({"c-1": encode(Command("wc", why="because\nof " + "much " * 100_000))})
+    (read,) = queue(nodes).read().values()
+    assert read.why == "because"
 
 
 def test_a_name_that_nobody_has_proved_is_shown_as_unproved_also_to_the_next_leader() -> None:
