@@ -105,7 +105,7 @@ def controller_day(folder: Path, seconds: float, every_s: float) -> Iterator[dic
             for entry in begun:
                 phases = {"PREPARE": 0.2, "SWITCH": 0.1, "DRAIN": 0.1, "STOP": 0.1, "SETTLE": 5.0}
                 how = {"outcome": "MOVED", "reason": "settled", "ended_s": seen.time_s}
-                telemetry.ended(history.end("wc-1", entry, phase_s=phases, **how))
+                telemetry.ended(history.end(history.of("wc-1", entry), phase_s=phases, **how))
             before = memory
             memory, report = cycle(before, seen, config)
             begun = [e for p in report.plans.values() for e in p.entries]

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from controller.core.decision import Move
 from controller.core.topology import TopologyView, moves_under_way
 from controller.cycle import CycleInput
 from controller.report import Report
 from controller.storm.apply import Applier
 from controller.storm.last import LastCycle, asked_by
-from migration.model import MOVING, ExecutorId, Plan
+from migration.model import MOVING, Plan
 
 
 class Act:
@@ -47,10 +48,10 @@ class Act:
         now = self._last().figures(before.topology) or {}
         return self._applier.begin(before, after, {**asked, "before": now})
 
-    def not_begun(self, report: Report) -> tuple[tuple[str, ExecutorId], ...]:
-        """Name the executors, with their topology, whose moves stand in no plan."""
+    def not_begun(self, report: Report) -> tuple[tuple[str, Move], ...]:
+        """List the moves, with their topology, that were not written, as far as is known."""
         return tuple(
-            (one.topology, ExecutorId.parse(move.executor))
+            (one.topology, move)
             for one in report.topologies
             if one.topology in self.unwritten
             for move in one.moves

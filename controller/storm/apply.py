@@ -19,8 +19,18 @@ from kvstore.logs import log
 from kvstore.printable import one_line
 from kvstore.zookeeper import Session
 from migration import ModelError, wire
-from migration.model import MOVING, Entry, Phase, Plan, PlanVersion, Timing
-from migration.protocol import Event, FinishedMove, HeldPlan, Step, begin, following, resume, step
+from migration.model import MOVING, Entry, ExecutorId, Phase, Plan, PlanVersion, Timing
+from migration.protocol import (
+    Event,
+    FinishedMove,
+    HeldPlan,
+    MoveOutcome,
+    Step,
+    begin,
+    following,
+    resume,
+    step,
+)
 from migration.recovery import KnownPlan
 
 # The phases between PREPARE and STOPPED: what the application may notice of a move. Each way has
@@ -61,6 +71,8 @@ class Applier:
         self.history = history or History()
         self._why: dict[tuple[str, str], str] = {}  # moves were taken back, by topology and id
         self._untold: list[tuple[MoveRecord, float]] = []
+        # What was asked for by topology, until it is known whether it was written.
+        self._asked: dict[str, tuple[tuple[Entry, ...], Mapping[str, Any], float]] = {}
 
     def take_ended(self) -> list[tuple[MoveRecord, float]]:
         """Hand over the moves that have ended since the last call, with their monotonic seconds."""
@@ -85,12 +97,23 @@ class Applier:
             return False
         # In the same transaction: whoever has seen that it is off has then seen every move.
         switch = self._switch()
+        self._asked[after.topology] = entries, asked, self._time_s()
         if made.plan != after or switch is None or not self._write(held, made, switch):
+            del self._asked[after.topology]
             return False
-        for entry in entries:
-            self.history.begin(after.topology, entry, self._time_s(), asked)
-            log.info("move_begun", **_log_fields(after.topology, entry), plan_version=after.version)
+        self._note_begun(after)
         return True
+
+    def _note_begun(self, seen: Plan) -> None:
+        """Note what has begun; the answer to its write may be lost, and only the plan shows it."""
+        entries, asked, time_s = self._asked.pop(seen.topology, ((), {}, 0.0))
+        there = {(entry.id, entry.executor, entry.target) for entry in seen.entries}
+        for entry in entries:
+            if (entry.id, entry.executor, entry.target) in there:
+                self.history.begin(seen.topology, entry, time_s, asked)
+                log.info(
+                    "move_begun", **_log_fields(seen.topology, entry), plan_version=seen.version
+                )
 
     def _off(self) -> str:
         """Return why everything is switched off; empty while it is on."""
@@ -132,6 +155,7 @@ class Applier:
                 left = True
                 continue
             held = self._take(view.plan)
+            self._note_begun(view.plan)
             if held is not None and held.held_plan.plan.entries:
                 off = self._off() or view.observation.switched_off
                 if off:
@@ -140,6 +164,9 @@ class Applier:
                         self.cancel(view.id, entry.id, why)
                 self._step(held, view)
                 left = left or bool(held.held_plan.plan.entries)
+        if self._leader.epoch is not None:
+            for move in self.history.under_way:
+                self._end_unseen(move, views)
         return left
 
     def _call_agents(self, views: Iterable[TopologyView]) -> None:
@@ -304,24 +331,46 @@ class Applier:
         )
 
     def _end(self, held: _Held, left: FinishedMove, topology: str) -> None:
-        entry = left.entry
+        entry, why = left.entry, self._why.pop((topology, left.entry.id), "")
         spent = held.phase_s.pop(entry.id, {})
         stopped_after_s = None
         if left.duration_s is not None and {Phase.PREPARE, Phase.STOP} <= spent.keys():
             stopped_after_s = round(sum(spent[p] for p in DISRUPTIVE_PHASES & spent.keys()), 4)
-        move = self.history.end(
-            topology,
-            entry,
-            outcome=left.outcome.value,
-            reason=_reason(left.reason, self._why.pop((topology, entry.id), "")),
+        self._keep_end(
+            self.history.of(topology, entry),
+            outcome=left.outcome,
+            reason=_reason(left.reason, why),
             phase_s={str(phase): round(seconds, 4) for phase, seconds in spent.items()},
             stopped_after_s=stopped_after_s,
-            ended_s=self._time_s(),
         )
+
+    def _end_unseen(self, move: MoveRecord, views: Iterable[TopologyView]) -> None:
+        """End a move that has left its plan, or gone with it, by a write without an answer."""
+        view = next((view for view in views if view.id == move.topology), None)
+        held = self._held.get(move.topology)
+        if view is None:
+            if self._mirror.node(wire.plan_path(move.topology)) is not None:
+                return  # it is not published at the moment
+            outcome, reason = MoveOutcome.VOID, "its topology is gone"
+        elif held is None or any(one.id == move.id for one in held.held_plan.plan.entries):
+            return
+        else:
+            placed = view.publication.find(ExecutorId.parse(move.executor))
+            is_there = placed is not None and str(placed.slot) == move.target
+            outcome = MoveOutcome.MOVED if is_there else MoveOutcome.UNDONE
+            reason = "ZooKeeper did not answer at its end: the placement shows how it ended"
+        self._keep_end(move, outcome=outcome, reason=reason)
+
+    def _keep_end(self, move: MoveRecord, *, outcome: MoveOutcome, **how: Any) -> None:
+        move = self.history.end(move, outcome=outcome.value, ended_s=self._time_s(), **how)
         self._untold.append((move, self._now_s()))
         log.info(
             "move_ended",
-            **_log_fields(topology, entry),
+            topology=move.topology,
+            move=move.id,
+            executor=move.executor,
+            source=move.source,
+            target=move.target,
             outcome=move.outcome,
             reason=move.reason,
             stopped_after_s=move.stopped_after_s,

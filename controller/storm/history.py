@@ -56,12 +56,20 @@ class History:
         facts = {**asked, "asc_tps": asked.get("asc_tps", {}).get(made.executor)}
         self._keep(replace(made, begun_s=time_s, **facts))
 
-    def end(self, topology: str, entry: Entry, **how: Any) -> MoveRecord:
-        """Note how a move ended; one that began unseen is remembered from here on."""
-        key = topology, entry.id, ""
-        begun = [m for m in self.moves if (m.topology, m.id, m.outcome) == key]
-        self.moves = [move for move in self.moves if move not in begun]
-        self._keep(replace(begun[-1] if begun else _record(topology, entry), **how))
+    @property
+    def under_way(self) -> list[MoveRecord]:
+        return [move for move in self.moves if not move.outcome]
+
+    def of(self, topology: str, entry: Entry) -> MoveRecord:
+        """Return what is known of a move under way, which may have begun unseen."""
+        begun = (m for m in reversed(self.moves) if (m.topology, m.id) == (topology, entry.id))
+        return next((m for m in begun if not m.outcome), _record(topology, entry))
+
+    def end(self, move: MoveRecord, **how: Any) -> MoveRecord:
+        """Note how a move ended, in place of what was known of it under way."""
+        key = move.topology, move.id, ""
+        self.moves = [m for m in self.moves if (m.topology, m.id, m.outcome) != key]
+        self._keep(replace(move, **how))
         return self.moves[-1]
 
     def rest_s(self, move: MoveRecord, cooldown_s: float) -> float:
@@ -142,7 +150,8 @@ class History:
         return tuple(
             (m.begun_s, _node(m.source), _node(m.target))
             for m in self.moves
-            if m.begun_s is not None and time_s - m.begun_s < HOUR_S
+            # Nor one of a clock that was ahead.
+            if m.begun_s is not None and abs(time_s - m.begun_s) < HOUR_S
         )
 
 

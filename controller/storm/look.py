@@ -1,9 +1,12 @@
 """Looks: puts together all that a cycle may depend on."""
 
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 
+from controller.core.decision import Move
+from controller.core.topology import TopologyView
 from controller.cycle import CycleInput
 from controller.searching import SubprocessSearches
 from controller.storm.apply import Applier
@@ -34,8 +37,8 @@ class Look:
         self._searches = searches
         self._queries = queries
         self._cooldown_s = cooldown_s
-        # The moves of the last cycle whose plan could not be written, as in `CycleInput`.
-        self.not_begun: tuple[tuple[str, ExecutorId], ...] = ()
+        # The moves of the last cycle whose write was refused, or had no answer, by topology.
+        self.not_begun: tuple[tuple[str, Move], ...] = ()
         self.ended: list[MoveRecord] = []  # moves that have ended since these were last taken
         self._earlier: tuple[tuple[str, ExecutorId, float], ...] = ()  # as in `CycleInput`
 
@@ -71,11 +74,24 @@ class Look:
             seen,
             rests=self._rests(),
             earlier=earlier,
-            not_begun=self.not_begun,
+            not_begun=self._not_begun(seen.topologies),
             answers=self._searches.take_answers(),
             begun=self._history.hour(time_s),
             refused=self._history.refused(),
             guard_answers=self._queries.answers(),
+        )
+
+    def _not_begun(self, topologies: Iterable[TopologyView]) -> tuple[tuple[str, ExecutorId], ...]:
+        """Name what stands in no plan; it may be written though no answer came."""
+        begun = {
+            (view.id, str(entry.executor), str(entry.target))
+            for view in topologies
+            for entry in view.plan.entries
+        }
+        return tuple(
+            (topology, ExecutorId.parse(move.executor))
+            for topology, move in self.not_begun
+            if (topology, move.executor, move.target) not in begun
         )
 
     def _rests(self) -> tuple[tuple[str, ExecutorId, float], ...]:

@@ -1,5 +1,6 @@
 """A plan that ZooKeeper has lost, in every phase: the leader writes it again and the move ends."""
 
+import itertools
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from controller.core.topology import TopologyView
 from controller.storm.apply import Applier
 from controller.storm.leader import Leader
 from controller.storm.mirror import Mirror
-from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
+from kvstore.errors import ConflictError, NodeExistsError, NoNodeError, NotConnectedError
 from kvstore.zookeeper import ANY_VERSION, Stored
 from migration import wire
 from migration.model import (
@@ -395,3 +396,67 @@ def test_a_node_that_is_off_ends_the_moves_of_its_topologies() -> None:
         "nstorm was switched off: the hooks on s2 are off: a fault",
     )
     assert world.view().observation.switched_off == "the hooks on s2 are off: a fault"
+
+
+def without_answer(world: Led, number: int) -> None:
+    """Let a write of the plan reach ZooKeeper, and the connection break before its answer."""
+    usual, count = world.store.put_checked, itertools.count(1)
+
+    def put_checked(path: str, *of: Any) -> int:
+        version = usual(path, *of)
+        if path == PLAN and next(count) == number:
+            world.store.interruptions += 1
+            raise NotConnectedError("no answer")
+        return version
+
+    world.store.put_checked = put_checked  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("remembers", [True, False], ids=["same leader", "another leader"])
+@pytest.mark.parametrize("number", range(1, 7))
+def test_a_write_without_an_answer_leaves_no_move_without_an_end(
+    number: int, remembers: bool
+) -> None:
+    world = Led()
+    without_answer(world, number)
+    asked = {"asked_by": "policy gather"}
+    world.stored = Plan(CLUSTER, 0, -1, TOPOLOGY)
+    entry = world.move(world.executors[0], world.slots[1])
+    assert isinstance(entry, Entry)
+    before = world.view()
+    after = following(before.plan, (entry,), world.leader.epoch or 0)
+    broken = False
+    for turn in range(200):
+        try:
+            if turn == 0:
+                world.applier.begin(before.plan, after, asked)
+            world.turn_led()
+        except NotConnectedError:
+            broken = True
+            history = world.applier.history
+            if not remembers:
+                world.lead_anew()
+            world.applier.history.moves = list(history.moves)  # as ZooKeeper has kept it
+            world.leader.refresh()
+            world.turn_led()
+        if broken and world.stored.entries == () and world.applier.history.ended:
+            break
+        world.everybody(0.05)
+    assert broken
+    (move,) = world.applier.history.moves
+    known = remembers or number > 1  # only who has asked knows it before that
+    assert (move.outcome, move.asked_by) == ("MOVED", "policy gather" if known else "unknown")
+    assert [record for record, _ in world.applier.take_ended()] == [move]
+
+
+def test_a_move_ends_with_its_topology() -> None:
+    world = Led()
+    world.begin()
+    world.applier.step([])  # its publication cannot be read for a while
+    (move,) = world.applier.history.moves
+    assert move.outcome == ""
+    del world.store.nodes[PLAN]
+    world.mirror.invalidate_all()
+    world.applier.step([])
+    (move,) = world.applier.history.moves
+    assert (move.outcome, move.reason) == ("VOID", "its topology is gone")

@@ -42,7 +42,9 @@ def entry(name: str, task: int = 7) -> Entry:
 def made(history: History, name: str, at_s: float) -> None:
     asked = {"asked_by": "policy gather", "why": "near", "asc_tps": {"7-7": 12.0}}
     history.begin("wc-1", entry(name), at_s, {**asked, "before": {"inter_node_frac": 0.6}})
-    history.end("wc-1", entry(name), outcome="MOVED", reason="settled", ended_s=at_s + 1)
+    history.end(
+        history.of("wc-1", entry(name)), outcome="MOVED", reason="settled", ended_s=at_s + 1
+    )
 
 
 def test_a_new_leader_lets_rest_what_an_earlier_one_has_moved() -> None:
@@ -51,7 +53,7 @@ def test_a_new_leader_lets_rest_what_an_earlier_one_has_moved() -> None:
     made(history, "m1", time_s - 20.0)
     history.begin("wc-1", entry("m2", 8), time_s, {})
     of_another_clock = {"outcome": "MOVED", "ended_s": time_s + 900.0}
-    history.end("wc-1", entry("m2", 8), **of_another_clock)
+    history.end(history.of("wc-1", entry("m2", 8)), **of_another_clock)
     history.moves.append(replace(history.moves[-1], executor="no executor"))
     nothing: Any = SimpleNamespace(take_ended=list, take_answers=tuple, answers=tuple)
     look = Look(nothing, nothing, history, nothing, nothing, cooldown_s=60.0)
@@ -71,7 +73,7 @@ def test_a_move_keeps_who_asked_over_leaders_and_gets_what_was_measured() -> Non
     assert history.ended == []
     after = History()
     after.load(stored(history.dump()))
-    after.end("wc-1", entry("m1"), outcome="MOVED", reason="settled", ended_s=101.0)
+    after.end(after.of("wc-1", entry("m1")), outcome="MOVED", reason="settled", ended_s=101.0)
     (move,) = after.ended
     assert (move.asked_by, move.begun_s, move.outcome) == ("operator", 100.0, "MOVED")
     now: dict[str, Figures] = {"wc-1": {"inter_node_frac": 0.4, "most_load_frac": 0.7}}
@@ -98,7 +100,7 @@ def test_moves_that_overlap_share_what_is_measured_and_one_that_was_taken_back_h
     other = entry("m2", 9)
     history.begin("wc-1", other, 100.5, {})
     for one in (entry("m1"), other):
-        history.end("wc-1", one, outcome="MOVED", reason="settled", ended_s=101.0)
+        history.end(history.of("wc-1", one), outcome="MOVED", reason="settled", ended_s=101.0)
     made(history, "m3", 120.0)  # the executor of m1 again
     history.measure(now, 121.0 + MEASURED_AFTER_S)
     found = {move.id: (move.after, move.measured_with) for move in history.moves}
@@ -107,7 +109,7 @@ def test_moves_that_overlap_share_what_is_measured_and_one_that_was_taken_back_h
 
 def test_an_undone_move_is_not_measured_and_one_begun_unseen_is_remembered() -> None:
     history = History()
-    history.end("wc-1", entry("m1"), outcome="UNDONE", reason="late", ended_s=100.0)
+    history.end(history.of("wc-1", entry("m1")), outcome="UNDONE", reason="late", ended_s=100.0)
     history.measure({"wc-1": {"inter_node_frac": 0.4}}, 150.0)
     (move,) = history.moves
     assert (move.asked_by, move.begun_s, move.after) == ("unknown", None, {})
@@ -138,6 +140,7 @@ def test_the_gain_stands_by_its_executor_and_the_hour_names_nodes() -> None:
     made(history, "m2", 4000.0)
     assert [move.asc_tps for move in history.moves] == [12.0, 12.0]
     assert history.hour(4001.0) == ((4000.0, "a", "b"),)
+    assert history.hour(4000.0 - 86_400) == (), "the clock was a day ahead"
 
 
 def test_reasons_without_end_are_cut_and_what_does_not_fit_is_forgotten() -> None:
@@ -146,7 +149,9 @@ def test_reasons_without_end_are_cut_and_what_does_not_fit_is_forgotten() -> Non
         noise = hashlib.shake_256(str(number).encode()).hexdigest(3000)
         asked = {"why": noise, "before": {noise: 1.0}}
         history.begin("wc-1", entry(f"m{number}"), 1.0, asked)
-        history.end("wc-1", entry(f"m{number}"), outcome="UNDONE", reason=noise, ended_s=2.0)
+        history.end(
+            history.of("wc-1", entry(f"m{number}")), outcome="UNDONE", reason=noise, ended_s=2.0
+        )
     last = history.moves[-1]
     assert (last.why, last.reason) == (noise[:LONGEST_REASON], noise[:LONGEST_REASON])
     assert len(history.dump()) <= LARGEST_NODE_BYTES
@@ -201,12 +206,12 @@ def undone(history: History, target: Slot, why: str = "the target was not ready 
 def ended(history: History, target: Slot, outcome: str, why: str = "") -> float:
     of = Entry(f"m{len(history.moves)}", executor(7), A, target, Phase.PREPARE, Base(A, 50))
     history.begin("wc-1", of, 100.0, {})
-    return history.rest_s(history.end("wc-1", of, outcome=outcome, reason=why), 100.0)
+    return history.rest_s(history.end(history.of("wc-1", of), outcome=outcome, reason=why), 100.0)
 
 
 def test_what_cannot_succeed_is_tried_more_and_more_seldom() -> None:
     history = History()
-    history.end("wc-1", entry("other", 8), outcome="UNDONE", reason="x")
+    history.end(history.of("wc-1", entry("other", 8)), outcome="UNDONE", reason="x")
     assert [undone(history, B) for _ in range(4)] == [100.0, 200.0, 400.0, 800.0]
     kept = History()
     kept.load(stored(history.dump()))  # another controller leads

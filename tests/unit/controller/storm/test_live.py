@@ -15,9 +15,10 @@ from controller.report import Report, TopologyReport
 from controller.storm.act import Act
 from controller.storm.answer_records import PlanAnswer, PlanStep
 from controller.storm.command_record import Command
-from controller.storm.history import LONGEST_REASON
+from controller.storm.history import LONGEST_REASON, History
 from controller.storm.last import LastCycle, asked_by
 from controller.storm.leader_status import read
+from controller.storm.look import Look
 from controller.storm.move_record import MoveRecord
 from controller.storm.notes import Notes
 from controller.storm.proposals import MOST_PROPOSALS, Proposals
@@ -248,6 +249,27 @@ def test_what_was_written_before_zookeeper_went_away_is_known() -> None:
     assert act.unwritten == {"wc-2", "wc-3"}
     act.write(None, Report(()))
     assert act.unwritten == set()
+
+
+def test_a_move_whose_write_had_no_answer_has_begun_if_the_plan_shows_it() -> None:
+    seen, report = decided("wc-1", "wc-2")
+    act = Act(cast(Any, Begins(NotConnectedError("away"))), lambda: LastCycle(AUTO))
+    with pytest.raises(NotConnectedError):
+        act.write(seen, report)
+    first, second = seen.topologies
+    views = [replace(first, plan=report.plans["wc-1"]), second]
+    view = SimpleNamespace(
+        topologies=lambda: views,
+        controls=Controls,
+        drained=dict,
+        free=lambda views: (),
+        loads=tuple,
+    )
+    nothing = SimpleNamespace(take_ended=tuple, take_answers=tuple, answers=tuple)
+    of = cast(Any, nothing)
+    look = Look(cast(Any, view), of, History(), of, of, cooldown_s=60.0)
+    look.not_begun = act.not_begun(report)
+    assert {topology for topology, _ in look.seen(0.0, 1).not_begun} == {"wc-2"}
 
 
 def test_each_move_and_wish_is_noted_once() -> None:
