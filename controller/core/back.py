@@ -49,14 +49,19 @@ def back_each(
     for case in cases:
         watch, made = watches[case.id], case.picture
         asked = made and case.vetoes and case.drain is None and watch.is_returning
-        if not asked or made is None or case.vetoes is None or not watch.back:
+        if not asked or made is None or case.vetoes is None:
+            found.append(case)
+            continue
+        # Storm may have replaced an executor by others since.
+        moves = [one for one in watch.back if str(one.executor) in made.snapshot.executors]
+        if not moves:
             found.append(case)
             continue
         vetoes = case.vetoes.without(_PASSED_OVER)
-        to_open = {one.source for one in watch.back} - set(case.view.observation.slots)
+        to_open = {one.source for one in moves} - set(case.view.observation.slots)
         opened = [opened_slot(case.view, slot, capacity) for slot in sorted(to_open & set(free))]
         cluster = made.cluster.with_opened(*(one for one in opened if one is not None))
-        decision = _back(cluster, made, watch.back, vetoes, limits=limits, budget=budget)
+        decision = _back(cluster, made, moves, vetoes, limits=limits, budget=budget)
         if decision.outcome is Outcome.NO_LOW_WORKER:
             stays[case.id] = decision.reason
             found.append(case)

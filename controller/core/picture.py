@@ -80,7 +80,7 @@ def picture_each(
     by_nodes: dict[tuple[str, ...], Columns] = {}  # most topologies have all nodes
     for view in views:
         hooked = view.observation.hooked
-        stopped = _unplaced(view)
+        stopped = unplaced(view)
         if stopped is not None:
             missed_s |= {key: s for key, s in unheard_s.items() if key[0] == view.id}
             pictures[view.id] = stopped
@@ -167,7 +167,8 @@ def _links_beside_each_other(
     return links_beside_each_other(links, most, carried)
 
 
-def _unplaced(view: TopologyView) -> Veto | None:
+def unplaced(view: TopologyView) -> Veto | None:
+    """Return why a topology cannot be laid out, or need not be; None if it can."""
     publication = view.publication
     if view.allowed.inactive is not None:
         return view.allowed.inactive

@@ -20,12 +20,14 @@ from controller.core.blocks import (
     same_jvms,
     spout_tasks,
 )
+from controller.core.capacity import Capacity
 from controller.core.cold import COLD_S, cold_s
 from controller.core.decision import Outcome, Veto
 from controller.core.effect import INPUT_FACTOR, LEAST_BEFORE, LOOKS, MOST_BLOCKS, judged
 from controller.core.figures import Effect, GuardRow, Verdict
 from controller.core.guards import breached
-from controller.core.layout import Layout
+from controller.core.layout import Layout, layout_of
+from controller.core.picture import unplaced
 from controller.core.quantities import MOST
 from controller.core.topology import TopologyView, settled_placement
 from migration.model import ExecutorId, Plan, Slot
@@ -220,7 +222,7 @@ def watch_each(
     after: Mapping[str, LoadSeen],
     rests: tuple[tuple[str, ExecutorId, float], ...],
     *,
-    layouts: Mapping[str, Layout],  # of the last look, by topology
+    layouts: Mapping[str, Layout],  # that are known, by topology
     refused: Mapping[str, tuple[Refused, ...]],  # under earlier leaders, by topology
     time_s: float,
 ) -> dict[str, Watch]:
@@ -240,13 +242,24 @@ def watch_each(
         elif moves.under_way or moves.has_ended:
             watch = replace(watch, part=None)
         else:
-            spouts, layout = spout_tasks(view.publication), layouts.get(view.id)
-            more = part_between(last, now, spouts, layout) if last else None
+            more = None
+            if last is not None:
+                layout = _layout_now(view, layouts.get(view.id))
+                more = part_between(last, now, spout_tasks(view.publication), layout)
             watch = _calm(watch, more, now.now_s, time_s=time_s)
             if last and not same_jvms(last, now):
                 watch = _restarted(watch, now.now_s)
         found[view.id] = replace(watch, looked_s=now.now_s, under_way=moves.under_way)
     return found
+
+
+def _layout_now(view: TopologyView, kept: Layout | None) -> Layout | None:
+    """Lay a topology out as it is now: a replay has no layout of an earlier look."""
+    if unplaced(view) is not None:
+        return None
+    if kept is not None and kept.made_of[:2] == (view.publication, view.plan):
+        return kept
+    return layout_of(view, Capacity(), None, {})
 
 
 def _heated(

@@ -133,7 +133,9 @@ def young(publication: Publication, pace: Pace, time_s: float) -> dict[str, floa
         for placed in (publication.executors if pace.min_age_s else ())
         if placed.start_secs is not None
     }
-    return {name: end_s - time_s for name, end_s in ends_s.items() if end_s > time_s}
+    # One that starts later than any could is by a clock that was ahead.
+    left_s = {name: end_s - time_s for name, end_s in ends_s.items()}
+    return {name: s for name, s in left_s.items() if 0 < s <= 2 * pace.min_age_s}
 
 
 def placement_vetoes(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> Vetoes:

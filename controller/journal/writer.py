@@ -228,6 +228,8 @@ class Writer:
             if path != self._path:
                 with self._tried():
                     kept.append((path, path.stat()))
+        # Not by their names: a clock that was ahead gives names that stay the newest.
+        kept.sort(key=lambda one: one[1].st_mtime)
         # A segment may grow to its full size before it is compressed, and compressing needs room.
         room = self._bounds.size_bytes - 2 * self._bounds.segment_bytes
         total = sum(stat.st_size for _, stat in kept)

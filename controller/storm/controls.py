@@ -7,6 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from controller.core.controls import EVERYWHERE, Controls, Pause
+from controller.errors import CommandError
 from kvstore.errors import ConflictError, NodeExistsError
 from kvstore.zookeeper import Session, Stored
 from migration import wire
@@ -17,20 +18,30 @@ PAUSED = f"{wire.ROOT}/paused"  # a pause of everything, of version 1
 
 def read(stored: Stored | None) -> Controls:
     """Read the node; while it holds garbage nothing may move."""
+    try:
+        return _decoded(stored)
+    except CommandError as error:
+        return Controls(freeze=Pause(str(error)))
+
+
+def _decoded(stored: Stored | None) -> Controls:
     if stored is None or not stored.data:  # as Nimbus makes it
         return Controls()
     try:
         # As text: msgspec does not look at the bytes of a key that it does not know.
         return msgspec.json.decode(stored.data.decode(), type=Controls)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        return Controls(freeze=Pause(f"{CONTROLS} cannot be read: {error}; delete it"))
+        raise CommandError(f"{CONTROLS} cannot be read: {error}; delete it") from None
 
 
 def change(session: Session, edit: Callable[[Controls], Controls]) -> Controls:
-    """Write what follows from what is set now, and give it back."""
+    """Write what follows from what is set now, and give it back.
+
+    A `CommandError` while the node holds garbage: what was set in it is not known.
+    """
     while True:
         stored = session.read(CONTROLS)
-        after = _in_force(edit(read(stored)), time.time())
+        after = _in_force(edit(_decoded(stored)), time.time())
         data = msgspec.json.encode(after)
         try:
             if stored is None:

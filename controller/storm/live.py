@@ -12,6 +12,7 @@ from controller.core.decision import Move, Outcome
 from controller.core.restarts import restarted
 from controller.core.topology import hosts_of
 from controller.cycle import CycleInput, cycle, failed
+from controller.errors import CommandError
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Writer
 from controller.report import Report, TopologyReport, not_written
@@ -270,7 +271,10 @@ class LiveController:
         """Pause the topologies whose guards were breached."""
         for one in report.topologies:
             if one.felt.pause:
-                controls.pause(self._session, one.felt.pause, topology_name(one.topology))
+                try:
+                    controls.pause(self._session, one.felt.pause, topology_name(one.topology))
+                except CommandError as error:  # all is frozen then
+                    log.warning("pause_not_kept", topology=one.topology, reason=str(error))
 
     def _tell(
         self, seen: CycleInput | None, reports: tuple[TopologyReport, ...], took_s: float

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from controller.config import Config, Mode
 from controller.core.decision import Outcome
 from controller.core.figures import Verdict
-from controller.core.runs import GOING_BACK, TAKEN_BACK, Refused
+from controller.core.runs import GOING_BACK, TAKEN_BACK, OwnMove, Refused
 from controller.core.topology import TopologyView
 from controller.cycle import CycleInput, Memory, cycle
 from controller.journal.record import decode, encode
@@ -154,6 +155,22 @@ def test_a_move_that_costs_cpu_is_taken_back_once() -> None:
     assert report.reason.startswith("2-2 was taken back and stays while the input is between 8")
 
 
+def test_an_executor_that_storm_has_replaced_does_not_hold_up_the_others() -> None:
+    """As after `storm rebalance -e`; the exception ended the cycles of all topologies."""
+    world = World(times={A: 1.8})
+    world.run(200, ADVISE)
+    while not moved(world):
+        world.cycle()
+    world.cycle()
+    watch = world.memory.watches["wc-1"]
+    assert watch.run is not None
+    gone = OwnMove("m0", executor(9), B, A)
+    run = structs.replace(watch.run, made=(gone, *watch.run.made))
+    world.memory = replace(world.memory, watches={"wc-1": replace(watch, run=run)})
+    world.run(300)
+    assert moved(world) == [("2-2", "a:1"), ("2-2", "b:1")]
+
+
 def test_a_move_that_pays_is_kept() -> None:
     world = World(times={B: 1.8})
     world.run(200, ADVISE)
@@ -193,7 +210,7 @@ def test_a_new_leader_and_a_journal_remember_it() -> None:
     for report in world.reports:
         for entry in report.plan.entries if report.outcome is Outcome.MOVED and report.plan else ():
             history.begin("wc-1", entry, report.time_s, {})
-            history.end("wc-1", entry, outcome="MOVED", ended_s=report.time_s + 1)
+            history.end(history.of("wc-1", entry), outcome="MOVED", ended_s=report.time_s + 1)
         history.judge({"wc-1": report.felt.effects})
     ((topology, refused),) = history.refused()
     assert (topology, refused.executors) == ("wc-1", ("2-2",))

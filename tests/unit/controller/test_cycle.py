@@ -17,6 +17,7 @@ from controller.core.decision import Move, Outcome
 from controller.core.excluded import Excluded
 from controller.core.limits import Limits
 from controller.core.topology import TopologyView
+from controller.core.veto import young
 from controller.cycle import CycleInput, Memory
 from controller.journal.cycle_record import cycle_record
 from controller.journal.rows import rows_of
@@ -384,6 +385,14 @@ def test_what_storm_has_started_lately_stays_until_its_age() -> None:
     assert reports[1].outcome is Outcome.COOLDOWN
     assert "Storm started 2-2 a moment ago, it may move in 2 s" in reports[1].reason
     assert last(World(), replace(AUTO, min_age_s=world_s - 50)).outcome is Outcome.MOVED
+
+
+def test_what_starts_in_the_future_by_a_clock_that_was_ahead_does_not_wait_for_it() -> None:
+    day_s = 86_400
+    at = publication({1: Slot("a", 1)}, start_secs={1: round(1.7e9) + day_s})
+    config = replace(AUTO, min_age_s=600.0)
+    assert young(at, config, 1.7e9) == {}
+    assert young(at, config, 1.7e9 + day_s) == {"1-1": 600.0}
 
 
 def test_an_excluded_host_is_left_alone_and_the_others_go_on() -> None:

@@ -59,6 +59,17 @@ def test_the_oldest_segments_go_when_there_is_too_much(tmp_path: Path) -> None:
     assert numbers[0] > 0
 
 
+def test_names_of_a_clock_that_was_ahead_do_not_outlive_later_segments(tmp_path: Path) -> None:
+    ahead = tmp_path / "20990101T000000-x-000000.jsonl.gz"
+    ahead.write_bytes(b"x" * 800)
+    os.utime(ahead, (time.time() - 60,) * 2)
+    writer = Writer(tmp_path, "w", Bounds(size_bytes=1500, segment_bytes=300))
+    write(writer, 60)
+    writer.close()
+    assert not ahead.exists()
+    assert len(list(tmp_path.iterdir())) > 2
+
+
 def test_segments_go_when_they_are_too_old(tmp_path: Path) -> None:
     old = tmp_path / "20200101T000000-x-000000.jsonl.gz"
     old.write_bytes(b"")

@@ -24,7 +24,7 @@ from controller.policies.gather.policy import JUDGED_AFTER
 from controller.replay.playback import SeenReader, replay
 from controller.report import TopologyReport
 from migration.model import ExecutorId
-from tests.recorded_world import Recorded, edit, plain, record, with_meters
+from tests.recorded_world import Recorded, edit, plain, record, with_meters, with_sizes
 
 SMALL = Bounds(segment_bytes=10_000)
 
@@ -94,6 +94,9 @@ def test_the_effect_of_a_run_of_moves_is_in_the_journal_and_found_again(tmp_path
     """Heads come between its blocks."""
 
     def ended(tick: int, run: Recorded) -> None:
+        if tick == 0:
+            seen = run.world.seen
+            run.world.seen = lambda: replace(seen(), loads=with_sizes(seen().loads))  # type: ignore[method-assign]
         if tick == 30:
             run.rests = (("wc-1", ExecutorId(2, 2), run.world.seen().now_s),)
 
@@ -103,7 +106,12 @@ def test_the_effect_of_a_run_of_moves_is_in_the_journal_and_found_again(tmp_path
     replayed = [report for one in replay(log.ticks(0)) for report in one.report.topologies]
     found = [report.felt.effect for report in reports]
     assert found[-1] is not None and found[-1].changes
+    assert "crossing_bytes_per_input" in found[-1].changes
     assert [report.felt.effect for report in replayed] == found
+    segments = sorted(tmp_path.iterdir())
+    for first in range(1, len(segments), 5):  # the older ones are deleted
+        ticks = Log.open(segments[first:]).ticks(0)
+        assert all(one.identical for one in replay(ticks)), segments[first]
 
 
 def test_another_process_gives_them_too(tmp_path: Path) -> None:
