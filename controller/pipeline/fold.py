@@ -81,10 +81,11 @@ class Fold:
             pa.schema([job.schema.field(name) for name in job.by]), flavor="hive"
         )
         whole: dict[str, str] = {}
+        made = job.work(before)
+        # Here, not in Arrow's threads: the main thread would hear no signal until they have ended.
+        batches = list(_shortened(made, whole) if job.by else made)
         dataset.write_dataset(
-            pa.RecordBatchReader.from_batches(
-                job.schema, _shortened(job.work(before), whole) if job.by else job.work(before)
-            ),
+            pa.Table.from_batches(batches, job.schema),
             folder,
             format="parquet",
             partitioning=by if job.by else None,

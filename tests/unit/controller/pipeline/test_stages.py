@@ -2,9 +2,12 @@
 
 import dataclasses
 import gzip
+import os
 import re
 import shutil
-from collections.abc import Sequence
+import signal
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +20,7 @@ from controller.errors import TuneError
 from controller.journal.lines import JournalError
 from controller.journal.reader import Log
 from controller.journal.writer import Bounds, pack
+from controller.pipeline.engine import Job, Rows
 from controller.pipeline.fold import Fold
 from controller.pipeline.schemas import QUARANTINE, QUARANTINE_FILE
 from controller.pipeline.stages import Ticks, episodes, raw, ticks
@@ -204,6 +208,29 @@ def test_what_is_whole_stays_and_the_rest_is_made(
     monkeypatch.setattr(Fold, "_do", noted)
     assert decoded(tables, tmp_path / "log") == first
     assert read == [tables / first.folders[2]]
+
+
+def test_a_signal_ends_what_is_under_way(tmp_path: Path) -> None:
+    """Ctrl-C was heard only once all sets had been tried."""
+    schema, ended = pa.schema([("one", pa.int64())]), list[bool]()
+
+    def work(before: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from before
+        os.kill(os.getpid(), signal.SIGUSR1)
+        for _ in range(100):
+            time.sleep(0.01)
+        ended.append(True)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    usual = signal.signal(signal.SIGUSR1, interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            Fold(tmp_path).do([Job("folder", Rows((), schema), work, schema)], lambda job: None)
+    finally:
+        signal.signal(signal.SIGUSR1, usual)
+    assert ended == []
 
 
 def test_what_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
