@@ -81,8 +81,8 @@ def jar_parser(name: str) -> argparse.ArgumentParser:
     """Make the parser of the verb that prints where the jar is."""
     return argparse.ArgumentParser(
         name,
-        description="Print where the jar with the hooks is: the file that a -javaagent: in "
-        "storm.yaml names.",
+        description="Print where the jar with the hooks is in this installation. Copy it, as\n"
+        "`nstorm install` does: it goes with the installation, and no JVM starts without it.",
         epilog=f"  Example:\n    {name}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

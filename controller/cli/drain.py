@@ -26,7 +26,7 @@ from controller.config import Config, from_storm_yaml
 from controller.core.drainable import cannot_drain
 from controller.core.undrained import left_on
 from controller.errors import CommandError
-from controller.output import Output, OutputOption, tell
+from controller.output import Output, OutputOption, counted, tell
 from controller.storm.collect import DRAINED, LiveCluster
 from controller.storm.leader_status import loads_of, read
 from kvstore.zookeeper import Session
@@ -47,8 +47,9 @@ def drain(
     """Move every executor away from a host.
 
     No executor moves to the host until `nstorm undrain`. The leading controller drains the host in
-    every mode, also if it starts later. `nstorm status` shows the progress. Exit code 1: --within
-    was too short, or some executors stay. Exit code 2: refused, with the reason.
+    every mode, also if it starts later. `nstorm status` shows the progress. Exit code 0 without
+    --within: the drain has begun, and the host is not empty yet. Exit code 1: --within was too
+    short, or some executors stay. Exit code 2: refused, with the reason.
     """
     limit_s = seconds("--within", within) if within else None
     config = storm_yaml.read_as(conf, from_storm_yaml)[0]
@@ -63,6 +64,8 @@ def drain(
         interrupt.does_not_end(f"a drain that has begun goes on: `nstorm undrain {host}` ends it")
         had = begin_drain(session, view, config, host)
         if limit_s is None and output is Output.TABLE:
+            executors = counted(had, "executor")
+            print(f"begun: {executors} to leave {host}; `nstorm status` or --within shows the end")
             return
         with named_when_slow(f"the controller that leads to empty {host}"):
             left = _wait_drained(view, host, had, limit_s or 0.0)

@@ -314,7 +314,7 @@ class _Guard:
         host = headers.get(b"host", b"").decode("latin-1")
         if not self._is_ours(host):
             return JSONResponse({"detail": "this page has another name"}, 421)
-        # A browser says who asks; each question costs the leading controller a command.
+        # A browser names who asks; each question costs the leading controller a command.
         asker = headers.get(b"sec-fetch-site", b"none")
         if scope["path"].startswith("/api/") and asker not in (b"none", b"same-origin"):
             return JSONResponse({"detail": "this is for the page itself, not for other sites"}, 403)

@@ -409,7 +409,7 @@ def without_answer(world: Led, number: int) -> None:
             raise NotConnectedError("no answer")
         return version
 
-    world.store.put_checked = put_checked  # type: ignore[method-assign]
+    world.store.put_checked = put_checked  # type: ignore[assignment,method-assign]
 
 
 @pytest.mark.parametrize("remembers", [True, False], ids=["same leader", "another leader"])
