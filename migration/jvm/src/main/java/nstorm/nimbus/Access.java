@@ -129,10 +129,19 @@ final class Access {
         return all;
     }
 
-    /** True if a node has to get the rights of the table. */
-    boolean isWrong(String path, List<ACL> now) {
-        return principals.isEmpty()
-                ? now.stream().anyMatch(one -> "world".equals(one.getId().getScheme()))
-                : !Set.copyOf(now).equals(Set.copyOf(of(path)));
+    /** False where one identity has all roles. */
+    boolean hasRoles() {
+        return !principals.isEmpty();
+    }
+
+    /**
+     * True if a node has to get the rights of the table.
+     *
+     * @param own who Nimbus is for ZooKeeper, which is asked for where there are no roles
+     */
+    boolean isWrong(String path, List<ACL> now, Set<Id> own) {
+        return hasRoles()
+                ? !Set.copyOf(now).equals(Set.copyOf(of(path)))
+                : now.stream().anyMatch(one -> !own.contains(one.getId()));
     }
 }

@@ -19,6 +19,7 @@ import org.apache.storm.generated.Assignment;
 import org.apache.storm.generated.NodeInfo;
 import org.apache.storm.nimbus.ILeaderElector;
 import org.apache.storm.scheduler.Topologies;
+import org.apache.storm.shade.org.apache.zookeeper.KeeperException.NoAuthException;
 import org.apache.storm.shade.org.apache.zookeeper.Watcher;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -34,6 +35,9 @@ final class PlanExchange implements KnownPlans, Runnable {
     private static final String EPOCH = "/nstorm/epoch";
     private static final String OFF = "/nstorm/off";
     private static final long PASS_MS = 5_000;
+    /** In place of a write of a node that may not be read: it is tried again, for its rights may be mended. */
+    private static final long CLOSED = -2;
+
     private static final long GONE_NANOS = TimeUnit.SECONDS.toNanos(15);
 
     private final Map<String, Object> conf;
@@ -190,9 +194,15 @@ final class PlanExchange implements KnownPlans, Runnable {
         if (!znodes.isSecured()) {
             return;
         }
-        List<String> mended = znodes.secure();
-        if (!mended.isEmpty()) {
-            LOG.warn("nstorm: mended who may use {}", mended);
+        Znodes.Secured found = znodes.secure();
+        if (!found.mended().isEmpty()) {
+            LOG.warn("nstorm: mended who may use {}", found.mended());
+        }
+        if (!found.deleted().isEmpty()) {
+            LOG.warn("nstorm: deleted what was closed to Nimbus: {}", found.deleted());
+        }
+        if (!found.closed().isEmpty()) {
+            LOG.warn("nstorm: Nimbus may not mend who may use {}: delete these", found.closed());
         }
     }
 
@@ -219,13 +229,24 @@ final class PlanExchange implements KnownPlans, Runnable {
 
     private Plan read(String topology) throws Exception {
         String path = PLANS + "/" + topology;
-        // Watched before it is read: a write between the two is seen by its number in the next pass.
-        long mzxid = znodes.mzxid(path, watcher);
         PlanRead last = reads.get(topology);
-        if (last != null && last.mzxid == mzxid) {
-            return last.plan;
+        long mzxid;
+        byte[] bytes;
+        try {
+            // Watched before it is read: a write between the two is seen by its number in the next pass.
+            mzxid = znodes.mzxid(path, watcher);
+            if (last != null && last.mzxid == mzxid) {
+                return last.plan;
+            }
+            bytes = znodes.read(path, null);
+        } catch (NoAuthException e) {
+            if (last == null || last.mzxid != CLOSED) {
+                LOG.warn("nstorm: {} is closed to Nimbus, the last good plan stays: delete it", path);
+            }
+            Plan held = last == null ? null : last.plan;
+            reads.put(topology, new PlanRead(CLOSED, held));
+            return held;
         }
-        byte[] bytes = znodes.read(path, null);
         Plan plan = bytes == null ? null : newest(topology, bytes);
         reads.put(topology, new PlanRead(mzxid, plan));
         return plan;

@@ -3,6 +3,8 @@ package nstorm.nimbus;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.storm.Config;
 import org.apache.storm.cluster.DaemonType;
 import org.apache.storm.cluster.VersionedData;
@@ -11,6 +13,7 @@ import org.apache.storm.shade.org.apache.curator.framework.api.transaction.Curat
 import org.apache.storm.shade.org.apache.zookeeper.KeeperException;
 import org.apache.storm.shade.org.apache.zookeeper.Watcher;
 import org.apache.storm.shade.org.apache.zookeeper.data.ACL;
+import org.apache.storm.shade.org.apache.zookeeper.data.Id;
 import org.apache.storm.shade.org.apache.zookeeper.data.Stat;
 import org.apache.storm.zookeeper.ClientZookeeper;
 
@@ -18,6 +21,17 @@ import org.apache.storm.zookeeper.ClientZookeeper;
 final class Znodes implements AutoCloseable {
 
     private static final String ROOT = "/nstorm";
+    /** Agents and operators create nodes here, and may give the rights to them to themselves alone. */
+    private static final Set<String> OF_OTHERS = Set.of("/nstorm/acks", "/nstorm/load", "/nstorm/commands");
+
+    /**
+     * What has become of the nodes that had not the rights that they should have.
+     *
+     * @param mended  have these now
+     * @param deleted were closed to Nimbus
+     * @param closed  still are: everybody passes over them
+     */
+    record Secured(List<String> mended, List<String> deleted, List<String> closed) {}
 
     private final CuratorFramework zookeeper;
     /** Null where ZooKeeper is open. */
@@ -41,33 +55,61 @@ final class Znodes implements AutoCloseable {
         return access != null;
     }
 
-    /**
-     * Makes the folders of nstorm, and gives each of its nodes the rights that it should have.
-     *
-     * @return those that had others
-     */
-    List<String> secure() throws Exception {
+    /** Makes the folders of nstorm, and gives each of its nodes the rights that it should have. */
+    Secured secure() throws Exception {
+        Secured found = new Secured(new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
         for (String path : access.made()) {
-            create(path, new byte[0]);
+            try {
+                create(path, new byte[0]);
+            } catch (KeeperException.NoAuthException e) {
+                // The folder above is closed to Nimbus; the walk finds it.
+            }
         }
-        List<String> mended = new ArrayList<>();
-        secure(ROOT, mended);
-        return mended;
+        secure(ROOT, access.hasRoles() ? Set.of() : own(found.mended), found);
+        return found;
     }
 
-    private void secure(String path, List<String> mended) throws Exception {
+    /** Who this session is for ZooKeeper: to these it gives the rights of a creator. Nobody if that is not to be had. */
+    private Set<Id> own(List<String> mended) throws Exception {
         try {
-            if (access.isWrong(path, rights(path))) {
+            Set<ACL> before = Set.copyOf(rights(ROOT));
+            zookeeper.setACL().withACL(access.of(ROOT)).forPath(ROOT);
+            Set<ACL> after = Set.copyOf(rights(ROOT));
+            if (!after.equals(before)) {
+                mended.add(ROOT);
+            }
+            return after.stream().map(ACL::getId).collect(Collectors.toSet());
+        } catch (KeeperException.NoAuthException e) {
+            return Set.of();
+        }
+    }
+
+    private void secure(String path, Set<Id> own, Secured found) throws Exception {
+        try {
+            if (access.isWrong(path, rights(path), own)) {
                 zookeeper.setACL().withACL(access.of(path)).forPath(path);
-                mended.add(path);
+                found.mended.add(path);
             }
             for (String child : zookeeper.getChildren().forPath(path)) {
-                secure(path + "/" + child, mended);
+                secure(path + "/" + child, own, found);
             }
         } catch (KeeperException.NoNodeException e) {
             // It has gone in the meantime.
         } catch (KeeperException.NoAuthException e) {
-            throw new IllegalStateException("Nimbus may not mend the rights to " + path + ": delete it", e);
+            (deletes(path) ? found.deleted : found.closed).add(path);
+        }
+    }
+
+    /** Deletes a node that others than Nimbus create, and that its creator has closed; false if it stays. */
+    private boolean deletes(String path) throws Exception {
+        if (!OF_OTHERS.contains(path.substring(0, path.lastIndexOf('/')))) {
+            return false;
+        }
+        try {
+            delete(path);
+            return true;
+        } catch (KeeperException.NoAuthException | KeeperException.NotEmptyException e) {
+            return false;
         }
     }
 

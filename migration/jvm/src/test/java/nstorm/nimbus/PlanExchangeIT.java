@@ -23,6 +23,9 @@ import org.apache.storm.cluster.DaemonType;
 import org.apache.storm.generated.NodeInfo;
 import org.apache.storm.shade.org.apache.curator.framework.CuratorFramework;
 import org.apache.storm.shade.org.apache.zookeeper.KeeperException.NoAuthException;
+import org.apache.storm.shade.org.apache.zookeeper.ZooDefs;
+import org.apache.storm.shade.org.apache.zookeeper.data.ACL;
+import org.apache.storm.shade.org.apache.zookeeper.data.Id;
 import org.apache.storm.shade.org.apache.zookeeper.server.auth.DigestAuthenticationProvider;
 import org.apache.storm.testing.InProcessZookeeper;
 import org.apache.storm.utils.Utils;
@@ -36,6 +39,8 @@ class PlanExchangeIT {
 
     private static final String PLAN = "/nstorm/plans/t";
     private static final String PUBLISHED = "/nstorm/topologies/t";
+    private static final Map<String, Object> STORM =
+            Map.of("storm.zookeeper.auth.scheme", "digest", "storm.zookeeper.auth.payload", "storm:secret");
 
     private InProcessZookeeper zookeeper;
     private StormInZookeeper storm;
@@ -111,13 +116,63 @@ class PlanExchangeIT {
         eventually("read", () -> !storm.exchange.manages("t"));
         Access access = Access.of(storm.conf);
         for (String path : List.of("/nstorm", "/nstorm/acks", PUBLISHED, "/nstorm/controls", "/nstorm/epoch")) {
-            assertFalse(access.isWrong(path, storm.znodes.rights(path)), path);
+            assertFalse(access.isWrong(path, storm.znodes.rights(path), Set.of()), path);
         }
         assertEquals(2, access.of("/nstorm/acks").size(), "Nimbus and agents");
-        assertEquals(List.of(), storm.znodes.secure(), "nothing is left");
+        assertEquals(List.of(), storm.znodes.secure().mended(), "nothing is left");
         try (Znodes stranger = new Znodes(StormInZookeeper.conf(zookeeper.getPort(), "/storm"))) {
             assertThrows(NoAuthException.class, () -> stranger.write("/nstorm/epoch", new byte[0]));
         }
+    }
+
+    /** What an agent keeps to itself harms nobody: its own nodes go, others stay, and all else is read. */
+    @Test
+    void aClosedNodeHoldsUpNothing() throws Exception {
+        eventually("published", () -> storm.published("t").has("topology"));
+        storm.close();
+        ACL agent = all("digest", digest("agent:other"));
+        try (CuratorFramework client = client("/storm")) {
+            for (String path : List.of("/nstorm/acks/mine", "/nstorm/load/mine", "/nstorm/commands/mine/below", PLAN)) {
+                client.create().creatingParentsIfNeeded().forPath(path);
+            }
+            for (String path : List.of("/nstorm/acks/mine", "/nstorm/load/mine", "/nstorm/commands/mine", PLAN)) {
+                client.setACL().withACL(List.of(agent)).forPath(path);
+            }
+        }
+        storm = new StormInZookeeper(zookeeper.getPort(), "/storm", STORM).with(3, "t", "u");
+        eventually("read", () -> !storm.exchange.manages("u"));
+        assertTrue(storm.exchange.manages("t"), "what cannot be read may be a plan");
+        eventually("published", () -> storm.published("u").has("topology"));
+        assertEquals(List.of(), storm.znodes.children("/nstorm/acks", null));
+        assertEquals(List.of(), storm.znodes.children("/nstorm/load", null));
+        Znodes.Secured left = storm.znodes.secure();
+        assertEquals(List.of(), left.deleted());
+        assertEquals(Set.of("/nstorm/commands/mine", PLAN), Set.copyOf(left.closed()));
+    }
+
+    /** Whoever was let in before there were credentials may have named himself, or each address there is. */
+    @Test
+    void oneIdentityKeepsRightsForItselfAlone() throws Exception {
+        eventually("published", () -> storm.published("t").has("topology"));
+        storm.close();
+        ACL own = all("digest", digest("storm:secret"));
+        try (CuratorFramework client = client("/storm")) {
+            client.setACL().withACL(List.of(own)).forPath(PUBLISHED);
+            client.setACL().withACL(List.of(all("ip", "0.0.0.0/1"))).forPath("/nstorm/epoch");
+            client.setACL()
+                    .withACL(List.of(own, all("digest", digest("mallory:mine"))))
+                    .forPath("/nstorm");
+        }
+        storm = new StormInZookeeper(zookeeper.getPort(), "/storm", STORM).with(3, "t");
+        eventually("read", () -> !storm.exchange.manages("t"));
+        for (String path : List.of("/nstorm", "/nstorm/acks", PUBLISHED, "/nstorm/controls", "/nstorm/epoch")) {
+            assertEquals(List.of(own), storm.znodes.rights(path), path);
+        }
+        assertEquals(new Znodes.Secured(List.of(), List.of(), List.of()), storm.znodes.secure());
+    }
+
+    private static ACL all(String scheme, String id) {
+        return new ACL(ZooDefs.Perms.ALL, new Id(scheme, id));
     }
 
     private static String digest(String userAndPassword) throws Exception {
