@@ -480,6 +480,10 @@ class Session:
         """Whether ZooKeeper cannot know who this is."""
         return self._ensemble.is_open
 
+    def wanted(self, path: str) -> tuple[Grant, ...]:
+        """Return who gets which rights to a node that is created."""
+        return tuple(self._ensemble.acl(path))
+
     def grants(self, path: str) -> tuple[Grant, ...]:
         """Return who may do what with a node; nobody anything if it is not there."""
         with self._call("look at who may use", path):

@@ -6,7 +6,7 @@ import socket
 import statistics
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -34,7 +34,8 @@ from controller.core.topology import TopologyView
 from controller.output import Output, OutputOption
 from controller.policies.options import NAMES
 from controller.storm.collect import LiveCluster
-from kvstore.ensemble import OPEN
+from controller.storm.command_record import COMMANDS
+from kvstore.ensemble import OPEN, Grant, who_may
 from kvstore.errors import AccessError, StoreError
 from kvstore.reader import StoreReader
 from kvstore.zookeeper import Session
@@ -46,6 +47,7 @@ from migration.wire import PLAN_KEY, ROOT, SPEAKS
 SLOW_ZOOKEEPER_S = 0.1
 _CLOCKS_APART_S = 1.0
 _LOOKS = 9
+_CREATOR = "auth:"  # stands for whoever creates a node
 Found: TypeAlias = Iterator[tuple[str, str]]  # what is wrong, and what to do
 
 _UNVERIFIED = (
@@ -148,22 +150,51 @@ def of_zookeeper(latency_s: float) -> Found:
 
 
 def of_access(session: Session) -> Found:
-    """Find nodes that are open to the world though ZooKeeper knows its clients."""
+    """Find nodes that others may use than should, though ZooKeeper knows its clients."""
     if session.is_open:
         return
-    is_open, left = [], [ROOT]
+    creators, left = _creators(session), [ROOT]
+    wrongly: dict[str, set[str]] = {}  # who may use a node, by path
     while left:
         path = left.pop()
         try:
             left += [f"{path}/{child}" for child in session.children(path) or ()]
-            if any(grant.scheme == "world" for grant in session.grants(path)):
-                is_open.append(path)
+            grants, wanted = session.grants(path), session.wanted(path)
         except AccessError:
-            continue  # closed to us, so to the world
-    if is_open:
-        others = f" and {len(is_open) - 3} others" if len(is_open) > 3 else ""
-        what = f"everybody may use {', '.join(sorted(is_open)[:3])}{others} in ZooKeeper"
+            continue  # closed to us: Nimbus deletes it, or its log names it
+        others = {_name(one) for one in grants if not _is_wanted(one, wanted, creators)}
+        if others:
+            wrongly[path] = others
+    if wrongly:
+        names = set().union(*wrongly.values())
+        who = "everybody" if "world:anyone" in names else ", ".join(sorted(names))
+        more = f" and {len(wrongly) - 3} others" if len(wrongly) > 3 else ""
+        what = f"{who} may use {', '.join(sorted(wrongly)[:3])}{more} in ZooKeeper"
         yield what, "Give Nimbus the credentials, and restart it: its hooks mend this."
+
+
+def _name(grant: Grant) -> str:
+    return f"{grant.scheme}:{grant.id}"
+
+
+def _creators(session: Session) -> set[str]:
+    """Name those who get rights to a node as its creator."""
+    named = who_may(session.wanted(COMMANDS), "c")
+    if _CREATOR in named:  # one identity has all roles: Nimbus gives the root to that alone
+        with suppress(AccessError):
+            named = who_may(session.grants(ROOT), "c")
+    return {name for name in named if not name.startswith(("world:", "ip:"))}
+
+
+def _is_wanted(grant: Grant, wanted: Iterable[Grant], creators: Collection[str]) -> bool:
+    """Return whether somebody should have all of these rights.
+
+    Whoever also has a certificate is a creator by that as well. Each host has another one, and
+    ZooKeeper takes only those of its own authority.
+    """
+    as_creator = grant.scheme == "x509" or _name(grant) in creators
+    names = {_name(grant)} | ({_CREATOR} if as_creator else set())
+    return set(grant.may) <= {letter for one in wanted if _name(one) in names for letter in one.may}
 
 
 def of_status(status: StatusDocument) -> Found:

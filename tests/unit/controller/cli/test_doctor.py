@@ -1,11 +1,11 @@
 """What `nstorm doctor` finds, and that it finds nothing where all is well."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, cast
 from unittest.mock import Mock
 
 import pytest
@@ -18,8 +18,10 @@ from controller.core.controls import Controls
 from controller.core.receivers import NoticeKind, Receiver
 from controller.core.topology import TopologyView
 from controller.storm.leader_status import LeaderStatus
+from kvstore.ensemble import CREATOR, Grant
 from kvstore.writer import PlanWriter
 from kvstore.zookeeper import Session
+from migration.access import TABLE, acl_for
 from migration.model import Candidacy, Counters, Node, Plan, Slot
 from migration.wire import SPEAKS
 from tests.messages import node_acks, publication, replace, worker_ack
@@ -308,3 +310,63 @@ def test_a_trial_notice_shows_which_receivers_take_it(tmp_path: Path) -> None:
     assert "a trial of `nstorm doctor --notify`" in got.read_text()
     ((what, _),) = doctor.of_receivers([], "zk1:2181/storm", 0.0)
     assert what == "nobody gets notices"
+
+
+Grants: TypeAlias = tuple[Grant, ...]
+
+
+class Tree:
+    """A session with a ZooKeeper whose nodes have these rights."""
+
+    is_open = False
+
+    def __init__(self, acl: Callable[[str], Sequence[Grant]], nodes: Mapping[str, Grants]) -> None:
+        self.wanted, self._nodes = acl, nodes
+
+    def children(self, path: str) -> list[str]:
+        below = (node.partition(f"{path}/")[2] for node in self._nodes)
+        return [name for name in below if name and "/" not in name]
+
+    def grants(self, path: str) -> Grants:
+        return self._nodes[path]
+
+
+ALL, STORM = "crwda", Grant("digest", "storm:hash", "crwda")
+MALLORY = Grant("digest", "mallory:hash", ALL)
+EVERY_ADDRESS = Grant("ip", "0.0.0.0/1", ALL)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "who"),
+    [
+        ((), ""),
+        ((Grant("world", "anyone", ALL),), "everybody may use /nstorm/plans in"),
+        ((EVERY_ADDRESS,), "ip:0.0.0.0/1 may use /nstorm/plans in"),
+        ((MALLORY,), "digest:mallory:hash may use /nstorm/plans in"),
+        ((Grant("x509", "CN=another host", ALL),), ""),
+    ],
+)
+def test_with_one_identity_nobody_else_may_use_a_node(wrong: Grants, who: str) -> None:
+    nodes = {"/nstorm": (STORM,), "/nstorm/plans": (STORM, *wrong), "/nstorm/acks": (STORM,)}
+    found = list(doctor.of_access(cast(Session, Tree(lambda path: CREATOR, nodes))))
+    assert [what.startswith(who) for what, _ in found] == [True] * bool(who)
+
+
+def test_an_address_is_no_identity_of_nimbus_at_the_root_either() -> None:
+    tree = Tree(lambda path: CREATOR, {"/nstorm": (STORM, EVERY_ADDRESS)})
+    ((what, _),) = doctor.of_access(cast(Session, tree))
+    assert what == "ip:0.0.0.0/1 may use /nstorm in ZooKeeper"
+
+
+def test_each_role_has_its_rights_and_no_more() -> None:
+    roles = [["sasl:storm"], ["sasl:c"], ["sasl:agent"], ["sasl:ada", "sasl:bob"], ["sasl:reader"]]
+    acl = acl_for(roles)
+    nodes = {path: acl(path) for path in TABLE if "<" not in path}
+    command = "/nstorm/commands/c-1"
+    made = [Grant("sasl", "ada", "rw") if one.scheme == "auth" else one for one in acl(command)]
+    nodes |= {command: tuple(made), "/nstorm/plans/wc-1-1": acl("/nstorm/plans/wc-1-1")}
+    assert list(doctor.of_access(cast(Session, Tree(acl, nodes)))) == []
+    nodes["/nstorm/plans"] += (Grant("sasl", "agent", "w"),)
+    nodes[command] += (Grant("sasl", "agent", "rw"),)
+    ((what, _),) = doctor.of_access(cast(Session, Tree(acl, nodes)))
+    assert what == f"sasl:agent may use {command}, /nstorm/plans in ZooKeeper"
