@@ -10,6 +10,7 @@ from typing import Any, TextIO
 CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
 _ODD = re.compile(rf"(?![\t\n])[{CONTROLS}]")
 
+LONGEST_TEXT = 2000  # characters
 _LONGEST = 200
 _LONGEST_BYTES = 4 * _LONGEST
 
@@ -23,6 +24,12 @@ def one_line(text: bytes) -> str:
     """Read a reason that a person typed: its first line, of at most 200 characters."""
     lines = text[:_LONGEST_BYTES].decode(errors="replace").strip().splitlines()
     return printable(lines[0])[:_LONGEST] if lines else ""
+
+
+def shortened(value: Any) -> Any:
+    """Cut a value that is longer as text than anybody would read."""
+    text = str(value)
+    return value if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
 
 
 class PrintableStream:

@@ -25,6 +25,7 @@ from controller.storm.move_record import MoveRecord
 from kvstore.ensemble import who_may
 from kvstore.errors import AccessError
 from kvstore.logs import log
+from kvstore.printable import shortened
 from kvstore.zookeeper import Session, Stored
 from migration import wire
 
@@ -32,7 +33,6 @@ from migration import wire
 AUDIT = "audit.ndjson"
 FILE_BYTES = 8 * 2**20
 WAITING_LINES = 1000
-LONGEST_TEXT = 2000  # characters of what a node held
 _LOOKS = frozenset({"plan", "explain"})
 
 
@@ -81,12 +81,16 @@ class Audit:
             for file in self._listener.handlers:
                 file.close()
 
-    def look(self, commands: Mapping[str, Command], ended: Iterable[MoveRecord]) -> None:
-        """Write down what is new since the last look, as the leader."""
+    def look(self, answered: Mapping[str, Command], ended: Iterable[MoveRecord]) -> None:
+        """Write down what is new since the last look, as the leader.
+
+        `answered` are commands as this leader has answered them: in a node its asker could have
+        written that it is done.
+        """
         if self._listener is None:
             return
         self._look_at_nodes()
-        self._look_at_commands(commands)
+        self._look_at_commands(answered)
         self._look_at_moves(ended)
 
     def _look_at_commands(self, commands: Mapping[str, Command]) -> None:
@@ -155,8 +159,10 @@ class Audit:
         return found.pop() if len(found) == 1 else f"one of {', '.join(sorted(found))}"
 
     def _write(self, **row: Any) -> None:
-        row = {"time": utc(time.time()), **{k: v for k, v in row.items() if v not in ("", None)}}
-        line = json.dumps(row, ensure_ascii=False)
+        there = {key: shortened(value) for key, value in row.items() if value not in ("", None)}
+        # In ASCII: so no control character is in the file, and a byte is a character, as the file
+        # counts them.
+        line = json.dumps({"time": utc(time.time()), **there})
         with suppress(Full):  # the disk hangs
             self._waiting.put_nowait(makeLogRecord({"msg": line}))
 
@@ -167,7 +173,7 @@ def _difference(was: Stored | None, has: Stored | None) -> tuple[Any, Any]:
     if isinstance(old, dict) and isinstance(new, dict):
         keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
         old, new = ({key: one[key] for key in keys if key in one} for one in (old, new))
-    return _short(old), _short(new)
+    return old, new
 
 
 def _value(stored: Stored | None) -> Any:
@@ -178,7 +184,3 @@ def _value(stored: Stored | None) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
-
-
-def _short(value: Any) -> Any:
-    return value if len(str(value)) <= LONGEST_TEXT else f"{str(value)[:LONGEST_TEXT]}…"

@@ -78,6 +78,12 @@ class CommandQueue:
         self._others = others
         self._read: dict[str, tuple[int, Command | None]] = {}  # by path, with its mzxid
         self._closed: set[str] = set()  # paths where no answer can be written
+        self._answered: dict[str, Command] = {}
+
+    @property
+    def answered(self) -> Mapping[str, Command]:
+        """The commands that are still there, by path, each as it was last answered here."""
+        return self._answered
 
     def read(self) -> dict[str, Command]:
         """Read the commands by path, the oldest first, but no garbage."""
@@ -96,6 +102,7 @@ class CommandQueue:
                     log.warning("command_closed", path=path, reason=str(error))
                 self._read[path] = -1, None
         self._closed &= self._read.keys()
+        self._answered = {path: one for path, one in self._answered.items() if path in self._read}
         found = ((path, self._read[path][1]) for path in self._read if path not in self._closed)
         return {path: command for path, command in found if command is not None}
 
@@ -238,9 +245,11 @@ class CommandQueue:
     def _answer(self, path: str, command: Command) -> None:
         data = encode(command)
         if len(data) > wire.LARGEST_NODE_BYTES:  # ZooKeeper would end the leader's session
-            data = encode(Command("", state=REFUSED, reason="the command is too long"))
+            command = replace(command, state=REFUSED, reason="the command is too long")
+            data = encode(Command("", state=REFUSED, reason=command.reason))
         try:
             self._session.set(path, data)
+            self._answered[path] = command
         except NoNodeError:
             pass  # whoever asked has left
         except AccessError as error:  # its creator lets nobody answer

@@ -212,10 +212,9 @@ class LiveController:
                 free=self._view.free(views),
                 frozen=self._view.controls().frozen(time.time()),
             )
-        commands = self._commands.read()
-        self._notes.commands(commands)
+        self._notes.commands(self._commands.read())
         if epoch is not None:
-            self._audit.look(commands, self._history.ended)
+            self._audit.look(self._commands.answered, self._history.ended)
         return moving
 
     def _keep_history(self) -> None:

@@ -8,6 +8,7 @@ from msgspec import structs
 from controller.journal.recorder import Recorder
 from controller.storm.command_record import Command
 from controller.storm.move_record import MoveRecord
+from kvstore.printable import shortened
 
 
 class Notes:
@@ -29,5 +30,6 @@ class Notes:
         for path, command in asked.items():
             if self._commands.get(path) != command:
                 fields = structs.asdict(structs.replace(command, answer=None))
-                self._recorder.note({"path": path, **fields})
+                short = {key: shortened(value) for key, value in fields.items()}
+                self._recorder.note({"path": path, **short})
         self._commands = asked

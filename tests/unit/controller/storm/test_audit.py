@@ -95,13 +95,25 @@ def test_a_changed_node_has_before_and_after_and_who_may_write_it(tmp_path: Path
     assert (second["who"], second["after"]) == ("unproved", "{")
 
 
+def test_no_text_is_longer_than_anybody_reads_nor_a_control_character(tmp_path: Path) -> None:
+    writes = trail(tmp_path, Nodes())
+    long = "done \u009b2J\u202e \x7f\n" + "x" * 15_000_000
+    moves = (("7-7", "a:1", long),)
+    writes.look({"c-1": Command(long, state="REFUSED", reason=long, by=long, moves=moves)}, [])
+    writes.close()
+    content = (tmp_path / AUDIT).read_bytes()
+    assert len(content) < 10_000 and content.isascii()
+    assert {byte for byte in content if not 32 <= byte < 127} == {ord("\n")}
+    assert rows(tmp_path)[0]["reason"] == f"{long[:2000]}…"
+
+
 def test_the_trail_is_bounded(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(audit, "FILE_BYTES", 4000)
     writes = trail(tmp_path, Nodes())
     for turn in range(200):
-        writes.look({f"c-{turn}": Command("wc", state="REFUSED", reason=str(turn))}, [])
+        writes.look({f"c-{turn}": Command("wc", state="REFUSED", reason="é" * turn)}, [])
     writes.close()
     files = sorted(path.name for path in tmp_path.iterdir())
     assert files == ["audit.ndjson", "audit.old.ndjson"]
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 8000
-    assert rows(tmp_path)[-1]["reason"] == "199"
+    assert rows(tmp_path)[-1]["reason"] == "é" * 199

@@ -80,6 +80,19 @@ def test_a_wish_is_answered_in_its_place_and_read_so_afterwards() -> None:
     assert answered.reason == "no topology gone: the hooks in Nimbus publish none"
 
 
+def test_only_what_was_answered_here_counts_as_done() -> None:
+    """Whoever asks could write into his command that it is done, by whom, and why."""
+    done = Command("wc", state="MOVED", move="m7", known_as="sasl:ada", reason="not so")
+    nodes = Nodes({"c-1": encode(done), "c-2": encode(Command("gone")), "c-3": None})
+    works = queue(nodes, None)
+    works.work((), (), 1)
+    ((path, answer),) = works.answered.items()
+    assert (path, answer.state) == (f"{COMMANDS}/c-2", "REFUSED")
+    nodes.nodes["c-2"] = None
+    works.read()
+    assert works.answered == {}
+
+
 def test_a_command_that_no_node_could_hold_as_an_answer_is_refused_and_ended() -> None:
     many = [random.Random(seed).randbytes(50).hex() for seed in range(6000)]
     nodes = Nodes({"c-1": encode(Command("gone", answer=many)), "c-2": encode(Command("gone"))})
