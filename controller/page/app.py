@@ -190,7 +190,7 @@ def _sent(document: Packed, request: Request) -> Response:
 
 
 def _add_readings(api: FastAPI, feed: Feed, ask: Explain, done: Done) -> None:
-    visitors = [0]
+    places = BoundedSemaphore(MOST_VISITORS)
 
     @api.get("/api/status", responses=_schema_of(StatusDocument))
     def status(request: Request) -> Response:
@@ -213,9 +213,7 @@ def _add_readings(api: FastAPI, feed: Feed, ask: Explain, done: Done) -> None:
     )
     def events() -> Response:
         """Send an event each time that there is another status."""
-        if visitors[0] >= MOST_VISITORS:
-            raise HTTPException(503, f"{MOST_VISITORS} visitors watch already")
-        return StreamingResponse(_events(feed, visitors), media_type="text/event-stream")
+        return _Watched(places, _events(feed), media_type="text/event-stream")
 
     @api.get("/api/explain", responses=_REFUSED)
     def explain(
@@ -267,24 +265,39 @@ def _add_verbs(api: FastAPI, token: str, done: Callable[..., Printed]) -> None:
         return done("on")
 
 
-async def _events(feed: Feed, visitors: list[int]) -> AsyncIterator[bytes]:
+class _Watched(StreamingResponse):
+    """Goes on for long, so it takes a place before it starts; without one it is a refusal."""
+
+    def __init__(self, places: BoundedSemaphore, *content: Any, **of: Any) -> None:
+        super().__init__(*content, **of)
+        self._places = places
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the answer to one visitor."""
+        if not self._places.acquire(blocking=False):
+            refusal = JSONResponse({"detail": f"{MOST_VISITORS} visitors watch already"}, 503)
+            await refusal(scope, receive, send)
+            return
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._places.release()
+
+
+async def _events(feed: Feed) -> AsyncIterator[bytes]:
     """Name the number of each new status; a comment now and then shows that the page is there."""
-    visitors[0] += 1
-    try:
-        last, still_s = -1, 0.0
-        while not feed.is_stopped:
-            shown = feed.shown
-            if shown.number != last:
-                last, still_s = shown.number, 0.0
-                news = {"number": last, "read_s": shown.read_s, "problem": shown.problem}
-                yield f"data: {json.dumps(news)}\n\n".encode()
-            elif still_s >= _ALIVE_S:
-                still_s = 0.0
-                yield b": still here\n\n"
-            await asyncio.sleep(_LOOK_S)
-            still_s += _LOOK_S
-    finally:
-        visitors[0] -= 1
+    last, still_s = -1, 0.0
+    while not feed.is_stopped:
+        shown = feed.shown
+        if shown.number != last:
+            last, still_s = shown.number, 0.0
+            news = {"number": last, "read_s": shown.read_s, "problem": shown.problem}
+            yield f"data: {json.dumps(news)}\n\n".encode()
+        elif still_s >= _ALIVE_S:
+            still_s = 0.0
+            yield b": still here\n\n"
+        await asyncio.sleep(_LOOK_S)
+        still_s += _LOOK_S
 
 
 class _Guard:

@@ -1,5 +1,6 @@
 """The page: what anybody may read, what only the token may do, and what nobody gets."""
 
+import asyncio
 import gzip
 import json
 import re
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -24,7 +26,7 @@ from starlette.testclient import TestClient
 from controller.cli import page
 from controller.cli.status_document import StatusDocument, as_json
 from controller.errors import CommandError
-from controller.page.app import MOST_BODY_BYTES, make_app
+from controller.page.app import MOST_BODY_BYTES, MOST_VISITORS, make_app
 from controller.page.feed import MOST_POINTS, Feed
 from kvstore.errors import NotConnectedError
 from migration import ConfigError
@@ -92,6 +94,40 @@ def test_questions_of_visitors_hold_up_no_command() -> None:
         200,
         [("off", "--reason=switched off on the page")],
     )
+
+
+def test_the_limit_of_visitors_holds_for_those_who_come_at_once() -> None:
+    feed = filled()
+    app = make_app(feed, Page().act, Page().explain, "", {"localhost"})
+    scope = {"type": "http", "method": "GET", "path": "/api/events", "query_string": b""}
+    scope |= {"headers": [(b"host", b"localhost")], "http_version": "1.1"}
+
+    async def visit(codes: list[int], answered: asyncio.Semaphore) -> None:
+        async def send(message: dict[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                codes.append(message["status"])
+                answered.release()
+
+        async def receive() -> dict[str, Any]:
+            await asyncio.sleep(60.0)
+            return {"type": "http.disconnect"}
+
+        await app(dict(scope), receive, send)
+
+    async def crowd(size: int) -> list[int]:
+        codes: list[int] = []
+        answered = asyncio.Semaphore(0)
+        visits = [asyncio.create_task(visit(codes, answered)) for _ in range(size)]
+        for _ in visits:
+            await answered.acquire()
+        for one in visits:
+            one.cancel()
+        await asyncio.gather(*visits, return_exceptions=True)
+        return codes
+
+    for _ in range(2):  # whoever leaves gives his place to another
+        codes = asyncio.run(crowd(MOST_VISITORS + 8))
+        assert Counter(codes) == {200: MOST_VISITORS, 503: 8}
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
