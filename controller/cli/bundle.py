@@ -47,6 +47,8 @@ _STORM_KEYS = (
 _SECRET = re.compile(r"auth|credential|key|pass|secret|token", re.IGNORECASE)
 # Of these lines of Storm's logs any part may be a secret: the options of a JVM, and a whole conf.
 _WITH_OPTIONS = re.compile(rb"-javaagent:|childopts|-cp\b|conf\w*\W*\{", re.IGNORECASE)
+NOTICE = f"{PREFIX}notice"
+SET = "(set)"  # in place of what may be a secret
 _Read = Callable[[], bytes]
 Parts = Iterator[tuple[str, _Read]]  # name within the bundle, and how to read it
 
@@ -128,8 +130,25 @@ def versions() -> dict[str, Any]:
 def settings(document: Mapping[str, Any]) -> dict[str, Any]:
     """Leave of a storm.yaml what is of nstorm and what has no secret."""
     own = {key: value for key, value in document.items() if key.startswith(PREFIX)}
-    own = {key: "(set)" if _SECRET.search(key) else value for key, value in own.items()}
+    own = {key: SET if _SECRET.search(key) else value for key, value in own.items()}
+    if NOTICE in own:
+        own[NOTICE] = _without_arguments(own[NOTICE])
     return own | {key: document[key] for key in _STORM_KEYS if key in document}
+
+
+def _without_arguments(receivers: Any) -> Any:
+    """Leave of a command that sends notices its first word: a password may be an argument.
+
+    What is no such record is wrong, and may hold anything.
+    """
+    if not isinstance(receivers, list) or not all(isinstance(one, dict) for one in receivers):
+        return SET
+    found = [dict(one) for one in receivers]
+    for one in found:
+        if "mail" in one:
+            command = one["mail"]
+            one["mail"] = [command[0], SET] if isinstance(command, list) and command else SET
+    return found
 
 
 def _status(conf: Path) -> str:

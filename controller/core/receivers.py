@@ -30,4 +30,5 @@ class Receiver(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     @property
     def name(self) -> str:
         """Where notices go, without a secret."""
-        return self.webhook or self.slack or " ".join(self.mail or ())
+        command = self.mail[0] if self.mail else ""  # a password may be an argument
+        return self.webhook or self.slack or command

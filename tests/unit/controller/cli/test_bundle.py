@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from controller.cli import bundle
 from controller.cli.main import app
+from controller.core.receivers import Receiver
 from controller.errors import CommandError
 
 
@@ -121,3 +122,14 @@ def test_a_key_of_nstorm_that_may_hold_a_secret_is_only_named() -> None:
     document = {"nstorm.zookeeper.password": "hunter2", "nstorm.mode": "auto", "other": 1}
     found = {"nstorm.zookeeper.password": "(set)", "nstorm.mode": "auto"}
     assert bundle.settings(document) == found
+
+
+def test_no_argument_of_a_command_for_notices_is_in_a_bundle() -> None:
+    secret = ["msmtp", "--passwordeval=echo hunter2", "ops@x"]
+    hook = {"webhook": "/etc/nstorm/hook", "kinds": ["move"]}
+    document = {"nstorm.notice": [{"mail": secret, "kinds": ["guard"]}, hook]}
+    found = [{"mail": ["msmtp", "(set)"], "kinds": ["guard"]}, hook]
+    assert bundle.settings(document) == {"nstorm.notice": found}
+    for wrong in ({"mail": secret}, secret, [secret], [{"mail": " ".join(secret)}]):
+        assert "hunter2" not in str(bundle.settings({"nstorm.notice": wrong}))
+    assert Receiver(mail=tuple(secret)).name == "msmtp"  # a log has that
