@@ -18,12 +18,8 @@ class Pause(Struct, frozen=True):
     until_s: float | None = None  # Unix seconds; None: until an operator ends it
 
     def __str__(self) -> str:
-        if self.until_s is None:
-            return self.reason
-        try:
-            return f"{self.reason}, until {utc(self.until_s)}"
-        except (ValueError, OverflowError, OSError):
-            return f"{self.reason}, for ever"
+        until = "" if self.until_s is None else f", until {utc(self.until_s)}"
+        return f"{self.reason}{until}"
 
 
 class Rejected(Struct, frozen=True):

@@ -4,8 +4,11 @@ from datetime import UTC, datetime
 
 
 def utc(unix_s: float | None) -> str:
-    """Write a time for people, and nothing for none."""
-    return "" if not unix_s else f"{datetime.fromtimestamp(unix_s, UTC):%Y-%m-%d %H:%M:%SZ}"
+    """Write a time for people, and nothing for none; one that no calendar has as its number."""
+    try:
+        return "" if not unix_s else f"{datetime.fromtimestamp(unix_s, UTC):%Y-%m-%d %H:%M:%SZ}"
+    except (ValueError, OverflowError, OSError):
+        return f"{unix_s:g}"
 
 
 def moment(text: str) -> datetime:

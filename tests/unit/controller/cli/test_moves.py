@@ -77,3 +77,19 @@ def test_one_move_that_cannot_go_back_is_an_error(
 ) -> None:
     result, _ = undo(monkeypatch, tmp_path, 1, {"m3": end})
     assert (result.exit_code, str(result.exception)) == (code, why)
+
+
+@pytest.mark.parametrize("time_s", [1e300, -1e300, 1e12, float("inf")])
+@pytest.mark.parametrize("words", [["history"], ["undo", "--dry-run"], ["show", "m1"]])
+def test_a_time_that_no_calendar_has_is_shown_as_its_number(
+    time_s: float, words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    odd = replace(MADE[0], begun_s=time_s, ended_s=time_s)
+    monkeypatch.setattr(moves, "connected", lambda conf: nullcontext(None))
+    monkeypatch.setattr(moves, "hosts_of", lambda session: {})
+    monkeypatch.setattr(moves, "_moves", lambda *of: [odd])
+    conf = tmp_path / "storm.yaml"
+    conf.write_text("storm.local.dir: /var/storm\n")
+    result = CliRunner().invoke(app, [*words, "--conf", str(conf)])
+    assert result.exit_code == 0, result.output
+    assert f"{time_s:g}" in result.output
