@@ -8,6 +8,7 @@ import pwd
 import re
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ _YOUNG_S = 2.0
 _ACK_OF_USER = r"([0-9]{1,5}-[0-9]{1,7})\.ack\.bin"
 # A user may fill his folder.
 _MOST_OF_USER = 256
+# One that ends, and the one that comes after it.
+_JVMS_OF_SLOT = 2
 
 
 Sample = TypeVar("Sample", SupervisorAck, WorkerAck, WorkerLoad)
@@ -166,9 +169,7 @@ class SampleStores:
             if path.parent == self._folders[1]:
                 supervisor_ack = self._read(path, ACK_KEY, SupervisorAck)
                 supervisor = _newer(supervisor, None if self._is_silent(path) else supervisor_ack)
-        for path in paths:
-            if path.parent == self._folders[1]:
-                continue
+        for path in self._worth_reading(paths, supervisor):
             ack = self._read(path, ACK_KEY, WorkerAck)
             if ack is None or not self._may_speak(path, ack, supervisor):
                 continue
@@ -188,12 +189,31 @@ class SampleStores:
             tuple(sorted(slot for port, slot in silent.items() if port not in found)),
         )
 
+    def _worth_reading(self, paths: list[Path], supervisor: SupervisorAck | None) -> list[Path]:
+        """Take the stores of workers; of users only those whom the supervisor has started there.
+
+        Of each of these the two that came last. A user may fill his folder, and reading takes long.
+        """
+        slots = supervisor.slots if supervisor is not None else ()
+        started = {(slot.user, str(slot.port)) for slot in slots}
+        of_slots: Counter[tuple[str, str]] = Counter()
+        found = []
+        for path in reversed(paths):
+            if self._is_of_user(path):
+                who = path.parent.name, path.name.partition("-")[0]
+                of_slots[who] += 1
+                if supervisor is not None and who not in started:
+                    self._report(path, f"no worker of {who[0]} was started at port {who[1]}")
+                if who not in started or of_slots[who] > _JVMS_OF_SLOT:
+                    continue
+            if path.parent != self._folders[1]:
+                found.append(path)
+        return found[::-1]
+
     def _may_speak(self, path: Path, ack: WorkerAck, supervisor: SupervisorAck | None) -> bool:
         """Return whether the supervisor has started a worker of this user and topology there."""
-        if not self._is_of_user(path):
+        if supervisor is None or not self._is_of_user(path):
             return True
-        if supervisor is None:
-            return False
         who = path.parent.name, ack.topology
         for slot in supervisor.slots:
             if slot.port == ack.slot.port and (slot.user, slot.topology) == who:

@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+import psutil
 import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
+from agent import samples
 from agent.samples import Samples, SampleStores
 from agent.users import UserPlans, wrong_rights
+from kvstore.env import OwnedFiles
 from kvstore.envelope import pack, unpack
 from kvstore.writer import PlanWriter
 from migration.model import LocalPlan, PersistedSlot, Plan, Slot, WorkerAck, WorkerLoad
@@ -80,24 +83,46 @@ def test_a_worker_is_heard_for_what_its_user_was_started_for(
 
 
 @pytest.mark.parametrize(
-    ("port", "users"),
+    ("port", "users", "why"),
     [
-        (6700, {"t": "else"}),
-        (6700, {"other": ME}),
-        (6701, {"t": ME}),
-        (6701, {"o": "else", "t": "x"}),
+        (6700, {"t": "else"}, f"no worker of {ME} was started at port 6700"),
+        (6700, {"other": ME}, f"{ME} speaks for t at s1:6700, which is not theirs"),
+        (6701, {"t": ME}, f"no worker of {ME} was started at port 6701"),
+        (6701, {"o": "else", "t": "x"}, f"no worker of {ME} was started at port 6701"),
     ],
 )
 def test_a_worker_is_not_heard_for_another_user_topology_or_port(
-    tmp_path: Path, stores: SampleStores, port: int, users: dict[str, str]
+    tmp_path: Path, stores: SampleStores, port: int, users: dict[str, str], why: str
 ) -> None:
     mine = given(tmp_path, ME) / f"{port}-{os.getpid()}"
     Path(f"{mine}.ack.bin").write_bytes(ack("t", port))
     store(tmp_path, port=0, ack=persisted(**users))
     found, said = looked(stores)
     assert found.workers == ()
-    assert said == [f"{ME} speaks for t at s1:{port}, which is not theirs"]
+    assert said == [why]
     assert looked(stores)[1] == []  # once
+
+
+def test_a_user_who_fills_his_folder_takes_no_time_of_the_agent(
+    tmp_path: Path, stores: SampleStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, read = given(tmp_path, ME), []
+    store(tmp_path, port=0, ack=persisted(t=ME))
+    for port in (6700, 6701):
+        for pid in range(1, 6):
+            (folder / f"{port}-{pid}.ack.bin").write_bytes(ack("t", port))
+    monkeypatch.setattr(psutil, "pid_exists", lambda pid: True)
+    monkeypatch.setattr(samples, "_owner_of_user", lambda path: os.geteuid())
+    get = OwnedFiles.get
+
+    def noted(files: OwnedFiles, key: bytes) -> bytes | None:
+        read.append(files)
+        return get(files, key)
+
+    monkeypatch.setattr(OwnedFiles, "get", noted)
+    found, _ = looked(stores)
+    assert [worker.topology for worker in found.workers] == ["t"]
+    assert len(set(read)) == 2  # a JVM of his and its successor
 
 
 @pytest.mark.parametrize(
