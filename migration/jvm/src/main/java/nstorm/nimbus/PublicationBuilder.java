@@ -40,19 +40,18 @@ final class PublicationBuilder {
     private final TopologyDetails details;
     private final StormTopology topology;
     private final Assignment assignment;
-    private final boolean countsMemory;
+    private final StormPasses passes;
 
     /**
      * Looks at one topology.
      *
      * @param assignment Storm's assignment of it, null if it has none
-     * @param countsMemory whether Storm's scheduler counts the memory that components declare
      */
-    PublicationBuilder(TopologyDetails details, Assignment assignment, boolean countsMemory) {
+    PublicationBuilder(TopologyDetails details, Assignment assignment, StormPasses passes) {
         this.details = details;
         this.topology = details.getTopology();
         this.assignment = assignment;
-        this.countsMemory = countsMemory;
+        this.passes = passes;
     }
 
     Publication publication(StormBase base) {
@@ -69,9 +68,12 @@ final class PublicationBuilder {
                 number(Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS, 30));
     }
 
-    /** As Nimbus computes it: a topology may only ask for a longer time. */
+    /**
+     * As Nimbus computes it: a topology may only ask for a longer time. What Nimbus had at its submission stands in
+     * the configuration of a topology too, and counts no more.
+     */
     private long workerTimeoutSecs() {
-        long ofNimbus = number(DaemonConfig.NIMBUS_TASK_TIMEOUT_SECS, 30);
+        long ofNimbus = ObjectReader.getInt(passes.conf().get(DaemonConfig.NIMBUS_TASK_TIMEOUT_SECS), 30);
         return Math.max(ofNimbus, number(Config.TOPOLOGY_WORKER_TIMEOUT_SECS, 0));
     }
 
@@ -117,7 +119,7 @@ final class PublicationBuilder {
         Map<String, Double> memoryMb = new HashMap<>();
         details.getExecutorToComponent().forEach((executor, id) -> {
             parallelism.merge(id, 1, Integer::sum);
-            if (countsMemory) {
+            if (passes.countsMemory()) {
                 // All executors of a component declare the same.
                 memoryMb.putIfAbsent(id, details.getTotalMemReqTask(executor));
             }

@@ -190,7 +190,7 @@ final class Publisher {
         Assignment assigned = assignment == null ? null : assignment.getData();
         int excess = writer.put(
                 path(topology),
-                new PublicationBuilder(details, assigned, passes.countsMemory())
+                new PublicationBuilder(details, assigned, passes)
                         .publication(base)
                         .toJson());
         // Nothing is published instead: what is left out (executors, edges) would look as if Storm did not have it.

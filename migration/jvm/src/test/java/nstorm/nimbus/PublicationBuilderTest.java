@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Test;
 class PublicationBuilderTest {
 
     private static StormPasses passes(IScheduler stock) {
-        return new StormPasses(stock, Map.of(), Set.of());
+        return new StormPasses(stock, Map.of("nimbus.task.timeout.secs", 40), Set.of());
     }
 
     private static List<Component> components(IScheduler stock) {
@@ -57,7 +57,7 @@ class PublicationBuilderTest {
         conf.put("topology.acker.resources.onheap.memory.mb", 64.0);
         conf.putAll(keys);
         TopologyDetails details = new TopologyDetails("t", conf, builder.createTopology(), 1, executors, 1, "user");
-        return new PublicationBuilder(details, null, passes(stock).countsMemory())
+        return new PublicationBuilder(details, null, passes(stock))
                 .publication(new StormBase("wc", TopologyStatus.ACTIVE, 1));
     }
 
@@ -87,7 +87,7 @@ class PublicationBuilderTest {
     void timeOutsAreThoseThatNimbusUses() {
         IScheduler stock = new DefaultScheduler();
         Publication byDefault = publication(stock, Map.of());
-        assertEquals(30, byDefault.workerTimeoutSecs());
+        assertEquals(40, byDefault.workerTimeoutSecs());
         assertEquals(30, byDefault.messageTimeoutSecs());
         Publication longer =
                 publication(stock, Map.of("topology.worker.timeout.secs", 90, "topology.message.timeout.secs", 45));
@@ -95,7 +95,7 @@ class PublicationBuilderTest {
         assertEquals(45, longer.messageTimeoutSecs());
         Publication shorter =
                 publication(stock, Map.of("nimbus.task.timeout.secs", 120, "topology.worker.timeout.secs", 20));
-        assertEquals(120, shorter.workerTimeoutSecs(), "a topology may only ask for a longer time");
+        assertEquals(40, shorter.workerTimeoutSecs(), "a topology may only ask for a longer time, and has an old one");
     }
 
     @Test
