@@ -36,8 +36,8 @@ from migration.model import topology_name
 
 # Of each topology's time in which something could be decided.
 HELD_BACK_FRAC = 0.3
-# This number of parts for each core keeps all of them busy to the end.
-PARTS_PER_CORE = 4
+# This number of parts for each core keeps all of them busy to the end, and shows the time to go.
+PARTS_PER_CORE, PARTS_OF_ONE = 4, 16
 # After this number of ticks it is known what an episode takes.
 SAMPLE_TICKS = 720
 # Folders of trials begin so, and a day follows.
@@ -223,9 +223,8 @@ def trials(
     Policies search for the topologies that are `searched` for, by id, and for no others. The result
     does not depend on the engine, its cores or their order.
     """
-    # Each part reads its episode for itself: one core has no use for two of them.
-    groups = -(-PARTS_PER_CORE * engine.cores // len(of)) if engine.cores > 1 else 1
-    groups = min(groups, len(configs))
+    parts = PARTS_PER_CORE * engine.cores if engine.cores > 1 else PARTS_OF_ONE
+    groups = min(-(-parts // len(of)), len(configs))
     numbered = list(enumerate(configs))
     jobs = [
         _trying(one, numbered[group::groups], one.topology in searched)
