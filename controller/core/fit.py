@@ -563,8 +563,11 @@ class Fit:
         if (lacking := self.why_no_memory(executor, worker)) is not None:
             return f"it does not fit: {lacking}"
         # One that brings more hops to where it leaves than it takes away fits nowhere else.
-        room = float(((self.limit if limit is None else limit) - self.used)[worker])
-        return f"it does not fit: {self.need(executor)}, room for {max(room, 0):.3g}"
+        most = self.limit if limit is None else limit
+        room = max(float((most - self.used)[worker]), 0.0)
+        why = f"it does not fit: {self.need(executor)}, room for {room:.3g}"
+        keeps_head_room = self.spared[worker] <= most[worker] < self.limit[worker]
+        return f"{why} if head-room stays at {self.keeps:.3g}" if keeps_head_room else why
 
     def why_no_memory(self, executor: int, worker: int) -> str | None:
         """Give the reason why an executor may not come to a node for the memory it declares."""

@@ -368,6 +368,9 @@ def test_a_placement_leaves_as_much_room_for_input_as_now() -> None:
     assert found.on_the_way.tolist() == pytest.approx([1.0, 1.0, 1.0])  # by `headroom.min`, 2
     assert found.keeping(2.5).filled(0.95).tolist() == pytest.approx([0.8, 0.8, 0.8])
     assert found.limit_or_used(1.0).tolist() == pytest.approx([0.4, 0.4, 0.4])
+    assert found.why_not(2, 0, found.limit) is None
+    why = "it does not fit: 0.3 cores, room for 0 if head-room stays at 5"
+    assert found.why_not(2, 0, found.filled(0.95)) == why
     full = shared([0, 1, 2], [0.9, 0.8, 0.3])
     assert full.filled(1.0).tolist() == pytest.approx([1.6, 1.6, 1.6])
     assert full.on_the_way.tolist() == pytest.approx([1.6, 1.6, 1.6])
