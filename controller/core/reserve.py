@@ -85,11 +85,18 @@ class Reserve:
 
     def refuses(self, place: Ints) -> bool:
         """Check whether a placement fills a link more than today's, a space or memory too much."""
+        return self.why_refused(place) is not None
+
+    def why_refused(self, place: Ints) -> str | None:
+        """Name what a placement fills so; None without."""
         if self.fit.overfills_memory(place):
-            return True
+            return "declared memory too much"
         if self.fit.cluster.node_cores is None:
-            return False
-        return self.links.grow_at(place) or self.overflows(place)
+            return None
+        if self.links.grow_at(place):
+            return "a link more"
+        over = (one.space.shown for one in self.spaces if one.overflows_at(self.fit, place))
+        return next((f"{shown} too much" for shown in over), None)
 
     def narrows(self, place: Ints) -> bool:
         """Check whether a placement leaves too little room on a link, or fills a space too much.

@@ -116,8 +116,3 @@ def overfilled(fit: Fit, snapshot: LoadSnapshot, place: Ints) -> str | None:
     """Name a space that a placement fills too much, and more than today's; None without."""
     uses = uses_of(fit.cluster, snapshot)
     return next((one.space.shown for one in uses if one.overflows_at(fit, place)), None)
-
-
-def any_space() -> str:
-    """Name all spaces in a sentence."""
-    return " or ".join(space.shown for space in SPACES)

@@ -12,7 +12,6 @@ from controller.core.decision import Decision, Outcome
 from controller.core.limits import TIE, Limits
 from controller.core.loops import moves as loops
 from controller.core.skew import skew_of
-from controller.core.spaces import any_space
 from controller.core.view.view import Moves, View
 from controller.policies.single_move import (
     Choice,
@@ -156,13 +155,18 @@ def _all_barred(view: View, above: float, warnings: tuple[str, ...]) -> Decision
         return None
     bound = np.maximum(*view.bounds[1:])
     free = replace(view, fit=replace(view.fit, memory=None), is_barring=False).world
-    *_, scores = loops.best(free, bound, int(bound.argmax()), above, slack(view))
+    moved, to, _, scores = loops.best(free, bound, int(bound.argmax()), above, slack(view))
     if not scores.size:
         return None
-    gain = f"{scores.max():.4g} {view.limits.gain_unit}"
+    first = int(scores.argmax())
+    place = view.snapshot.place.copy()
+    place[moved[first]] = to[first]
+    named = f"{view.snapshot.executors[moved[first]]} to {view.cluster.workers[to[first]]}"
+    gain = f"{scores[first]:.4g} {view.limits.gain_unit}"
+    filled = view.reserve.why_refused(place) or "something too much"
     reason = (
-        f"each move that gains more than the threshold, the best {gain}, "
-        f"fills a link more, or {any_space()}{' or declared memory' * counts_memory} too much"
+        "each move that gains more than the threshold fills something too much: the best, "
+        f"{named} with {gain}, fills {filled}"
     )
     return Decision(Outcome.NOTHING_TO_GAIN, reason, (), warnings)
 

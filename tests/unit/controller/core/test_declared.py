@@ -227,8 +227,8 @@ def test_a_decision_for_traffic_leaves_a_full_node_alone() -> None:
             assert decision.moves[0].target == "n1:6700"
         if not moves:
             assert decision.reason == (
-                "each move that gains more than the threshold, the best 100 weighted t/s, fills a "
-                "link more, or a heap or declared memory too much"
+                "each move that gains more than the threshold fills something too much: the best, "
+                "0-0 to n1:6700 with 100 weighted t/s, fills declared memory too much"
             )
 
 

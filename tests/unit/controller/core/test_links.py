@@ -271,6 +271,6 @@ def test_where_every_move_fills_a_link_more_it_is_said() -> None:
     decision = greedy(*many_barred(with_another=False), Limits())
     assert decision.outcome is Outcome.NOTHING_TO_GAIN
     assert decision.reason == (
-        "each move that gains more than the threshold, the best 90 weighted t/s, "
-        "fills a link more, or a heap too much"
+        "each move that gains more than the threshold fills something too much: the best, "
+        "2-2 to b:1 with 90 weighted t/s, fills a link more"
     )
