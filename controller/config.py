@@ -16,7 +16,7 @@ from controller.core.capacity import Capacity
 from controller.core.excluded import Excluded
 from controller.core.guards import Guard
 from controller.core.limits import Limits
-from controller.core.receivers import Receiver
+from controller.core.receivers import Receiver, without_arguments
 from controller.core.resources import RESOURCES
 from controller.errors import ControllerError
 from controller.journal_place import keys_with_journal
@@ -91,7 +91,10 @@ class Config:
     @property
     def keys_in_force(self) -> dict[str, Any]:
         """The keys of which `build` makes this configuration again, those of the command too."""
-        return {**self.keys, "mode": self.mode.value, "policy": self.policy}
+        found = {**self.keys, "mode": self.mode.value, "policy": self.policy}
+        if found.get("notice"):  # the journal is read by more people than the storm.yaml
+            found["notice"] = without_arguments(found["notice"])
+        return found
 
 
 def build(given: Mapping[str, Any]) -> Config:

@@ -22,6 +22,7 @@ from controller.cli.operate import look
 from controller.cli.running import Conf
 from controller.cli.status_document import as_json
 from controller.config import from_storm_yaml
+from controller.core.receivers import SET, without_arguments
 from controller.core.times import utc
 from controller.errors import CommandError, ControllerError
 from controller.output import Output, OutputOption, tell
@@ -48,7 +49,6 @@ _SECRET = re.compile(r"auth|credential|key|pass|secret|token", re.IGNORECASE)
 # Of these lines of Storm's logs any part may be a secret: the options of a JVM, and a whole conf.
 _WITH_OPTIONS = re.compile(rb"-javaagent:|childopts|-cp\b|conf\w*\W*\{", re.IGNORECASE)
 NOTICE = f"{PREFIX}notice"
-SET = "(set)"  # in place of what may be a secret
 _Read = Callable[[], bytes]
 Parts = Iterator[tuple[str, _Read]]  # name within the bundle, and how to read it
 
@@ -132,23 +132,8 @@ def settings(document: Mapping[str, Any]) -> dict[str, Any]:
     own = {key: value for key, value in document.items() if key.startswith(PREFIX)}
     own = {key: SET if _SECRET.search(key) else value for key, value in own.items()}
     if NOTICE in own:
-        own[NOTICE] = _without_arguments(own[NOTICE])
+        own[NOTICE] = without_arguments(own[NOTICE])
     return own | {key: document[key] for key in _STORM_KEYS if key in document}
-
-
-def _without_arguments(receivers: Any) -> Any:
-    """Leave of a command that sends notices its first word: a password may be an argument.
-
-    What is no such record is wrong, and may hold anything.
-    """
-    if not isinstance(receivers, list) or not all(isinstance(one, dict) for one in receivers):
-        return SET
-    found = [dict(one) for one in receivers]
-    for one in found:
-        if "mail" in one:
-            command = one["mail"]
-            one["mail"] = [command[0], SET] if isinstance(command, list) and command else SET
-    return found
 
 
 def _status(conf: Path) -> str:

@@ -1,10 +1,11 @@
 """Who gets notices: the records of `nstorm.notice`."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+SET = "(set)"  # in place of what may be a secret
 _File = Annotated[str, Meta(min_length=1)]
 
 
@@ -32,3 +33,19 @@ class Receiver(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         """Where notices go, without a secret."""
         command = self.mail[0] if self.mail else ""  # a password may be an argument
         return self.webhook or self.slack or command
+
+
+def without_arguments(records: Any) -> Any:
+    """Leave of each command that sends notices its first word: a password may be an argument.
+
+    What are no such records may hold anything.
+    """
+    if not isinstance(records, list | tuple) or not all(isinstance(one, dict) for one in records):
+        return SET
+    found = [dict(one) for one in records]
+    for one in found:
+        if "mail" in one:
+            command = one["mail"]
+            is_list = isinstance(command, list | tuple)
+            one["mail"] = [*command[:1], *[SET] * len(command[1:])] if is_list else SET
+    return found

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from controller.cli import bundle
 from controller.cli.main import app
+from controller.config import build
 from controller.core.receivers import Receiver
 from controller.errors import CommandError
 
@@ -128,8 +129,15 @@ def test_no_argument_of_a_command_for_notices_is_in_a_bundle() -> None:
     secret = ["msmtp", "--passwordeval=echo hunter2", "ops@x"]
     hook = {"webhook": "/etc/nstorm/hook", "kinds": ["move"]}
     document = {"nstorm.notice": [{"mail": secret, "kinds": ["guard"]}, hook]}
-    found = [{"mail": ["msmtp", "(set)"], "kinds": ["guard"]}, hook]
+    found = [{"mail": ["msmtp", "(set)", "(set)"], "kinds": ["guard"]}, hook]
     assert bundle.settings(document) == {"nstorm.notice": found}
     for wrong in ({"mail": secret}, secret, [secret], [{"mail": " ".join(secret)}]):
         assert "hunter2" not in str(bundle.settings({"nstorm.notice": wrong}))
     assert Receiver(mail=tuple(secret)).name == "msmtp"  # a log has that
+    read = build({"notice": [{"mail": secret}]})
+    assert read.receivers[0].mail == tuple(secret)
+    of_journal = read.keys_in_force
+    assert of_journal["notice"] == [{"mail": ["msmtp", "(set)", "(set)"]}]
+    assert build(of_journal).keys_in_force == of_journal
+    plain = [{"mail": ["sendmail"]}]
+    assert build({"notice": plain}).keys_in_force["notice"] == plain
