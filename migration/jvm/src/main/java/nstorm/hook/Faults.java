@@ -34,10 +34,21 @@ public final class Faults {
 
     /** Called by Storm's own methods where the code that was woven into them has failed. */
     public static void suppressed(Throwable fault) {
+        contained("a hook", fault);
+    }
+
+    /**
+     * Reports what code of a user's has thrown, on a thread whose end would end the worker. Never throws. Compilers other than Java's let a
+     * method throw what it does not declare, so the caller catches every {@link Throwable}.
+     */
+    public static void contained(String during, Throwable thrown) {
+        if (thrown instanceof InterruptedException) {
+            Thread.currentThread().interrupt();
+        }
         try {
-            report("a hook", fault);
-        } catch (Throwable again) { // there may be no memory to log it
-            COUNT.incrementAndGet();
+            report(during, thrown);
+        } catch (Throwable again) {
+            // It is counted; there may be no memory to log it, or it cannot be shown.
         }
     }
 

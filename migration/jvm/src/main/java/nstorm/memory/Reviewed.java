@@ -92,7 +92,7 @@ public final class Reviewed {
                     open.close();
                 }
             }
-        } catch (Exception | LinkageError e) {
+        } catch (Exception | Error e) {
             LOG.warn(
                     "what {} leaves open cannot be closed",
                     taskObject.getClass().getName(),

@@ -91,8 +91,9 @@ final class CopyDrain {
     private boolean holdsNone(Set<String> tuples) {
         try {
             return KeptTuples.none(state.bolts(), tuples);
-        } catch (RuntimeException | LinkageError | StackOverflowError e) {
-            Faults.report("looking for tuples that executor " + ExecutorId.of(executor.getExecutorId()) + " keeps", e);
+        } catch (Throwable e) {
+            Faults.contained(
+                    "looking for tuples that executor " + ExecutorId.of(executor.getExecutorId()) + " keeps", e);
             return false;
         }
     }

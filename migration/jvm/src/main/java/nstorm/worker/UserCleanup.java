@@ -57,9 +57,9 @@ final class UserCleanup {
     private static void contained(ExecutorCopy copy, Runnable shutdown) {
         try {
             shutdown.run();
-        } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError e) {
+        } catch (Throwable e) {
             // What escapes a thread of the worker ends the worker.
-            Faults.report("shutting down executor " + copy.id(), e);
+            Faults.contained("shutting down executor " + copy.id(), e);
         }
     }
 }

@@ -192,8 +192,8 @@ final class BoltExit {
                 if (task != null) {
                     ((IBolt) task.getTaskObject()).cleanup();
                 }
-            } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError e) {
-                Faults.report("cleanup of bolt " + executor.getComponentId() + executor.getExecutorId(), e);
+            } catch (Throwable e) {
+                Faults.contained("cleanup of bolt " + executor.getComponentId() + executor.getExecutorId(), e);
             }
             if (task != null) {
                 Reviewed.closeLeftOpen(task.getTaskObject());

@@ -163,8 +163,8 @@ final class SpoutExit {
                 if (task != null) {
                     call.accept((ISpout) task.getTaskObject());
                 }
-            } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError e) {
-                Faults.report(name + " of spout " + executor.getComponentId() + executor.getExecutorId(), e);
+            } catch (Throwable e) {
+                Faults.contained(name + " of spout " + executor.getComponentId() + executor.getExecutorId(), e);
             }
         }
     }

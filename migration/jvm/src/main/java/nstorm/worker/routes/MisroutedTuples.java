@@ -94,7 +94,7 @@ public final class MisroutedTuples implements Runnable {
         for (TaskMessage message : messages) {
             try {
                 offer(new AddressedTuple(message.task(), reader.deserialize(message.message())));
-            } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError e) {
+            } catch (Throwable e) {
                 drop("reading", message.task(), e);
             }
         }
@@ -112,11 +112,13 @@ public final class MisroutedTuples implements Runnable {
         while (true) {
             try {
                 boolean progress = round();
+                // A serialiser of the user's may have set it, and then no pause would be one.
+                Thread.interrupted();
                 fruitless = progress || byTask.isEmpty() ? 0 : fruitless + 1;
                 if (!progress) {
                     LockSupport.parkNanos(pauseNanos());
                 }
-            } catch (RuntimeException | LinkageError e) {
+            } catch (RuntimeException | Error e) {
                 LOG.error("forwarding misrouted tuples failed; going on", e);
                 LockSupport.parkNanos(TimeUnit.SECONDS.toNanos(1));
             }
@@ -153,7 +155,10 @@ public final class MisroutedTuples implements Runnable {
         return progress;
     }
 
-    /** True if the tuple is delivered, or can never be: one that cannot be serialised must hold up no other. */
+    /**
+     * True if the tuple is delivered, or can never be: one that cannot be serialised must hold up no other. A serialiser of the user's may
+     * throw anything.
+     */
     private boolean leaves(AddressedTuple tuple) {
         try {
             boolean delivered = delivery.deliver(tuple);
@@ -161,7 +166,7 @@ public final class MisroutedTuples implements Runnable {
                 forwarded.incrementAndGet();
             }
             return delivered;
-        } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError e) {
+        } catch (Throwable e) {
             drop("forwarding", tuple.dest, e);
             return true;
         }
@@ -170,7 +175,7 @@ public final class MisroutedTuples implements Runnable {
     private void drop(String during, int task, Throwable e) {
         dropped.incrementAndGet();
         if (reportedDrop.compareAndSet(false, true)) {
-            Faults.report(during + " a tuple for task " + task + ", dropped like all that fail so", e);
+            Faults.contained(during + " a tuple for task " + task + ", dropped like all that fail so", e);
         }
     }
 

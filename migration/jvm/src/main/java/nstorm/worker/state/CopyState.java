@@ -101,7 +101,7 @@ public final class CopyState {
     private void measure(Set<String> fields) {
         try {
             stays.sized(StateSize.aboutBytes(bolts(), fields));
-        } catch (IOException | RuntimeException | Error e) {
+        } catch (Throwable e) {
             // The reason why it cannot travel is reported when it has to.
             stays.sized(0);
         }
@@ -179,8 +179,8 @@ public final class CopyState {
             FirstPass first = null;
             try {
                 first = goes ? FirstPass.of(bolts(), fields) : null;
-            } catch (RuntimeException | Error e) {
-                Faults.report("looking at the state of executor " + id, e);
+            } catch (Throwable e) {
+                Faults.contained("looking at the state of executor " + id, e);
             }
             then.accept(first);
         });
@@ -211,7 +211,7 @@ public final class CopyState {
                 byte[] proof = departure.proof();
                 LOG.info("state_proved executor={} bytes={} ms={}", id, proof.length, millisSince(begunNanos));
                 savedProof = proof;
-            } catch (IOException | RuntimeException | Error e) {
+            } catch (Throwable e) {
                 stays.failed("its state could not travel: " + e.getMessage());
                 refuse("saving", e);
             }
@@ -254,7 +254,7 @@ public final class CopyState {
     void refuse(String during, Throwable e) {
         refused = true;
         refusal = e.getMessage() == null ? e.toString() : e.getMessage();
-        Faults.report(during + " the state of executor " + id, e);
+        Faults.contained(during + " the state of executor " + id, e);
     }
 
     /** Whether it could not be saved, or not be loaded. */
@@ -285,7 +285,7 @@ public final class CopyState {
                         state.length,
                         millisSince(begunNanos));
                 set = move;
-            } catch (IOException | RuntimeException | Error e) {
+            } catch (Throwable e) {
                 refuse("loading", e);
             }
         });
@@ -309,7 +309,7 @@ public final class CopyState {
                 } else {
                     refuse("comparing", new IOException(difference));
                 }
-            } catch (IOException | RuntimeException | Error e) {
+            } catch (Throwable e) {
                 refuse("comparing", e);
             }
         });

@@ -179,8 +179,8 @@ public final class StateTransfer {
         Runnable contained = () -> {
             try {
                 work.call();
-            } catch (Exception | Error e) {
-                Faults.report(what, e);
+            } catch (Throwable e) {
+                Faults.contained(what, e);
                 otherwise.run();
             }
         };

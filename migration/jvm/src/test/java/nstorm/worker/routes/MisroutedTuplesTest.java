@@ -3,6 +3,7 @@ package nstorm.worker.routes;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -24,13 +25,19 @@ class MisroutedTuplesTest {
         @Override
         public boolean deliver(AddressedTuple tuple) {
             if (tuple.dest == brokenTask) {
-                throw new IllegalArgumentException("cannot be serialised");
+                MisroutedTuplesTest.<RuntimeException>sneak(new InterruptedException("cannot be serialised"));
             }
             return tuple.dest != closedTask && delivered.add(tuple);
         }
 
         @Override
         public void flush() {}
+    }
+
+    /** As a serialiser in Kotlin may throw anything. */
+    @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"})
+    private static <T extends Throwable> void sneak(Throwable thrown) throws T {
+        throw (T) thrown;
     }
 
     private static void await(BooleanSupplier condition) throws InterruptedException {
@@ -140,7 +147,7 @@ class MisroutedTuplesTest {
         }
         misrouted.takeBack(messages, message -> {
             if (message[0] == 7) {
-                throw new IllegalArgumentException("no such class here");
+                MisroutedTuplesTest.<RuntimeException>sneak(new IOException("no such class here"));
             }
             return null;
         });
