@@ -30,7 +30,6 @@ from controller.core.controls import Controls  # noqa: E402
 from controller.core.limits import Limits  # noqa: E402
 from controller.core.loops.moves import is_barred  # noqa: E402
 from controller.core.reserve import Reserve  # noqa: E402
-from controller.core.spaces import any_space  # noqa: E402
 from controller.core.view.view import View  # noqa: E402
 from controller.cycle import Memory, cycle  # noqa: E402
 from controller.policies.gather.problem import Problem  # noqa: E402
@@ -82,10 +81,9 @@ def seen() -> dict[str, object]:
         "report": wire.decode(WorkerLoad, written).meters,
         "picture": one.picture.cluster.spaces["disk"].held.tolist(),
         "snapshot": cluster.spaces["disk"].most.tolist(),
-        "fit": reserve.refuses(together),
+        "fit": reserve.why_refused(together),
         "move": is_barred(View.of(cluster, snapshot, Limits()).world, 0, 1),
         "search": None if found is None else np.bincount(found, minlength=2).tolist(),
-        "spaces": any_space(),
         "refusal": _too_full(reserve.fit, snapshot, moves),
         "status": [
             (worker["meters"], worker["spaces"]) for worker in shown["topologies"][0]["workers"]

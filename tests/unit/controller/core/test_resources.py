@@ -101,10 +101,9 @@ def test_a_row_in_both_tables_is_all_that_a_resource_needs_next_to_what_measures
         "report": disk,
         "picture": [30, 30, 30, 30],
         "snapshot": [768, 768],
-        "fit": True,
+        "fit": "a disk too much",
         "move": True,
         "search": [2, 2],
-        "spaces": "a heap or a disk",
         "refusal": "with all of it back, a disk would be too full",
         "status": [[disk, {"disk": 0.25}]] * 4,
     }

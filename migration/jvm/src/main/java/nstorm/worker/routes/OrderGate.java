@@ -127,6 +127,7 @@ public final class OrderGate {
     /** CLOSES in the queue, which its executor has to take out again. */
     private final AtomicInteger markers = new AtomicInteger();
 
+    /** What has come the old way while it was closed. It goes in first, as the queue has room. */
     private final ArrayDeque<AddressedTuple> early = new ArrayDeque<>();
     /** Whether the executor may take nothing yet: what its old copy has emitted has not come to all that it was for. */
     private boolean closed;
@@ -176,7 +177,11 @@ public final class OrderGate {
 
     private boolean waits(AddressedTuple tuple) {
         Sender sender = senders.get(tuple.tuple.getSourceTask());
-        return closed || sender != null && sender.waits();
+        return holdsBack() || sender != null && sender.waits();
+    }
+
+    private boolean holdsBack() {
+        return closed || !early.isEmpty();
     }
 
     /** Takes what a Netty thread could not leave otherwise. */
@@ -195,7 +200,7 @@ public final class OrderGate {
     public synchronized boolean forwarded(AddressedTuple tuple) {
         heardNanos = System.nanoTime();
         if (!OrderMarker.is(tuple.tuple)) {
-            return closed ? parked < LIMIT && delay(tuple) : enter(queue, tuple);
+            return holdsBack() ? parked < LIMIT && delay(tuple) : enter(queue, tuple);
         }
         Slot to = OrderMarker.closedFor(tuple.tuple);
         int source = tuple.tuple.getSourceTask();
@@ -214,7 +219,7 @@ public final class OrderGate {
         return early.add(tuple);
     }
 
-    /** Puts a tuple behind all that other workers have sent. */
+    /** Puts a tuple behind all that other workers have sent; false if there is no room, as where Storm's overflow has a limit. */
     static boolean enter(JCQueue queue, AddressedTuple tuple) {
         return queue.isEmptyOverflow() && queue.tryPublishDirect(tuple) || queue.tryPublishToOverflow(tuple);
     }
@@ -248,10 +253,15 @@ public final class OrderGate {
 
     private void open() {
         closed = false;
-        parked -= early.size();
-        early.forEach(tuple -> enter(queue, tuple));
-        early.clear();
+        letEarlyIn();
         senders.values().forEach(this::release);
+    }
+
+    private void letEarlyIn() {
+        while (!closed && !early.isEmpty() && enter(queue, early.peek())) {
+            early.poll();
+            parked--;
+        }
     }
 
     /** A CLOSES for another worker goes behind all that its sender has sent here. */
@@ -259,11 +269,14 @@ public final class OrderGate {
         if (waits(closes)) {
             return park(closes);
         }
-        if (!admit(closes)) {
-            markers.incrementAndGet();
-            return queue.tryPublishToOverflow(closes);
+        if (admit(closes)) {
+            return true;
         }
-        return true;
+        boolean entered = queue.tryPublishToOverflow(closes);
+        if (entered) {
+            markers.incrementAndGet();
+        }
+        return entered;
     }
 
     private void close(int source) {
@@ -278,7 +291,7 @@ public final class OrderGate {
 
     /** Never into the overflow, where what its sender sends next would overtake it. */
     private void release(Sender sender) {
-        while (!closed && sender.awaited <= 0 && !sender.parked.isEmpty() && admit(sender.parked.peek())) {
+        while (!holdsBack() && sender.awaited <= 0 && !sender.parked.isEmpty() && admit(sender.parked.peek())) {
             sender.parked.poll();
             parked--;
         }
@@ -320,6 +333,7 @@ public final class OrderGate {
     synchronized int tick(long nowNanos, boolean still) {
         int unordered = 0;
         openIfDue();
+        letEarlyIn();
         boolean awaits = closed && parked > 0;
         for (Sender sender : senders.values()) {
             release(sender);
@@ -335,7 +349,7 @@ public final class OrderGate {
 
     /** Waits for nobody any more. */
     synchronized int giveUp() {
-        int unordered = early.size();
+        int unordered = closed ? early.size() : 0;
         LOG.warn("order_given_up move={} awaits_probes={} probes={} awaited={}", move, closed, probes, awaited());
         if (closed) {
             open();
@@ -386,19 +400,27 @@ public final class OrderGate {
     }
 
     /**
-     * Its executor has ended, and another gate takes its place: all that waits here goes into the queue.
+     * Its executor has ended, and another gate takes its place: all that waits here goes into the queue, as that has room.
      *
      * @return as {@link #tick}
      */
     synchronized int end() {
         int unordered = giveUp();
-        for (Sender sender : senders.values()) {
-            sender.parked.forEach(tuple -> enter(queue, tuple));
-            sender.parked.clear();
-        }
-        parked = 0;
         gone = true;
+        drained();
         return unordered;
+    }
+
+    /** Of one that has ended: whether all that waited here is in the queue by now, from where it is forwarded. */
+    synchronized boolean drained() {
+        letEarlyIn();
+        for (Sender sender : senders.values()) {
+            while (early.isEmpty() && !sender.parked.isEmpty() && enter(queue, sender.parked.peek())) {
+                sender.parked.poll();
+                parked--;
+            }
+        }
+        return parked == 0;
     }
 
     /** False once there is no gate any more. */

@@ -15,6 +15,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import nstorm.wire.Entry;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
@@ -104,6 +105,9 @@ public final class TupleOrder {
     private final JCQueue transferQueue;
     private final Map<Integer, Moving> moving = new ConcurrentHashMap<>();
     private final Map<ExecutorId, OrderGate> gates = new ConcurrentHashMap<>();
+    /** Of copies that have ended, while their queues have no room for all that waited. */
+    private final List<OrderGate> ended = new CopyOnWriteArrayList<>();
+
     private final Queue<Late> late = new ConcurrentLinkedQueue<>();
     /** The workers that probes are sent to, by their pseudo task. */
     private final List<Slot> peers = new CopyOnWriteArrayList<>();
@@ -151,6 +155,7 @@ public final class TupleOrder {
                 close(id, gate, alive ? copy : null);
             }
         });
+        ended.removeIf(OrderGate::drained);
         late.removeIf(one -> goesOn(one.marker) || now - one.nanos > OrderGate.PATIENCE_NANOS);
     }
 
@@ -225,6 +230,7 @@ public final class TupleOrder {
         if (known != null) {
             // The queue of a copy that has ended: what waited goes on with it.
             unordered.addAndGet(known.end());
+            ended.add(known);
         }
         // A copy that is renewed begins long after the old one has sent all that it emitted.
         boolean begins = routing.me.equals(entry.to()) && entry.phase() == Phase.PREPARE && entry.way() != Way.RENEW;
@@ -514,6 +520,8 @@ public final class TupleOrder {
 
     /** The tuples that wait before the queues of this worker. */
     public int parked() {
-        return gates.values().stream().mapToInt(OrderGate::parked).sum();
+        return Stream.concat(gates.values().stream(), ended.stream())
+                .mapToInt(OrderGate::parked)
+                .sum();
     }
 }

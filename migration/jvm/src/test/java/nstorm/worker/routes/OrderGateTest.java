@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 import nstorm.wire.Slot;
 import org.apache.storm.task.GeneralTopologyContext;
 import org.apache.storm.tuple.AddressedTuple;
@@ -138,6 +139,70 @@ class OrderGateTest {
         assertEquals(QUEUE_SIZE + 3, taken().size() + taken().size());
     }
 
+    /** As under {@code topology.executor.overflow.limit}. */
+    private static JCQueue limited() {
+        return new JCQueue("q", "q", QUEUE_SIZE, 3, 1, null, "t", "c", List.of(), 6700, null);
+    }
+
+    @Test
+    void whatAQueueWithALimitHasNoRoomForWaitsInItsOrder() {
+        JCQueue to = limited();
+        OrderGate shut = new OrderGate("m1", ME, to, true, ungated::add);
+        int half = 5 * QUEUE_SIZE;
+        assertTrue(shut.forwarded(opens(1)));
+        for (int i = 0; i < half; i++) {
+            assertTrue(shut.forwarded(number(1, i)));
+            publish(shut.direct, number(1, half + 1 + i));
+        }
+        shut.probed(1, List.of());
+        assertTrue(shut.forwarded(number(1, half)), "what comes last the old way");
+        assertTrue(shut.forwarded(closes(1, ME)));
+        assertEquals(2 * half + 1 - QUEUE_SIZE - 3, shut.parked());
+        assertEquals(numbers(2 * half + 1), all(shut, to, () -> shut.tick(System.nanoTime(), false)));
+    }
+
+    @Test
+    void norIsAnythingLostThatWaitedForAnExecutorThatHasEnded() {
+        JCQueue to = limited();
+        OrderGate shut = new OrderGate("m1", ME, to, true, ungated::add);
+        int half = 5 * QUEUE_SIZE;
+        shut.expect(1);
+        for (int i = 0; i < half; i++) {
+            assertTrue(shut.forwarded(number(1, i)));
+            publish(shut.direct, number(1, half + i));
+        }
+        assertEquals(2 * half, shut.end());
+        publish(shut.direct, number(1, 2 * half));
+        assertEquals(numbers(2 * half + 1), all(shut, to, shut::drained));
+    }
+
+    @Test
+    void aMarkerThatFindsNoRoomIsNotInTheQueue() {
+        JCQueue to = limited();
+        OrderGate open = new OrderGate("m1", ME, to, false, ungated::add);
+        for (int i = 0; i < QUEUE_SIZE + 3; i++) {
+            assertTrue(open.forwarded(number(1, i)));
+        }
+        assertFalse(open.forwarded(closes(1, OTHER)));
+        consume(to, Integer.MAX_VALUE, new HashMap<>());
+        consume(to, Integer.MAX_VALUE, new HashMap<>());
+        assertTrue(open.idle(true));
+    }
+
+    private static List<Object> numbers(int count) {
+        return IntStream.range(0, count).<Object>mapToObj(i -> i).toList();
+    }
+
+    /** What the executor of sender 1's task is given, or gets forwarded. */
+    private static List<Object> all(OrderGate gate, JCQueue queue, Runnable letIn) {
+        Map<Integer, List<Object>> arrived = new HashMap<>();
+        while (gate.parked() > 0 || queue.size() > 0) {
+            consume(queue, QUEUE_SIZE, arrived);
+            letIn.run();
+        }
+        return arrived.get(1);
+    }
+
     @Test
     void whoseOldWayWasClosedBeforeWaitsForNothing() {
         assertTrue(gate.forwarded(closes(1, ME)));
@@ -263,7 +328,8 @@ class OrderGateTest {
     private void everyOrderOf(Random random) {
         int count = 1 + random.nextInt(4);
         int numbers = random.nextInt(60);
-        JCQueue to = new JCQueue("q", "q", QUEUE_SIZE, 0, 1, null, "t", "c", List.of(), 6700, null);
+        int limit = random.nextInt(3);
+        JCQueue to = new JCQueue("q", "q", QUEUE_SIZE, limit, 1, null, "t", "c", List.of(), 6700, null);
         OrderGate tried = new OrderGate("m1", ME, to, random.nextBoolean(), ungated::add);
         List<Sender> senders = new ArrayList<>();
         for (int i = 0; i < count; i++) {
