@@ -45,7 +45,6 @@ T = TypeVar("T")
 Say = Callable[[str], None]
 NO_ANSWER_S = 15.0
 SLOW_S = 2.0  # after which a command names whom it waits for
-CONTROLS_SINCE = 2  # the version of the protocol whose leaders know what operators set
 # What was asked for goes on while ZooKeeper is away; its end is waited for.
 AWAY_LIMIT_S = 60.0
 
@@ -114,17 +113,6 @@ def confirm(what: str) -> None:
     """Ask before something large where a person is at the terminal; a `typer.Abort` if not so."""
     if sys.stdin.isatty() and sys.stderr.isatty():
         typer.confirm(what, abort=True, err=True)
-
-
-def heeded(session: Session, what: str) -> None:
-    """Refuse what a leader of an older version would silently ignore."""
-    for leader in LiveCluster.of_session(session).controllers()[:1]:
-        if leader.speaks < CONTROLS_SINCE:
-            raise CommandError(
-                f"{what} would do nothing: the leader {leader.name} speaks version {leader.speaks} "
-                f"of the protocol, and that needs {CONTROLS_SINCE}. Upgrade it, or stop it so that "
-                "a newer controller leads"
-            )
 
 
 MoveId = Annotated[str, typer.Argument(metavar="ID", help="As `nstorm history` shows it.")]

@@ -12,7 +12,6 @@ from controller.cli.asking import (
     ask,
     connected,
     end,
-    heeded,
     seconds,
     topologies,
     topology_named,
@@ -42,7 +41,6 @@ def pause(
     """
     until_s = time.time() + seconds("--for", lasting) if lasting else None
     with connected(conf) as session:
-        heeded(session, "nstorm pause")
         views = topologies(session)
         name = topology_named(views, topology) if topology else EVERYWHERE
         controls.pause(session, reason, name, until_s)
@@ -63,7 +61,6 @@ def freeze(
     if until_s <= time.time():
         raise CommandError(f"--until: {until} is past")
     with connected(conf) as session:
-        heeded(session, "nstorm freeze")
         views = topologies(session)
         controls.change(session, lambda c: replace(c, freeze=Pause(reason, until_s)))
     _tell_pause(output, Pause(reason, until_s), "frozen", views, EVERYWHERE)

@@ -12,7 +12,6 @@ from controller.cli.asking import (
     DryRun,
     confirm,
     connected,
-    heeded,
     named_when_slow,
     seconds,
 )
@@ -54,7 +53,6 @@ def drain(
     limit_s = seconds("--within", within) if within else None
     config = storm_yaml.read_as(conf, from_storm_yaml)[0]
     with connected(conf) as session:
-        heeded(session, "nstorm drain")
         view = LiveCluster.of_session(session)
         if dry_run:
             would = _would_drain(session, view, config, host, view.drained())

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from msgspec.structs import asdict, replace
 
-from controller.cli.asking import ask, connected, end, heeded, operator, topologies, topology_named
+from controller.cli.asking import ask, connected, end, operator, topologies, topology_named
 from controller.cli.running import Conf
 from controller.core.controls import EVERYWHERE, Controls, Rejected
 from controller.core.decision import Outcome
@@ -49,7 +49,6 @@ def mode(
         raise CommandError(f"type [TOPOLOGY] MODE; MODE is one of {', '.join(Mode)}, default")
     config, _ = storm_yaml.read_as(conf, from_storm_yaml)
     with connected(conf) as session:
-        heeded(session, "nstorm mode")
         views = topologies(session)
         name = topology_named(views, words[0]) if len(words) > 1 else EVERYWHERE
 
@@ -115,7 +114,6 @@ def reject(proposal: ProposalId, conf: Conf, output: OutputOption = Output.TABLE
     """Reject a proposal: its executors stay where they are for a day."""
     now_s = time.time()
     with connected(conf) as session:
-        heeded(session, "nstorm reject")
         found, _ = _proposal(session, proposal)
         executors = tuple(executor for executor, _, _ in found.moves)
         made = Rejected(found.topology, executors, now_s + DAY_S)

@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from controller import interrupt
-from controller.cli.asking import DryRun, confirm, connected, heeded, patient
+from controller.cli.asking import DryRun, confirm, connected, patient
 from controller.cli.drain import begin_drain, cannot_drain_now
 from controller.cli.running import Conf
 from controller.cli.status_document import drain_progress
@@ -77,7 +77,6 @@ def roll(
     """
     config = storm_yaml.read_as(conf, from_storm_yaml)[0]
     with connected(conf) as session:
-        heeded(session, "nstorm roll")
         rolling = _Rolling(session, config, run, output)
         if not dry_run:
             restart_alone(session, "roll")  # before anything is read that another roll may change

@@ -7,20 +7,19 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from controller.cli import asking, control, drain, modes
+from controller.cli import asking, drain
 from controller.cli.main import app
 from controller.cli.status_document import DrainStatus
 from controller.core.topology import TopologyView
-from controller.storm import controls
 from controller.storm.collect import DRAINED, LiveCluster
 from kvstore.zookeeper import Session, Waiting
-from migration.model import Candidacy, Node, Plan, Slot
+from migration.model import Node, Plan, Slot
 from tests.messages import publication
 
 
@@ -35,36 +34,6 @@ def never(
     raise AssertionError("waits without limit")
 
 
-@pytest.mark.parametrize("verb", ["mode", "pause", "freeze", "drain", "reject"])
-def test_what_an_old_leader_would_pass_over_is_refused(
-    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    leads, written = [Candidacy("old-1:7", "0.2.0", 1), Candidacy("new-2:8", "0.2.0", 2)], []
-    session = SimpleNamespace(put=lambda *said: written.append(said))
-    view = SimpleNamespace(controllers=lambda: leads)
-    monkeypatch.setattr(drain, "connected", lambda conf: nullcontext(session))
-    monkeypatch.setattr(control, "connected", lambda conf: nullcontext(session))
-    monkeypatch.setattr(modes, "connected", lambda conf: nullcontext(session))
-    monkeypatch.setattr(LiveCluster, "of_session", lambda session: view)
-    monkeypatch.setattr(controls, "change", lambda *said: written.append(said))
-    conf = tmp_path / "storm.yaml"
-    conf.write_text("storm.local.dir: /var/storm\n")
-    words = {
-        "mode": ["auto"],
-        "freeze": ["--until", "2999-01-01"],
-        "drain": ["host-a"],
-        "reject": ["p-1"],
-    }
-    result = CliRunner().invoke(app, [verb, *words.get(verb, []), "--conf", str(conf)])
-    assert str(result.exception) == (
-        f"nstorm {verb} would do nothing: the leader old-1:7 speaks version 1 of the protocol, "
-        "and that needs 2. Upgrade it, or stop it so that a newer controller leads"
-    )
-    assert written == []
-    leads.pop(0)
-    asking.heeded(cast(Any, session), "nstorm pause")
-
-
 def test_a_drain_tells_what_the_host_had_before_its_own_write_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,7 +45,6 @@ def test_a_drain_tells_what_the_host_had_before_its_own_write_is_seen(
     # A mirror may see what was written a moment later.
     view = SimpleNamespace(topologies=lambda: [placed], drained=dict, acks=tuple)
     monkeypatch.setattr(drain, "connected", lambda conf: nullcontext(session))
-    monkeypatch.setattr(drain, "heeded", lambda *said: None)
     monkeypatch.setattr(drain, "cannot_drain_now", lambda *asked: None)
     monkeypatch.setattr(LiveCluster, "of_session", lambda session: view)
     conf = tmp_path / "storm.yaml"
@@ -140,7 +108,6 @@ def test_a_dry_run_of_a_drain_writes_nothing(
     placed = TopologyView(publication(places, nodes), Plan("", 1, 0, "wc-1"), ())
     view = SimpleNamespace(topologies=lambda: [placed], drained=dict, acks=tuple)
     monkeypatch.setattr(drain, "connected", lambda conf: nullcontext(SimpleNamespace()))
-    monkeypatch.setattr(drain, "heeded", lambda *said: None)
     monkeypatch.setattr(LiveCluster, "of_session", lambda session: view)
     conf = tmp_path / "storm.yaml"
     conf.write_text("storm.local.dir: /var/storm\n")
