@@ -9,9 +9,9 @@ from typing import Any, Self, cast
 
 from msgspec import structs
 
-from controller.core.controls import EVERYWHERE, Controls, Pause
+from controller.core.controls import Controls
 from controller.core.topology import TopologyView, free_slots
-from controller.storm.controls import CONTROLS, PAUSED, read
+from controller.storm.controls import CONTROLS, read
 from controller.storm.mirror import Mirror
 from controller.storm.nimbus import NimbusWatch
 from kvstore.election import in_line
@@ -269,12 +269,8 @@ class LiveCluster:
         return list(map(operator.or_, acks, loads))
 
     def controls(self) -> Controls:
-        """Return what operators have set, also by a command of version 1, which only paused all."""
-        found, old = read(self._mirror.node(CONTROLS)), self._mirror.node(PAUSED)
-        if old is None or EVERYWHERE in found.pauses:
-            return found
-        pause = Pause(old.data.decode(errors="replace") or "paused")
-        return structs.replace(found, pauses={**found.pauses, EVERYWHERE: pause})
+        """Return what operators have set."""
+        return read(self._mirror.node(CONTROLS))
 
     def drained(self) -> dict[str, int]:
         """Return the hosts that operators drain, and how many executors each had."""

@@ -13,7 +13,6 @@ from kvstore.zookeeper import Session, Stored
 from migration import wire
 
 CONTROLS = f"{wire.ROOT}/controls"
-PAUSED = f"{wire.ROOT}/paused"  # a pause of everything, of version 1
 
 
 def read(stored: Stored | None) -> Controls:
@@ -80,6 +79,4 @@ def resume(session: Session, name: str | None = None) -> Controls:
             return replace(before, pauses={}, freeze=None)
         return replace(before, pauses={n: p for n, p in before.pauses.items() if n != name})
 
-    if name is None and session.exists(PAUSED) is not None:
-        session.delete(PAUSED)
     return change(session, edit)

@@ -63,21 +63,14 @@ def test_why_nimbus_cannot_publish_a_topology_is_known() -> None:
     assert cluster({}).unpublished() == {}
 
 
-def test_a_pause_of_version_1_holds_and_a_resume_of_everything_ends_it() -> None:
-    old = {controls.PAUSED: b"release"}
-    assert cluster(old).controls().held("wc", 0.0) == "paused: release"
-    assert cluster({controls.PAUSED: b""}).controls().held("wc", 0.0) == "paused: paused"
-    newer = b'{"pauses":{"":{"reason":"month\'s end"},"wc":{"reason":"x"}},"modes":{"wc":"auto"}}'
-    assert cluster({**old, controls.CONTROLS: newer}).controls() == controls.read(
-        Stored(newer, 0, 0)
-    )
-    nodes = Nodes(dict(old))
+def test_a_pause_of_everything_holds_until_a_resume_of_everything() -> None:
+    nodes = Nodes({})
     session = cast(Any, nodes)
     session.create = session.data.__setitem__
     session.set = lambda path, data, version: session.data.__setitem__(path, data)
-    session.delete = lambda path: session.data.pop(path, None)
+    controls.pause(session, "release")
     controls.resume(session, "wc")
-    assert controls.PAUSED in nodes.data
+    assert LiveCluster.of_session(session).controls().held("wc", 0.0) == "paused: release"
     controls.resume(session)
     assert LiveCluster.of_session(session).controls().held("wc", 0.0) is None
 
