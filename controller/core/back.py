@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from controller.core.capacity import Capacity
 from controller.core.case import Budget, TopologyCase
-from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.cluster import Cluster, LoadSnapshot, place_after
 from controller.core.decision import Decision, Outcome, Vetoes
 from controller.core.fit import Fit
 from controller.core.limits import Limits
@@ -118,9 +118,7 @@ def _back(
 
 def _too_full(fit: Fit, snapshot: LoadSnapshot, ways: Sequence[tuple[int, int]]) -> str | None:
     """Name what a placement would fill too much that has all moves taken back."""
-    place = snapshot.place.copy()
-    for executor, worker in ways:
-        place[executor] = worker
+    place = place_after(snapshot.place, ways)
     fuller = fit.placed(place).overfilled(fit)
     if fuller is not None:
         return f"with all of it back, {fuller}"

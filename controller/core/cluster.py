@@ -39,6 +39,14 @@ def numbered(component_of: tuple[str, ...]) -> tuple[tuple[str, ...], Ints]:
     return tuple(map(str, names)), number.astype(np.int64)
 
 
+def place_after(place: Ints, steps: Iterable[tuple[int, int]]) -> Ints:
+    """Give the placement after moves, each an executor and its new worker."""
+    after = place.copy()
+    for executor, worker in steps:
+        after[executor] = worker
+    return after
+
+
 class Level(NamedTuple):
     """How full a space of each worker is; NaN where not known."""
 
@@ -218,9 +226,7 @@ class LoadSnapshot:
 
     def moved(self, executor: int, worker: int) -> "LoadSnapshot":
         """Place one executor elsewhere, all else as it is."""
-        place = self.place.copy()
-        place[executor] = worker
-        return self.placed(place)
+        return self.placed(place_after(self.place, [(executor, worker)]))
 
     def at(
         self,

@@ -23,7 +23,7 @@ from typing import ClassVar
 import numpy as np
 
 from controller.core.capacity import Capacity
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Marks, Traffic
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Marks, Traffic, place_after
 from controller.core.distance import TrafficWeights
 from controller.core.hops import FREE, HOP, HopRates, hop_cores
 from controller.core.limits import Limits
@@ -153,9 +153,7 @@ class Fit:
 
     def moved(self, executor: int, worker: int) -> "Fit":
         """Put one executor elsewhere."""
-        place = self.place.copy()
-        place[executor] = worker
-        return self.placed(place)
+        return self.placed(place_after(self.place, [(executor, worker)]))
 
     def _with(self, place: Ints, demand: Floats, used: Floats) -> "Fit":
         after = replace(self, place=place, demand=demand, used=used)

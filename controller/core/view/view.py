@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, place_after
 from controller.core.distance import TrafficWeights, weighed
 from controller.core.fit import SURE, Fit
 from controller.core.kept import keeping
@@ -148,17 +148,12 @@ class View:
 
     def overfills_a_link(self, executor: int, worker: int) -> bool:
         """Check whether a move uses more than `load.high` of a link, and more of it than now."""
-        after = self._place_after(executor, worker)
+        after = place_after(self.snapshot.place, [(executor, worker)])
         return self.reserve.links.fuller_at(after, self.limits.high_frac)
 
     def narrows(self, executor: int, worker: int) -> bool:
         """Check whether a move leaves too little room elsewhere than on the CPU."""
-        return self.reserve.narrows(self._place_after(executor, worker))
-
-    def _place_after(self, executor: int, worker: int) -> Ints:
-        place = self.snapshot.place.copy()
-        place[executor] = worker
-        return place
+        return self.reserve.narrows(place_after(self.snapshot.place, [(executor, worker)]))
 
     def holding(self, executor: int) -> "View":
         """Let an executor stay."""

@@ -4,7 +4,7 @@ The order is fixed when a target is adopted. Which step comes next is then read 
 so a step that was refused, or that Storm or an operator made, disturbs nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import islice
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.core.cluster import Floats, Ints
+from controller.core.cluster import Floats, Ints, place_after
 from controller.core.declared import TOLERANCE_MB
 from controller.core.fit import Fit
 from controller.policies.gather.problem import Problem
@@ -69,21 +69,14 @@ def next_steps(problem: Problem, fit: Fit, way: Route) -> tuple[Step, ...]:
     fits = fit.fits(waiting.executors, waiting.goals, fit.on_the_way)
     for first in np.flatnonzero(fits)[:MOST_BEGUN]:
         step = int(waiting.executors[first]), int(waiting.goals[first])
-        if not problem.reserve.bars(_after(fit, [step])):
+        if not problem.reserve.bars(place_after(fit.place, [step])):
             return (step,)
     for look in (_exchange, _all_between):
         steps = look(problem, fit, waiting)
-        after = _after(fit, steps)
+        after = place_after(fit.place, steps)
         if steps and not (fit.overfills_memory(after) or problem.reserve.bars(after)):
             return steps
     return ()
-
-
-def _after(fit: Fit, steps: Sequence[Step]) -> Ints:
-    place = fit.place.copy()
-    for executor, worker in steps:
-        place[executor] = worker
-    return place
 
 
 def _exchange(problem: Problem, fit: Fit, waiting: Route) -> tuple[Step, ...]:
