@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from controller import interrupt
-from controller.cli.asking import DryRun, confirm, connected, seconds
+from controller.cli.asking import DryRun, confirm, connected, seconds, view_named
 from controller.cli.running import Conf
 from controller.cli.steps import Steps, lasting, restart_alone
 from controller.config import Config, from_storm_yaml
@@ -152,11 +152,7 @@ class _Adopting:
         """Find the workers without hooks, and refuse where a restart would not bring them."""
         views = self._view.topologies()
         if named:
-            view = find(views, named)
-            if view is None:
-                there = ", ".join(sorted(view.publication.name for view in views)) or "none"
-                raise CommandError(f"no topology {named!r}: the hooks in Nimbus publish {there}")
-            views = [view]
+            views = [view_named(views, named)]
         silent_s, fresh_s = self._view.silent_s(), Timing().ack_fresh_s
         for view in views:
             if self._config.excluded.has_topology(view.id, view.publication.name):

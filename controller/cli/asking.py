@@ -8,7 +8,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -242,9 +242,9 @@ def topologies(session: Session) -> list[TopologyView]:
     return list(LiveCluster.of_session(session).topologies())
 
 
-def topology_named(views: list[TopologyView], topology: str) -> str:
+def view_named(views: Sequence[TopologyView], topology: str) -> TopologyView:
     view = find(views, topology)
     if view is None:
         known = ", ".join(view.publication.name for view in views) or "none"
         raise CommandError(f"no topology {topology}: the hooks in Nimbus publish {known}")
-    return view.publication.name
+    return view

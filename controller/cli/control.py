@@ -14,7 +14,7 @@ from controller.cli.asking import (
     end,
     seconds,
     topologies,
-    topology_named,
+    view_named,
 )
 from controller.cli.running import Conf
 from controller.core.controls import EVERYWHERE, Pause
@@ -42,7 +42,7 @@ def pause(
     until_s = time.time() + seconds("--for", lasting) if lasting else None
     with connected(conf) as session:
         views = topologies(session)
-        name = topology_named(views, topology) if topology else EVERYWHERE
+        name = view_named(views, topology).publication.name if topology else EVERYWHERE
         controls.pause(session, reason, name, until_s)
     _tell_pause(output, Pause(reason, until_s), f"paused {name or 'everything'}", views, name)
 
@@ -72,7 +72,7 @@ def resume(conf: Conf, topology: Topology = "", output: OutputOption = Output.TA
     Without --topology this ends all pauses and the freeze.
     """
     with connected(conf) as session:
-        name = topology_named(topologies(session), topology) if topology else None
+        name = view_named(topologies(session), topology).publication.name if topology else None
         left = controls.resume(session, name)
     said = [f"{n or 'everything'} is still paused: {p}" for n, p in left.pauses.items()]
     still = [{"topology": n, **asdict(p)} for n, p in left.pauses.items()]

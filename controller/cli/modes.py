@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from msgspec.structs import asdict, replace
 
-from controller.cli.asking import ask, connected, end, operator, topologies, topology_named
+from controller.cli.asking import ask, connected, end, operator, topologies, view_named
 from controller.cli.running import Conf
 from controller.core.controls import EVERYWHERE, Controls, Rejected
 from controller.core.decision import Outcome
@@ -50,7 +50,7 @@ def mode(
     config, _ = storm_yaml.read_as(conf, from_storm_yaml)
     with connected(conf) as session:
         views = topologies(session)
-        name = topology_named(views, words[0]) if len(words) > 1 else EVERYWHERE
+        name = view_named(views, words[0]).publication.name if len(words) > 1 else EVERYWHERE
 
         def edit(before: Controls) -> Controls:
             modes = {n: m for n, m in before.modes.items() if n != name}

@@ -181,7 +181,7 @@ def test_a_host_that_storm_does_not_list_is_waited_for(
 
 
 def test_what_would_bring_no_hooks_is_refused_before_anything_is_done(cluster: Cluster) -> None:
-    with pytest.raises(CommandError, match="no topology 'x': the hooks in Nimbus publish wc"):
+    with pytest.raises(CommandError, match="no topology x: the hooks in Nimbus publish wc"):
         adopting(cluster).begin("x")
     excluded = Config(excluded=Excluded(topologies=frozenset({"wc"})))
     with pytest.raises(CommandError, match="topology wc is excluded"):
