@@ -10,13 +10,13 @@ from msgspec import structs
 
 from controller.core.topology import TopologyView
 from controller.storm.collect import known_of
+from controller.storm.controls import why_off
 from controller.storm.history import CANCELLED, SWITCHED_OFF, History
 from controller.storm.leader import Leader
 from controller.storm.mirror import Mirror
 from controller.storm.move_record import MoveRecord
 from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
 from kvstore.logs import log
-from kvstore.printable import one_line
 from kvstore.zookeeper import Session
 from migration import ModelError, wire
 from migration.model import MOVING, Entry, ExecutorId, Phase, Plan, PlanVersion, Timing
@@ -115,13 +115,6 @@ class Applier:
                     "move_begun", **_log_fields(seen.topology, entry), plan_version=seen.version
                 )
 
-    def _off(self) -> str:
-        """Return why everything is switched off; empty while it is on."""
-        stored = self._mirror.node(wire.OFF)
-        if stored is None or not stored.data:
-            return ""
-        return one_line(stored.data) or "without a reason"
-
     def _switch(self) -> tuple[str, int] | None:
         """Return the node of the switch and its version while it is on; None while it is off."""
         with suppress(NodeExistsError):
@@ -157,7 +150,7 @@ class Applier:
             held = self._take(view.plan)
             self._note_begun(view.plan)
             if held is not None and held.held_plan.plan.entries:
-                off = self._off() or view.observation.switched_off
+                off = why_off(self._mirror.node(wire.OFF)) or view.observation.switched_off
                 if off:
                     why = f"{SWITCHED_OFF}: {off}"
                     for entry in held.held_plan.plan.entries:

@@ -11,11 +11,10 @@ from msgspec import structs
 
 from controller.core.controls import Controls
 from controller.core.topology import TopologyView, free_slots
-from controller.storm.controls import CONTROLS, read
+from controller.storm.controls import CONTROLS, read, why_off
 from controller.storm.mirror import Mirror
 from controller.storm.nimbus import NimbusWatch
 from kvstore.election import in_line
-from kvstore.printable import one_line
 from kvstore.zookeeper import Session
 from migration import wire
 from migration.model import (
@@ -173,8 +172,7 @@ class LiveCluster:
 
     def off(self) -> str | None:
         """Return why everything is switched off; None while it is on."""
-        stored = self._mirror.node(wire.OFF)
-        return None if stored is None or not stored.data else one_line(stored.data) or "no reason"
+        return why_off(self._mirror.node(wire.OFF))
 
     def _off(self, view: TopologyView) -> str | None:
         off = self.off()

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from controller.core.controls import EVERYWHERE, Controls, Pause
 from controller.errors import CommandError
 from kvstore.errors import ConflictError, NodeExistsError
+from kvstore.printable import one_line
 from kvstore.zookeeper import Session, Stored
 from migration import wire
 
@@ -21,6 +22,11 @@ def read(stored: Stored | None) -> Controls:
         return _decoded(stored)
     except CommandError as error:
         return Controls(freeze=Pause(str(error)))
+
+
+def why_off(stored: Stored | None) -> str | None:
+    """Return why everything is switched off, by the node of the switch; None while it is on."""
+    return None if stored is None or not stored.data else one_line(stored.data) or "no reason"
 
 
 def _decoded(stored: Stored | None) -> Controls:
