@@ -25,7 +25,7 @@ from kvstore.errors import (
 from kvstore.foreign import replace_file
 from kvstore.logs import log
 from kvstore.pulse import Pulse
-from kvstore.service import Refusals, serve, without_storm
+from kvstore.service import AFTER_REFUSAL_S, Refusals, serve, without_storm
 from kvstore.surprises import Surprises
 from kvstore.writer import PlanWriter
 from kvstore.zookeeper import Session, Waiting
@@ -39,8 +39,6 @@ _TEND_EVERY_S = 1.0
 # A supervisor with the hooks names the node within seconds.
 _HOOKS_LIMIT_S = 30.0
 _AFTER_SURPRISE_S = 1.0
-# A person has to mend it, and what is mended is to be seen within a minute.
-_AFTER_REFUSAL_S = 5.0
 
 
 @dataclass(slots=True)
@@ -226,7 +224,7 @@ def _loop(agent: Agent, wake: threading.Event, stop: threading.Event, pulse: Pul
         except AccessError as error:
             refusals.report(error)
             pulse.beat(str(error))
-            stop.wait(_AFTER_REFUSAL_S)
+            stop.wait(AFTER_REFUSAL_S)
         except Exception as error:
             # A surprise must not end what the JVMs of the node depend on.
             surprises.report("turn_failed", error)

@@ -21,8 +21,8 @@ from kvstore.zookeeper import Session, Waiting
 # Made by the first of Storm's daemons that comes up, in each of its roots.
 _STORMS_OWN = "/storms"
 _LOOK_AGAIN_S = 1.0
-# A person has to mend it: each try is not news.
-SAY_REFUSED_S = 60.0
+# A person has to mend it: each try is not news, and what is mended is seen within a minute.
+SAY_REFUSED_S, AFTER_REFUSAL_S = 60.0, 5.0
 
 
 @contextmanager

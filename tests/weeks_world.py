@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from controller.core.cluster import Floats
-from controller.core.peaks import HOUR_S
+from controller.core.times import HOUR_S
 from controller.pipeline.schemas import HOURS
 from controller.weeks.hours import Hours
 

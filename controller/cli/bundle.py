@@ -23,7 +23,7 @@ from controller.cli.running import Conf
 from controller.cli.status_document import as_json
 from controller.config import from_storm_yaml
 from controller.core.receivers import SET, without_arguments
-from controller.core.times import utc
+from controller.core.times import HOUR_S, utc
 from controller.errors import CommandError, ControllerError
 from controller.output import Output, OutputOption, tell
 from controller.storm.collect import LiveCluster
@@ -31,7 +31,6 @@ from kvstore.errors import StoreError
 from migration import ConfigError, storm_yaml
 from migration.settings import PREFIX
 
-HOUR_S = 3600.0
 MOST_BYTES = 50_000_000  # of the journal
 MOST_LOG_BYTES = 5_000_000  # of the end of each log
 _SERVICES = ("nstorm-agent", "nstorm-controller")

@@ -10,6 +10,7 @@ from controller.cli.asking import ask, connected, end, operator, topologies, vie
 from controller.cli.running import Conf
 from controller.core.controls import EVERYWHERE, Controls, Rejected
 from controller.core.decision import Outcome
+from controller.core.times import DAY_S
 from controller.errors import CommandError
 from controller.journal.rows import rows_of
 from controller.output import Output, OutputOption, tell
@@ -19,8 +20,6 @@ from controller.storm.leader_status import CycleStatus, Proposal, read
 from kvstore.zookeeper import Session
 from migration import storm_yaml
 from migration.model import topology_name
-
-DAY_S = 86_400.0
 
 ProposalId = Annotated[str, typer.Argument(metavar="ID", help="As `nstorm status` shows it.")]
 

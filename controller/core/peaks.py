@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from controller.core.cluster import LoadSnapshot
 from controller.core.figures import Peak
+from controller.core.times import DAY_S, HOUR_S, MINUTE_S
 from migration.model import Component, topology_name
 
-MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86_400.0
 HOURS_OF_DAY, HOURS_OF_WEEK = 24, 168
 
 

@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86_400.0
+
 
 def utc(unix_s: float | None) -> str:
     """Write a time for people, and nothing for none; one that no calendar has as its number."""

@@ -9,9 +9,10 @@ import pyarrow as pa
 from controller.core.cluster import Floats, Ints
 from controller.core.hops import hop_cores
 from controller.core.latency import quantile_ms
-from controller.core.peaks import HOURS_OF_DAY, MINUTE_S, spouts_of
+from controller.core.peaks import HOURS_OF_DAY, spouts_of
+from controller.core.times import DAY_S, MINUTE_S
 from controller.pipeline.schemas import HOURS
-from controller.pipeline.ticks import DAY_S, Batches, spans_of
+from controller.pipeline.ticks import Batches, spans_of
 from controller.replay.recording import Span
 from migration.model import LATENCY_BUCKETS
 

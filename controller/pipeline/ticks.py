@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from controller.core.cluster import Cluster, Floats, LoadSnapshot, Singles
+from controller.core.times import DAY_S
 from controller.journal.reader import Log, Segment, by_writer, open_segment
 from controller.journal.record import decode, encode
 from controller.pipeline.schemas import (
@@ -34,8 +35,6 @@ from controller.replay.recording import (
     Span,
     SpanReader,
 )
-
-DAY_S = 86400.0
 
 Batches = Iterator[pa.RecordBatch]
 

@@ -9,6 +9,7 @@ import msgspec
 
 from controller.core.figures import Effect
 from controller.core.runs import GOING_BACK, Refused
+from controller.core.times import DAY_S, HOUR_S
 from controller.storm.move_record import REMEMBERED_MOVES, Figures, MoveRecord, stored_moves
 from kvstore.zookeeper import Stored
 from migration import wire
@@ -16,7 +17,6 @@ from migration.model import Entry
 from migration.table import TRANSITIONS
 
 LONGEST_REASON = 500  # characters
-HOUR_S, DAY_S = 3600.0, 86_400.0
 # What the doubling begins with where executors need not rest.
 LEAST_REST_S = 30.0
 # Loads are smoothed: so long after a move they show it, and no longer what came before.

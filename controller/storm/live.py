@@ -41,7 +41,7 @@ from controller.storm.remembered import remembered
 from kvstore.errors import AccessError, StoreError
 from kvstore.logs import log
 from kvstore.pulse import Pulse
-from kvstore.service import Refusals
+from kvstore.service import AFTER_REFUSAL_S, Refusals
 from kvstore.surprises import Surprises
 from kvstore.zookeeper import Session
 from migration import wire
@@ -61,8 +61,6 @@ NEW_LEADER_S = 0.5
 _NOT_YET = frozenset({Outcome.STALE_METRICS, Outcome.STAND_BACK})
 # How often the queue of candidates and the operators' commands are looked at.
 IDLE_S = 0.5
-# A person has to mend it, and what is mended is to be seen within a minute.
-_AFTER_REFUSAL_S = 5.0
 
 
 class LiveController:
@@ -179,7 +177,7 @@ class LiveController:
             except AccessError as error:
                 refusals.report(error)
                 self._pulse.beat(str(error))
-                stop.wait(_AFTER_REFUSAL_S)
+                stop.wait(AFTER_REFUSAL_S)
             except StoreError as error:
                 if self._session.lost:
                     raise

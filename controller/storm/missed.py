@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-DAY_S = 86_400
+from controller.core.times import DAY_S
 
 
 class Missed(msgspec.Struct):

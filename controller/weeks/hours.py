@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from controller.core.cluster import Floats, Ints, natural_key
-from controller.core.peaks import HOUR_S, HOURS_OF_DAY
+from controller.core.peaks import HOURS_OF_DAY
+from controller.core.times import HOUR_S
 from controller.pipeline.schemas import HOURS
 from migration.model import topology_name
 

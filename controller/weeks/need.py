@@ -9,8 +9,9 @@ import numpy as np
 from msgspec import Struct
 
 from controller.core.cluster import Floats, Ints
-from controller.core.peaks import DAY_S, HOURS_OF_DAY
+from controller.core.peaks import HOURS_OF_DAY
 from controller.core.squares import Squares
+from controller.core.times import DAY_S
 from controller.weeks.hours import Hours
 
 MONTH_DAYS, WEEK_DAYS = 30, 7

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from html import escape
 
-from controller.core.peaks import DAY_S
-from controller.core.times import utc
+from controller.core.times import DAY_S, utc
 from controller.html import FIRST, SECOND, bars, curves, document, items, key, shaded, table
 from controller.weeks.auto import Gained
 from controller.weeks.log_report import LogReport

@@ -5,7 +5,8 @@ import pytest
 
 from controller.core.cluster import LoadSnapshot, Traffic
 from controller.core.figures import Peak
-from controller.core.peaks import DAY_S, HOUR_S, MINUTE_S, Hour, Peaks, input_tps, peaks_each
+from controller.core.peaks import Hour, Peaks, input_tps, peaks_each
+from controller.core.times import DAY_S, HOUR_S, MINUTE_S
 from controller.journal.record import decode, encode
 from migration.model import Component
 

@@ -3,8 +3,9 @@
 import msgspec
 
 from controller.config import build
+from controller.core.times import DAY_S
 from controller.storm.leader_status import LeaderStatus
-from controller.storm.missed import DAY_S, Missed
+from controller.storm.missed import Missed
 from controller.storm.status import status_of
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from controller.config import build
+from controller.core.times import DAY_S
 from controller.pipeline.spark import cores_of
 from controller.pipeline.stages import episodes, samples
-from controller.pipeline.ticks import DAY_S
 from controller.policies.gather.goal import Answer
 from controller.policies.gather.question import TargetQuestion
 from controller.replay.recording import Span

@@ -11,10 +11,11 @@ from controller.config import build
 from controller.core.cluster import Floats, Ints, Traffic
 from controller.core.decision import Outcome
 from controller.core.hops import HOP_COST_S
+from controller.core.times import DAY_S
 from controller.errors import TuneError
 from controller.pipeline.figures import Figures
 from controller.pipeline.stages import HELD_BACK_FRAC, Ticks, episodes
-from controller.pipeline.ticks import DAY_S, spans_of
+from controller.pipeline.ticks import spans_of
 from controller.replay import rerun as run
 from controller.replay.recording import PlacementChange, Span
 from controller.replay.rerun import Rerun, measure

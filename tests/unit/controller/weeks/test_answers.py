@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from controller.core.figures import Effect, Verdict
-from controller.core.peaks import HOUR_S
+from controller.core.times import HOUR_S
 from controller.pipeline.figures import Figures
 from controller.pipeline.schemas import HOURS
 from controller.weeks.auto import gained

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from controller.cli.main import app
-from controller.core.peaks import HOUR_S
+from controller.core.times import HOUR_S
 from controller.errors import TuneError
 from controller.pipeline.schemas import HOURS
 from controller.pipeline.stages import episodes, hours
