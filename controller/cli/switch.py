@@ -17,7 +17,7 @@ from controller.cli.asking import connected, named_when_slow, operator, seconds
 from controller.cli.running import Conf
 from controller.core.switch import left
 from controller.core.times import utc
-from controller.core.unpublished import unpublished
+from controller.core.topology import unpublished
 from controller.errors import CommandError
 from controller.output import Output, OutputOption, tell
 from controller.storm.collect import LiveCluster

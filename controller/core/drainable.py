@@ -7,9 +7,8 @@ from controller.core.declared import Declared, memory_mb
 from controller.core.excluded import nodes_named
 from controller.core.limits import Limits
 from controller.core.openable import slots_to_open
-from controller.core.topology import TopologyView, hosts_of
+from controller.core.topology import TopologyView, hosts_of, unpublished
 from controller.core.undrained import left_on
-from controller.core.unpublished import unpublished
 from migration.model import NodeAcks, Slot
 
 _ELSEWHERE = "its workers and free slots on other hosts"

@@ -1,6 +1,6 @@
 """A topology as the cycle sees it, without its load."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from migration.model import (
     PlanVersion,
     Publication,
     Slot,
+    WorkerAck,
 )
 from migration.observation import Observation, SlotStatus
 from migration.table import OPENS_SINCE
@@ -98,6 +99,15 @@ def moves_under_way(
 def hosts_of(views: Iterable[TopologyView]) -> dict[str, str]:
     """Give the host of each node that a topology knows, by the node's id."""
     return {node: host for view in views for node, host in view.publication.hosts.items()}
+
+
+def unpublished(
+    views: Iterable[TopologyView], acks: Iterable[NodeAcks]
+) -> Iterator[tuple[str, WorkerAck]]:
+    """List the workers of topologies that Nimbus does not publish, each with its node."""
+    known = {view.id for view in views}
+    for one in acks:
+        yield from ((one.node, worker) for worker in one.workers if worker.topology not in known)
 
 
 def free_slots(
