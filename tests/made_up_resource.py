@@ -30,7 +30,7 @@ from controller.core.controls import Controls  # noqa: E402
 from controller.core.limits import Limits  # noqa: E402
 from controller.core.loops.moves import is_barred  # noqa: E402
 from controller.core.reserve import Reserve  # noqa: E402
-from controller.core.view.view import View  # noqa: E402
+from controller.core.view import View  # noqa: E402
 from controller.cycle import Memory, cycle  # noqa: E402
 from controller.policies.gather.problem import Problem  # noqa: E402
 from controller.policies.gather.search import search  # noqa: E402

@@ -11,10 +11,10 @@ from controller.core.fit import Fit
 from controller.core.limits import Limits
 from controller.core.openable import opened_slot
 from controller.core.picture import Picture
+from controller.core.proposals import proposals
 from controller.core.runs import OwnMove, Watch
 from controller.core.spaces import overfilled
 from controller.core.veto import row_of
-from controller.core.view.proposals import proposals
 from migration.model import Slot
 
 # The executors have just moved, and this is why they have to move again.

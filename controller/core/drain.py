@@ -15,7 +15,7 @@ from controller.core.excluded import Excluded
 from controller.core.fit import Fit, with_others
 from controller.core.limits import Limits
 from controller.core.picture import Picture
-from controller.core.view.proposals import proposals
+from controller.core.proposals import proposals
 from migration.model import ExecutorId, Slot
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.decision import Decision, Outcome
 from controller.core.limits import Limits
-from controller.core.view.view import rounded
+from controller.core.view import rounded
 from controller.policies.component_graph import (
     component_graph,
     executors_of,

@@ -12,7 +12,7 @@ from controller.core.decision import Decision, Outcome
 from controller.core.limits import TIE, Limits
 from controller.core.loops import moves as loops
 from controller.core.skew import skew_of
-from controller.core.view.view import Moves, View
+from controller.core.view import Moves, View
 from controller.policies.single_move import (
     Choice,
     best_of,

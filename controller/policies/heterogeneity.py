@@ -14,7 +14,7 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.decision import Decision, Outcome
 from controller.core.fit import Fit
 from controller.core.limits import Limits
-from controller.core.view.view import rounded
+from controller.core.view import rounded
 from controller.errors import PolicyError
 from controller.policies.component_graph import (
     component_graph,

@@ -7,7 +7,7 @@ import numpy as np
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decision import Decision, Outcome
 from controller.core.limits import Limits
-from controller.core.view.view import View, rounded
+from controller.core.view import View, rounded
 from controller.policies.single_move import (
     Choice,
     best_of,

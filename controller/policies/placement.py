@@ -4,7 +4,7 @@ import numpy as np
 
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decision import Decision, Outcome
-from controller.core.view.proposals import proposals
+from controller.core.proposals import proposals
 
 
 def as_decision(cluster: Cluster, snapshot: LoadSnapshot, place: Ints, why: str) -> Decision:

@@ -8,7 +8,7 @@ import numpy as np
 from controller.core.cluster import Ints
 from controller.core.decision import Decision, Move, Outcome
 from controller.core.limits import TIE
-from controller.core.view.view import Moves, View, rounded
+from controller.core.view import Moves, View, rounded
 
 
 @dataclass(frozen=True, slots=True)

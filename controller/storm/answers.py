@@ -21,7 +21,7 @@ from controller.core.outcomes import what_to_do
 from controller.core.picture import Picture
 from controller.core.times import utc
 from controller.core.veto import young
-from controller.core.view.view import View
+from controller.core.view import View
 from controller.cycle import Memory
 from controller.report import TopologyReport
 from controller.storm.answer_records import (

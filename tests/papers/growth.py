@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 
 from controller.core.cluster import Ints
-from controller.core.view.view import rounded
+from controller.core.view import rounded
 from controller.policies.heterogeneity import SLACK, Mask, Model
 
 

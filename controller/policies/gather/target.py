@@ -12,8 +12,8 @@ from controller.core.decision import Decision, Outcome
 from controller.core.fit import SURE, made_of
 from controller.core.limits import Limits
 from controller.core.moved import applied
-from controller.core.view.proposals import proposals
-from controller.core.view.view import View
+from controller.core.proposals import proposals
+from controller.core.view import View
 from controller.policies.gather.goal import Target, digest
 from controller.policies.gather.problem import Problem
 from controller.policies.gather.route import Route, Step, next_steps

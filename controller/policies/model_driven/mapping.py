@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.core.cluster import Floats, Ints
-from controller.core.view.view import rounded
+from controller.core.view import rounded
 from controller.policies.profiles import Performance
 
 # Sums of shares miss whole numbers in the last digits; that must not cost a slot.

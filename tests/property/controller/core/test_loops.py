@@ -26,7 +26,7 @@ from controller.core.limits import Limits
 from controller.core.loops import MODULES, annealing, moves, traffic
 from controller.core.moved import applied
 from controller.core.pairs import _LATELY
-from controller.core.view.view import View
+from controller.core.view import View
 from controller.policies.gather.anneal import anneal
 from controller.policies.gather.problem import Problem
 from controller.policies.greedy import greedy, opening_pairs

@@ -13,7 +13,7 @@ from controller.core.decision import Decision, Outcome
 from controller.core.distance import inter_node_tps
 from controller.core.fit import TOLERANCE_CORES, Fit
 from controller.core.limits import Limits
-from controller.core.view.view import FILL_FRAC
+from controller.core.view import FILL_FRAC
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd
 from tests.affinity import by_node, by_worker

@@ -19,7 +19,7 @@ from controller.core.loops import moves as loops
 from controller.core.plan import next_plan, plan_each
 from controller.core.policy import Decided
 from controller.core.topology import TopologyView
-from controller.core.view.view import View
+from controller.core.view import View
 from controller.policies.gather.problem import Problem
 from controller.policies.gather.route import Route, next_steps
 from controller.policies.gather.search import renamed, search

@@ -11,7 +11,7 @@ from controller.core.limits import Limits
 from controller.core.links import Links, beside_each_other
 from controller.core.loops.moves import is_barred
 from controller.core.reserve import Reserve
-from controller.core.view.view import View
+from controller.core.view import View
 from controller.policies.greedy import greedy
 
 # Two spouts send large tuples to two bolts, and these many small ones to two others.

@@ -33,7 +33,7 @@ NAMES_CPU = {
         "controller/core/limits.py",
         "controller/core/reserve.py",
         "controller/core/resources.py",
-        "controller/core/view/view.py",
+        "controller/core/view.py",
     },
     "what nstorm costs and saves is CPU": {
         "controller/core/learnt.py",

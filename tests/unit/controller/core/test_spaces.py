@@ -12,7 +12,7 @@ from controller.core.loops.moves import is_barred
 from controller.core.reserve import Reserve
 from controller.core.resources import SPACES
 from controller.core.spaces import SpaceUse, uses_of
-from controller.core.view.view import View
+from controller.core.view import View
 from controller.policies.gather.problem import Problem
 from controller.policies.gather.search import search
 from controller.policies.options import TargetOptions

@@ -12,7 +12,7 @@ from controller.core.distance import inter_node_tps
 from controller.core.fit import Fit
 from controller.core.limits import Limits
 from controller.core.moved import applied
-from controller.core.view.view import View
+from controller.core.view import View
 from controller.policies.gather import search
 from controller.policies.gather.anneal import anneal
 from controller.policies.gather.evaluate import find

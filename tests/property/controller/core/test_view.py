@@ -11,7 +11,7 @@ from controller.core.fit import Fit
 from controller.core.limits import Limits
 from controller.core.loops import moves as loops
 from controller.core.pairs import _LATELY
-from controller.core.view.view import Moves, View, _filled
+from controller.core.view import Moves, View, _filled
 from controller.policies.greedy import best_gathering, choose_greedy, greedy, opening_pairs
 from controller.policies.otd import otd
 from controller.policies.single_move import Choice
