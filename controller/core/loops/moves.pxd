@@ -199,5 +199,4 @@ cpdef list open_pairs(
     double least,
 )
 
-cpdef tuple score_of(World world, int64_t e, int64_t worker)
 cdef (double, double) _score_of(World world, int64_t e, int64_t worker) noexcept

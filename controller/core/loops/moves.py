@@ -762,13 +762,8 @@ def open_pairs(  # noqa: PLR0917
     return found
 
 
-def score_of(world: World, e: int, worker: int) -> tuple[float, float]:
-    """Compute ASC and score of one move; whether it may be made is not looked at."""
-    require(world is not None)
-    return _score_of(world, e, worker)
-
-
 def _score_of(world: World, e: int, worker: int) -> tuple[float, float]:
+    """Compute ASC and score of one move; whether it may be made is not looked at."""
     home, own, there = world.place[e], world.node_of[world.place[e]], world.node_of[worker]
     asc = near = 0.0
     for k in range(world.begin[e], world.begin[e + 1]):

@@ -172,7 +172,6 @@ def test_every_loop_of_a_view_is_the_same(
         loops.best(view.world, view.bounds[0].copy(), e, 0.0, 1e-9)
         view.score(everybody, anywhere)
         loops.gather(view.world, everybody)
-        loops.score_of(view.world, e, w)
         loops.may_move(view.world, e, w)
         moved = view.moved(e, w)
         assert len(moved.bounds[0]) == len(everybody)
