@@ -1,11 +1,12 @@
 """Decides whether a placement is worth going to."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
+from controller.core.fit import Fit
 from controller.core.limits import Limits
 from controller.core.moved import applied
 from controller.policies.gather.goal import Answer, Target, digest
@@ -20,6 +21,30 @@ GREEDY_EXECUTORS = 60
 # A way is cut to the moves that its best placement has made. Without the others it may lead
 # elsewhere, so it is walked again: this many walks at most.
 CUTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TargetQuestion:
+    """Which placement is worth going to."""
+
+    cluster: Cluster
+    snapshot: LoadSnapshot
+    limits: Limits
+    options: TargetOptions
+    seen: frozenset[int]
+
+    @property
+    def topology(self) -> str:
+        return self.snapshot.topology
+
+    @property
+    def failed(self) -> Answer:
+        return Answer(None)
+
+    def answer(self) -> Answer:
+        found = find(self.cluster, self.snapshot, self.limits, self.options, self.seen)
+        at_best = Fit.of(self.cluster, self.snapshot, self.limits).growth_at_best
+        return replace(found, at_best=at_best)
 
 
 def find(

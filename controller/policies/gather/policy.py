@@ -10,8 +10,8 @@ from controller.core.decision import Decision
 from controller.core.fit import Fit
 from controller.core.held import held
 from controller.core.policy import SEARCH_LIMIT_S, Case, Decided, Policy
+from controller.policies.gather.evaluate import TargetQuestion
 from controller.policies.gather.goal import Answer, Target, digest
-from controller.policies.gather.question import TargetQuestion
 from controller.policies.gather.target import TargetMemory, target
 from controller.policies.gather.unpacked import Unpacked
 from controller.policies.greedy import greedy_opening, or_open

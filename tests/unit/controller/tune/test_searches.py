@@ -11,8 +11,8 @@ from controller.config import build
 from controller.core.times import DAY_S
 from controller.pipeline.spark import cores_of
 from controller.pipeline.stages import episodes, samples
+from controller.policies.gather.evaluate import TargetQuestion
 from controller.policies.gather.goal import Answer
-from controller.policies.gather.question import TargetQuestion
 from controller.replay.recording import Span
 from controller.tune import searches
 from controller.tune.searches import Searches, TopologyCost, rehearse

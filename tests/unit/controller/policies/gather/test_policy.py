@@ -18,6 +18,7 @@ from controller.core.fit import Fit
 from controller.core.limits import Limits
 from controller.core.policy import SEARCH_LIMIT_S, Case, Question
 from controller.journal.record import decode, encode
+from controller.policies.gather.evaluate import TargetQuestion
 from controller.policies.gather.goal import Answer, Target
 from controller.policies.gather.policy import (
     JUDGED_AFTER,
@@ -26,7 +27,6 @@ from controller.policies.gather.policy import (
     Gather,
     Remembered,
 )
-from controller.policies.gather.question import TargetQuestion
 from controller.policies.greedy import greedy
 from controller.policies.options import TargetOptions
 from controller.policies.registry import policy
