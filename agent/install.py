@@ -100,7 +100,9 @@ def _installed(given: argparse.Namespace) -> int:
     if not link.is_symlink() or str(link.readlink()) != kept.name:
         missing.append(f"the link {link}")
     if wanted != text:
-        missing.append(f"the option -javaagent:{link} in {conf}")
+        before, after = _loaded(text), _loaded(wanted)
+        keys = ", ".join(key for key in KEYS if before.get(key) != after.get(key))
+        missing.append(f"the option -javaagent:{link} of {keys} in {conf}")
     if given.check or not missing:
         print("\n".join(f"missing: {one}" for one in missing) or "all is there")
         return 1 if missing else 0

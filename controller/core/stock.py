@@ -47,7 +47,12 @@ def stock_workers(view: TopologyView) -> tuple[Stock, ...]:
 
 def cannot_adopt(view: TopologyView, one: Stock) -> str | None:
     """Return why a restart of a worker would not bring the hooks into it, or not now."""
-    host = view.publication.hosts.get(one.slot.supervisor, one.slot.supervisor)
+    host = view.publication.hosts.get(one.slot.supervisor)
+    if host is None:
+        return (
+            f"Storm does not list the supervisor {one.slot.supervisor} now, as while it starts: "
+            "try again in a minute"
+        )
     supervisor = view.observation.supervisor(one.slot.supervisor)
     if supervisor is None:
         return (
