@@ -16,8 +16,8 @@ public final class KeptTuples {
     private KeptTuples() {}
 
     /**
-     * True if these fields hold nothing: no object, or collections, arrays and Storm's batches of nothing. To be called where nothing
-     * else touches the bolts.
+     * True if these fields hold nothing: no object, or collections, arrays and Storm's batches of nothing. The keys of a map may be values.
+     * To be called where nothing else touches the bolts.
      */
     public static boolean none(List<Object> bolts, Set<String> fields) {
         for (Object bolt : bolts) {
@@ -32,7 +32,7 @@ public final class KeptTuples {
 
     private static boolean isNothing(Object value) {
         if (value instanceof Map<?, ?> map) {
-            return isNothing(map.values());
+            return isNothing(map.values()) && map.keySet().stream().allMatch(KeptTuples::isNoTuple);
         } else if (value instanceof Collection<?> many) {
             return many.stream().allMatch(KeptTuples::isNothing);
         } else if (value instanceof BatchHelper batch) {
@@ -41,5 +41,17 @@ public final class KeptTuples {
             return Arrays.stream(array).allMatch(KeptTuples::isNothing);
         }
         return value == null;
+    }
+
+    /** Whether a key is a value, or made of values alone. */
+    private static boolean isNoTuple(Object key) {
+        return isNothing(key)
+                || isPlain(key.getClass())
+                || !(key instanceof Collection<?> || key instanceof Map<?, ?> || key instanceof Object[])
+                        && ObjectFields.of(key.getClass()).stream().allMatch(field -> isPlain(field.getType()));
+    }
+
+    private static boolean isPlain(Class<?> type) {
+        return type.isPrimitive() || type.isEnum() || Known.isConstant(LiveTypes.nameOf(type));
     }
 }

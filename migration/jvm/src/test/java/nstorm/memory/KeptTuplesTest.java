@@ -11,6 +11,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import org.apache.storm.topology.BasicBoltExecutor;
 import org.apache.storm.tuple.Tuple;
 import org.apache.storm.utils.BatchHelper;
@@ -45,6 +46,21 @@ class KeptTuplesTest {
         assertFalse(none(new Object[] {null, tuple}));
         assertFalse(none(Map.of("a", List.of(), "b", List.of(List.of(tuple)))));
         assertFalse(KeptTuples.none(List.of(new Sink(List.of(tuple)), new Sink(null)), Set.of("x")));
+    }
+
+    private record Key(String word, int number) {}
+
+    private record Pending(Object tuple) {}
+
+    @Test
+    void whatIsKeptAsAKeyIsKept() {
+        List<String> none = List.of();
+        assertTrue(none(new HashMap<>(Map.of("a", none, 2L, none, TimeUnit.DAYS, none, new Key("a", 1), none))));
+        assertFalse(none(Map.of(new Object[] {new Pending(1)}, none)));
+        assertFalse(none(Map.of(new Pending(1), none)));
+        Class<?>[] types = {Tuple.class};
+        ClassLoader loader = getClass().getClassLoader();
+        assertFalse(none(Map.of(Proxy.newProxyInstance(loader, types, (self, method, given) -> 1), none)));
     }
 
     /** As the bolts of storm-mongodb, -hbase and -hive hold theirs. */
