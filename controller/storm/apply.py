@@ -19,7 +19,7 @@ from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
 from kvstore.logs import log
 from kvstore.zookeeper import Session
 from migration import ModelError, wire
-from migration.model import MOVING, Entry, ExecutorId, Phase, Plan, PlanVersion, Timing
+from migration.model import MOVING, Entry, Phase, Plan, PlanVersion, Timing
 from migration.protocol import (
     Event,
     FinishedMove,
@@ -345,11 +345,13 @@ class Applier:
             if self._mirror.node(wire.plan_path(move.topology)) is not None:
                 return  # it is not published at the moment
             outcome, reason = MoveOutcome.VOID, "its topology is gone"
-        elif held is None or any(one.id == move.id for one in held.held_plan.plan.entries):
+        elif held is None or held.held_plan.epoch != self._leader.epoch:
+            return  # its plan is lost, and not written again yet
+        elif any(one.id == move.id for one in held.held_plan.plan.entries):
             return
         else:
-            placed = view.publication.find(ExecutorId.parse(move.executor))
-            is_there = placed is not None and str(placed.slot) == move.target
+            placed = {(str(one.executor), str(one.slot)) for one in view.publication.executors}
+            is_there = (move.executor, move.target) in placed
             outcome = MoveOutcome.MOVED if is_there else MoveOutcome.UNDONE
             reason = "ZooKeeper did not answer at its end: the placement shows how it ended"
         self._keep_end(move, outcome=outcome, reason=reason)
