@@ -81,7 +81,7 @@ final class Bytecode {
     }
 
     /**
-     * @param constants the fields that are static and final
+     * @param constants the fields that are static and final, of an enum all that are final
      * @param immutable those of them that are set to what nobody can change
      * @param made the classes of those of them that are set to a new object
      * @param keeps whether an object has a field of its own that may become another, or lead to something
@@ -223,10 +223,15 @@ final class Bytecode {
                 boolean plain =
                         field.desc.length() == 1 || Known.isConstant(field.desc.substring(1, field.desc.length() - 1));
                 keeps |= !isFinal || !plain;
-            } else if (isFinal) {
+            }
+            if (isFinal && ((field.access & Opcodes.ACC_STATIC) != 0 || (node.access & Opcodes.ACC_ENUM) != 0)) {
                 constants.add(field.name);
-                if ((field.access & Opcodes.ACC_SYNTHETIC) != 0) {
-                    immutable.add(field.name); // the compiler's, such as the table of a switch over an enum
+                int privateStatic = Opcodes.ACC_PRIVATE | Opcodes.ACC_STATIC;
+                boolean tableOfEnum =
+                        (node.access & Opcodes.ACC_ENUM) != 0 && (field.access & privateStatic) == privateStatic;
+                // The compiler's are such as the table of a switch over an enum; an enum's own finds constants.
+                if ((field.access & Opcodes.ACC_SYNTHETIC) != 0 || tableOfEnum) {
+                    immutable.add(field.name);
                 }
             }
         }

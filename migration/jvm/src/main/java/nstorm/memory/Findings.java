@@ -82,8 +82,13 @@ final class Findings {
     }
 
     void actsOutside(String by) {
+        stopsFirst("acts outside its heap (" + by + ")");
+    }
+
+    /** For that its source has to stop before its target begins. */
+    void stopsFirst(String why) {
         if (!preparing && outside == null) {
-            outside = "acts outside its heap (" + by + ")";
+            outside = why;
         }
     }
 

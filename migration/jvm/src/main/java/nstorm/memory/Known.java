@@ -66,10 +66,19 @@ final class Known {
             "(javax?/sql/|javax/(naming|jms|mail)/|java/rmi/|java/net/http/|java/nio/channels/).*|java/net/(Socket|ServerSocket|URLConnection|HttpURLConnection"
                     + "|DatagramSocket|MulticastSocket)\\..*|java/net/URL\\.(open.*|getContent)|java/io/File(OutputStream|Writer)\\.<init>"
                     + "|java/nio/file/Files\\.(write.*|newBufferedWriter|newOutputStream)");
+    /** Of these only the constructors that take a file or its name. */
+    private static final Pattern WRITES_FILE =
+            Pattern.compile("java/(io/Print(Stream|Writer)|util/Formatter)\\.<init>\\(Ljava/(io/File|lang/String);.*");
+
+    private static final Pattern READS_FILE =
+            Pattern.compile("java/util/Scanner\\.<init>\\(Ljava/(io/File|nio/file/Path);.*");
     /** Files and settings of a host that are read: another one has not got them. */
     private static final Pattern OF_THE_HOST = Pattern.compile(
             "java/util/prefs/.*|java/lang/System\\.(set(Property|Properties)|clearProperty|getProperties)|java/io/(FileInputStream|FileReader"
-                    + "|RandomAccessFile)\\.<init>|java/io/File\\.(createNewFile|createTempFile|delete.*|mkdirs?|renameTo|setLastModified|list.*|exists|length)"
+                    + "|RandomAccessFile)\\.<init>|java/io/File\\.(createNewFile|createTempFile|delete.*|mkdirs?|renameTo|setLastModified|list.*|exists|length"
+                    + "|is(File|Directory|Hidden)|can.*|lastModified|get.*Space)"
+                    + "|java/nio/channels/(Asynchronous)?FileChannel\\.open|java/util/(zip/Zip|jar/Jar)File\\.<init>"
+                    + "|java/util/(TimeZone|Locale)\\.setDefault|java/security/Security\\.(set|insert|add|remove).*"
                     + "|java/nio/file/Files\\.(?!write|newBufferedWriter|newOutputStream).*");
 
     private static final Pattern THREADS = Pattern.compile(
@@ -200,7 +209,8 @@ final class Known {
 
     /** Whether what a metric has counted is asked for. */
     static boolean readsMetric(String owner, String name) {
-        return METRICS.stream().anyMatch(owner::startsWith) && (name.startsWith("get") || name.equals("snapshot"));
+        return METRICS.stream().anyMatch(owner::startsWith) && (name.startsWith("get") || name.equals("snapshot"))
+                || owner.startsWith("org/apache/storm/task/") && name.equals("getRegisteredMetricByName");
     }
 
     static boolean draws(String owner) {
@@ -211,7 +221,10 @@ final class Known {
     static boolean marksThread(String owner, String name) {
         return owner.equals("org/slf4j/MDC") && !name.equals("get")
                 || owner.equals("org/apache/logging/log4j/ThreadContext") && !name.startsWith("get")
-                || owner.equals("java/lang/Thread") && (name.equals("setName") || name.equals("setContextClassLoader"));
+                || owner.equals("java/lang/Thread")
+                        && (name.equals("setName")
+                                || name.equals("setContextClassLoader")
+                                || name.endsWith("UncaughtExceptionHandler") && name.startsWith("set"));
     }
 
     /** Whether it reaches what a task's context keeps for the user. */
@@ -221,12 +234,14 @@ final class Known {
                 && (name.endsWith("TaskData") || name.endsWith("ExecutorData") || name.equals("addTaskHook"));
     }
 
-    static boolean actsOutside(String owner, String name) {
-        return OUTSIDE.matcher(owner + "." + name).matches();
+    static boolean actsOutside(String owner, String name, String type) {
+        return OUTSIDE.matcher(owner + "." + name).matches()
+                || WRITES_FILE.matcher(owner + "." + name + type).matches();
     }
 
-    static boolean isOfTheHost(String owner, String name) {
-        return OF_THE_HOST.matcher(owner + "." + name).matches();
+    static boolean isOfTheHost(String owner, String name, String type) {
+        return OF_THE_HOST.matcher(owner + "." + name).matches()
+                || READS_FILE.matcher(owner + "." + name + type).matches();
     }
 
     /** What this returns means something in this JVM or on this host alone: what it is, or null. */
@@ -332,6 +347,19 @@ final class Known {
     /** Whether it keeps of what it is given the text alone: so Java 8 compiles a {@code +} of texts. */
     static boolean joinsTexts(String owner) {
         return owner.equals("java/lang/StringBuilder") || owner.equals("java/lang/StringBuffer");
+    }
+
+    /** Whether others put something into an object of this type (a descriptor): an array, a collection, an atomic number. */
+    static boolean isFilled(String type) {
+        String name = type.substring(1);
+        return type.startsWith("[")
+                || name.startsWith("java/util/") && !isAdder(name.replace(";", "")) && !draws(name.replace(";", ""));
+    }
+
+    /** Whether it is one of the JDK's classes that only add up (a name, not a descriptor). */
+    static boolean isAdder(String typeOrNull) {
+        return "java/util/concurrent/atomic/LongAdder".equals(typeOrNull)
+                || "java/util/concurrent/atomic/DoubleAdder".equals(typeOrNull);
     }
 
     static boolean adds(String owner, String name) {

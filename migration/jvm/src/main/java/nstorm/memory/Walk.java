@@ -9,6 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Pattern;
 import nstorm.memory.Bytecode.Instruction;
 import nstorm.memory.Origins.Kind;
 import nstorm.memory.Origins.Origin;
@@ -27,6 +28,8 @@ final class Walk implements Machine.Effects {
     private static final Set<String> COLLECTORS =
             Set.of("org/apache/storm/task/OutputCollector", "org/apache/storm/spout/SpoutOutputCollector");
     private static final BitSet NOTHING = new BitSet();
+    /** No class names these as its own. */
+    private static final Pattern ANONYMOUS = Pattern.compile("\\$\\d");
 
     private final Bytecode bytecode;
     private final Origins origins;
@@ -41,6 +44,9 @@ final class Walk implements Machine.Effects {
 
     /** Static fields that are compared at the move. */
     private final BitSet compared = new BitSet();
+
+    /** Static fields of the JDK's adders, whose sums are not compared. */
+    private final BitSet adders = new BitSet();
 
     private final BitSet raised = new BitSet();
     /** What is being called right now, from the outermost on: code that is not read may call it again. */
@@ -152,17 +158,27 @@ final class Walk implements Machine.Effects {
             readsStatic(field, reference && !Known.isConstant(type.getInternalName()));
         }
         boolean value = !reference || Known.isConstant(type.getInternalName());
+        boolean ofEnum = objectOrNull != null && isEnum(field.owner());
+        if (ofEnum) {
+            // A constant is the JVM's, wherever it comes from.
+            readsStatic(field, !value && !Known.isCallback(type.getInternalName()));
+        }
         if (objectOrNull == null && (value || isPlainEnum(field.owner()))) {
             return NOTHING;
         } else if (value) {
             return loadValue(objectOrNull, field);
         }
-        if (objectOrNull == null) {
-            return Bytecode.isOfTheJdk(field.owner())
-                    ? NOTHING
-                    : origins.within(of(ofStatic(field.owner(), field.name())));
+        if (objectOrNull == null && Bytecode.isOfTheJdk(field.owner())) {
+            return NOTHING;
+        } else if (objectOrNull == null) {
+            int found = ofStatic(field.owner(), field.name());
+            adders.set(
+                    found,
+                    Known.isAdder(type.getInternalName())
+                            || Known.isAdder(origins.get(found).type()));
+            return origins.within(of(found));
         }
-        BitSet loaded = new BitSet();
+        BitSet loaded = ofEnum ? origins.within(of(ofStatic(field.owner(), field.name()))) : new BitSet();
         objectOrNull.stream().forEach(origin -> {
             if (origin != Origins.BOLT) {
                 loaded.or(origin == Origins.TUPLE ? NOTHING : origins.within(of(origin)));
@@ -188,17 +204,36 @@ final class Walk implements Machine.Effects {
     /** What others of the JVM may fill or change; the static fields of the bolt's own class are compared at the move. */
     private void readsStatic(Instruction field, boolean mayChange) {
         Bytecode.Type owner = bytecode.type(field.owner());
-        boolean ofEnum = owner != null && (owner.access() & Opcodes.ACC_ENUM) != 0;
-        boolean own = field.owner().startsWith(bolt + "$") || bytecode.isA(bolt, field.owner());
+        boolean isConstantOfEnum = field.type().equals("L" + field.owner() + ";") && isEnum(field.owner());
         if (owner != null
-                && !ofEnum
-                && !own
+                && !isConstantOfEnum
                 && !owner.name().startsWith("org/apache/storm/")
                 && (mayChange && !owner.immutable().contains(field.name())
                         || !owner.constants().contains(field.name()))) {
-            findings.staysWhileExecuting(
-                    "reads " + shown(field.owner(), field.name()) + ", which others of its JVM may change");
+            String why = "reads " + shown(field.owner(), field.name()) + ", which others of its JVM may change";
+            if (!isOwn(field.owner())) {
+                findings.staysWhileExecuting(why);
+            } else if (!owner.constants().contains(field.name()) || isApart(owner) && Known.isFilled(field.type())) {
+                findings.stopsFirst(why);
+            }
         }
+    }
+
+    private boolean isEnum(String name) {
+        Bytecode.Type type = bytecode.type(name);
+        return type != null && (type.access() & Opcodes.ACC_ENUM) != 0;
+    }
+
+    /** Whether its static fields, or constants, are compared at the move: the bolt's classes, its interfaces, and what is within it. */
+    private boolean isOwn(String owner) {
+        boolean within =
+                owner.startsWith(bolt + "$") && !ANONYMOUS.matcher(owner).find();
+        return bytecode.type(owner) != null && (within || bytecode.isA(bolt, owner));
+    }
+
+    /** Whether it is no class of the bolt itself: who writes there may be a bolt of another class. */
+    private boolean isApart(Bytecode.Type owner) {
+        return (owner.access() & Opcodes.ACC_INTERFACE) != 0 || !bytecode.isA(bolt, owner.name());
     }
 
     private int ofStatic(String owner, String name) {
@@ -206,7 +241,7 @@ final class Walk implements Machine.Effects {
         int found =
                 origins.ofStatic(owner, name, type == null ? null : type.made().get(name));
         // At the move it is compared, so what is undecided is decided then.
-        if (bytecode.isA(bolt, owner)) {
+        if (isOwn(owner)) {
             compared.set(found);
         }
         return found;
@@ -224,7 +259,7 @@ final class Walk implements Machine.Effects {
 
     @Override
     public void store(BitSet objectOrNull, Instruction field, BitSet value) {
-        if (objectOrNull == null) {
+        if (objectOrNull == null || isEnum(field.owner())) {
             change(of(ofStatic(field.owner(), field.name())), value);
             return;
         }
@@ -311,6 +346,7 @@ final class Walk implements Machine.Effects {
             origins.hold(made, union(captured));
             return of(made);
         }
+        readsBack(captured);
         Origin host = origins.hostOf(union(captured));
         if (host != null) {
             return of(origins.host(host.name()));
@@ -369,7 +405,7 @@ final class Walk implements Machine.Effects {
 
     private BitSet known(String place, Instruction call, List<BitSet> arguments) {
         String owner = call.owner();
-        notice(owner, call.name(), arguments);
+        notice(call, arguments);
         String host = Known.hostValue(owner, call.name());
         if (host != null && Type.getReturnType(call.type()).getSort() != Type.VOID) {
             return of(origins.host(host));
@@ -417,26 +453,33 @@ final class Walk implements Machine.Effects {
     }
 
     /** What a call does apart from its arguments and its result. */
-    private void notice(String owner, String name, List<BitSet> arguments) {
+    private void notice(Instruction call, List<BitSet> arguments) {
+        String owner = call.owner();
+        String name = call.name();
         String shown = shown(owner, name);
         BitSet receiver = arguments.isEmpty() ? NOTHING : arguments.get(0);
         if (Known.isTaskData(owner, name)) {
             findings.undecided("reaches data of its task (" + shown + ")");
         } else if (Known.marksThread(owner, name)) {
             findings.staysWhileExecuting("marks its thread (" + shown + ")");
-        } else if (Known.isOfTheHost(owner, name)) {
+        } else if (Known.isOfTheHost(owner, name, call.type())) {
             findings.staysWhileExecuting("uses files or settings of its host (" + shown + ")");
-        } else if (Known.actsOutside(owner, name)) {
+        } else if (Known.actsOutside(owner, name, call.type())) {
             findings.actsOutside(shown);
         } else if (Known.readsMetric(owner, name)) {
             findings.staysWhileExecuting("reads back what a metric has counted (" + shown + ")");
-        } else if (owner.endsWith("Adder")
-                && owner.startsWith("java/util/concurrent/atomic/")
-                && !Known.adds(owner, name)) {
+        } else if (Known.isAdder(owner) && !Known.adds(owner, name)) {
             receiver.stream()
                     .filter(one -> origins.is(one, Kind.STATIC))
                     .forEach(one -> findings.readsBack(origins.get(one).name()));
         }
+    }
+
+    /** Code that is not read may ask an adder for its sum. */
+    private void readsBack(List<BitSet> given) {
+        BitSet found = origins.closure(union(given));
+        found.and(adders);
+        found.stream().forEach(one -> findings.readsBack(origins.get(one).name()));
     }
 
     private BitSet dispatched(String place, Instruction call, List<BitSet> arguments) {
@@ -528,6 +571,7 @@ final class Walk implements Machine.Effects {
         String owner = foreignOwner(call.owner(), call.name());
         String shown = shown(owner, call.name());
         BitSet receiver = isStatic ? NOTHING : arguments.get(0);
+        readsBack(Known.adds(owner, call.name()) ? arguments.subList(1, arguments.size()) : arguments);
         BitSet called = callBack(place, call, arguments, shown);
         // What is only joined as a text does not go on as an object.
         boolean joins = !isStatic && Known.joinsTexts(owner);
@@ -549,10 +593,15 @@ final class Walk implements Machine.Effects {
         reached.stream()
                 .filter(one -> origins.is(one, Kind.STATIC) && !compared.get(one))
                 .forEach(one -> change(one, given, false));
+        if (unread && isEnum(call.owner()) && bytecode.type(call.owner()).keeps()) {
+            change(of(ofStatic(call.owner(), call.name())), given);
+        }
         if (unread && findings.mindsCallOf(reached, origins)) {
             findings.undecided("calls " + shown + ", which cannot be looked into");
         } else if (unread && !findings.isPreparing()) {
             findings.undecided("calls " + shown + " of a library, whose code is not read");
+        } else if (owner.startsWith("java/util/stream/") && call.name().equals("collect")) {
+            change(supplied(place, arguments), given);
         } else if (Known.adds(owner, call.name()) || Known.draws(owner)) {
             BitSet own = (BitSet) receiver.clone();
             receiver.stream().filter(one -> origins.is(one, Kind.STATIC)).forEach(own::clear);
@@ -667,6 +716,22 @@ final class Walk implements Machine.Effects {
             }
         }
         return returned;
+    }
+
+    /** What a stream is collected into: what the functions return that take nothing. */
+    private BitSet supplied(String place, List<BitSet> arguments) {
+        BitSet supplied = new BitSet();
+        origins.closure(union(arguments)).stream()
+                .mapToObj(origins::get)
+                .filter(one -> one.lambda() != null
+                        && takes(one.lambda()) == one.captured().size())
+                .forEach(one -> supplied.or(invoke(place, one.lambda(), one.captured(), List.of())));
+        return supplied;
+    }
+
+    private static int takes(Handle method) {
+        boolean isStatic = method.getTag() == Opcodes.H_INVOKESTATIC || method.getTag() == Opcodes.H_NEWINVOKESPECIAL;
+        return Type.getArgumentTypes(method.getDesc()).length + (isStatic ? 0 : 1);
     }
 
     /** Calls what a field holds, which is a lambda or an object of a user's class; else it is not known what runs. */

@@ -3,6 +3,7 @@ package nstorm.proof;
 import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashSet;
@@ -33,7 +34,7 @@ final class Fingerprint {
     enum Kind {
         FIELD,
         DATA,
-        /** Of the bolt's own class, or one within or around it; of another one. */
+        /** Of the bolt's own class, an interface of it, or what is within it; of another one. */
         OWN_STATIC,
         STATIC;
 
@@ -85,15 +86,19 @@ final class Fingerprint {
     static Fingerprint of(Subject subject, Set<String> without, Fingerprint beforeOrNull) {
         GraphWalk earlier = beforeOrNull == null ? overFields(subject, without) : null;
         Set<Class<?>> held = earlier == null ? beforeOrNull.held : earlier.classes;
-        Set<Class<?>> classes = beforeOrNull == null ? own(held, subject) : beforeOrNull.classes;
+        Set<Class<?>> classes = byName(beforeOrNull == null ? users(held, subject) : beforeOrNull.classes);
+        // One that was not in use before has its first objects now: whether these have changed nobody knows.
+        subject.own().stream().filter(Opened::isInitialised).forEach(classes::add);
         GraphWalk walk = new GraphWalk(true, subject.given(), new HashSet<>(), LIMIT_NANOS);
         if (earlier != null) {
             walk.reuse(earlier);
         }
         Fingerprint print = new Fingerprint(classes, held, walk.seen);
         walk.passing(subject.bolts());
-        classes.forEach(
-                type -> print.addStatics(walk, type, subject.isOwn(type) ? Kind.OWN_STATIC : Kind.STATIC, without));
+        for (Class<?> type : classes) {
+            boolean late = beforeOrNull != null && !beforeOrNull.classes.contains(type);
+            print.addStatics(walk, type, subject.isOwn(type) ? Kind.OWN_STATIC : Kind.STATIC, late, without);
+        }
         walk.sharedUpToHere();
         for (int task = 0; task < subject.bolts().size(); task++) {
             Object bolt = subject.bolts().get(task);
@@ -118,19 +123,27 @@ final class Fingerprint {
         return walk;
     }
 
-    /** The user's of these classes, by name. They have been initialised, so to read a static field runs nothing. */
-    private static Set<Class<?>> own(Set<Class<?>> met, Subject subject) {
-        Set<Class<?>> own = new TreeSet<>(Comparator.comparing(Class::getName));
-        met.stream().filter(subject.codeBase()::has).forEach(own::add);
-        return own;
+    /** The user's of these classes. They have been initialised, so to read a static field runs nothing. */
+    private static List<Class<?>> users(Set<Class<?>> met, Subject subject) {
+        return met.stream().filter(subject.codeBase()::has).toList();
     }
 
-    private void addStatics(GraphWalk walk, Class<?> type, Kind kind, Set<String> without) {
+    private static Set<Class<?>> byName(Collection<Class<?>> classes) {
+        Set<Class<?>> sorted = new TreeSet<>(Comparator.comparing(Class::getName));
+        sorted.addAll(classes);
+        return sorted;
+    }
+
+    /** @param late whether the class was not in use before: then the code shows whether its private constants change, if it can be followed */
+    private void addStatics(GraphWalk walk, Class<?> type, Kind kindOfClass, boolean late, Set<String> without) {
+        int privateConstant = Modifier.PRIVATE | Modifier.FINAL;
         for (Field field : type.getDeclaredFields()) {
             String name = type.getSimpleName() + "." + field.getName();
+            boolean shows = late && (field.getModifiers() & privateConstant) == privateConstant;
+            Kind kind = shows ? Kind.STATIC : kindOfClass;
             boolean looked = Modifier.isStatic(field.getModifiers())
                     && !field.isSynthetic()
-                    && !field.isEnumConstant()
+                    && !(field.isEnumConstant() && kind == Kind.STATIC) // one that a field holds counts there
                     && !without.contains(name);
             if (!looked || !Opened.open(field, type)) {
                 continue;
@@ -138,8 +151,13 @@ final class Fingerprint {
             Object value = BoltFields.read(field, null);
             // What is drawn from a Random is chance. To an adder one can only add: the code shows whether a sum is read
             // back.
-            if (!(value instanceof Random || value instanceof LongAdder || value instanceof DoubleAdder)) {
-                add(walk, new Root(kind, 0, name), value);
+            if (!(value instanceof Random
+                    || field.getType() == LongAdder.class
+                    || field.getType() == DoubleAdder.class)) {
+                Root root = new Root(kind, 0, name);
+                root = found.containsKey(root) ? new Root(kind, 0, type.getName() + "." + field.getName()) : root;
+                add(walk, root, value);
+                found.get(root).mayChange |= !Modifier.isFinal(field.getModifiers());
             }
         }
     }
@@ -191,10 +209,14 @@ final class Fingerprint {
         Map<Root, String> changed = new LinkedHashMap<>();
         found.forEach((root, now) -> {
             Found was = before.found.get(root);
-            if (was == null || root.kind == Kind.STATIC && !statics) {
+            if (root.kind == Kind.STATIC && !statics || was == null && !now.mayChange) {
                 return;
             }
-            if (was.cut != now.cut || was.hash != now.hash) {
+            if (was == null) {
+                changed.put(root, root.name + " was not in use when it was prepared");
+            } else if (root.kind.isStatic() && (was.cut || now.cut)) {
+                changed.put(root, root.name + " leads to more than can be looked at in time");
+            } else if (was.cut != now.cut || was.hash != now.hash) {
                 String difference = before.outlines.get(root).difference(outlines.get(root));
                 changed.put(root, difference == null ? root.name + " has changed, deep in it" : difference);
             }

@@ -215,7 +215,9 @@ final class GraphWalk {
         long before = seen.add(value, number);
         if (before >= 0) {
             int root = rootOf(before);
-            now.mayChange |= root < firstOwn && isOwn(shape.how(), value);
+            now.mayChange |= root < firstOwn
+                    && isOwn(shape.how(), value)
+                    && (shape.how() != How.ENUM || roots.get(root).mayChange);
             // In a graph that others change too, the place would change with it.
             long which = root < firstOwn ? System.identityHashCode(value) : before;
             emit(which);
@@ -223,14 +225,14 @@ final class GraphWalk {
                 outline.add(
                         line, step.toString(), "a shared " + value.getClass().getSimpleName(), -1, which);
             }
-            if (root != roots.size() - 1 && isOwn(shape.how(), value)) {
+            if (root != roots.size() - 1 && mayBeShared(shape.how(), value)) {
                 roots.get(root).alias.add(roots.size() - 1);
                 now.alias.add(root);
             }
             return;
         }
         long other = othersOrNull == null ? -1 : othersOrNull.find(value);
-        if (other >= 0 && isOwn(shape.how(), value)) {
+        if (other >= 0 && mayBeShared(shape.how(), value)) {
             shared.add(rootOf(other));
         }
         order++;
@@ -241,6 +243,11 @@ final class GraphWalk {
     /** Whether a copy gets another one: what every copy gets, or what only stands for itself, may be shared. */
     private boolean isOwn(How how, Object value) {
         return how != How.IDENTITY && how != How.NOTHING && !given.contains(value);
+    }
+
+    /** Whether it matters who else leads to it. An enum's constant is found by its name, and what that leads to counts all the same. */
+    private boolean mayBeShared(How how, Object value) {
+        return how != How.ENUM && isOwn(how, value);
     }
 
     private void put(Object value, int lineOf) {

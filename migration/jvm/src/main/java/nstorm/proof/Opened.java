@@ -3,6 +3,7 @@ package nstorm.proof;
 import java.lang.instrument.Instrumentation;
 import java.lang.reflect.AccessibleObject;
 import java.lang.reflect.InaccessibleObjectException;
+import java.lang.reflect.Method;
 import java.util.Map;
 import java.util.Set;
 
@@ -15,6 +16,25 @@ public final class Opened {
     /** From now on packages can be opened. */
     public static void by(Instrumentation given) {
         instrumentation = given;
+    }
+
+    /**
+     * Whether a class is initialised. To read a static field of one that is not would run code of the user's.
+     *
+     * @throws IllegalStateException if that cannot be asked
+     */
+    static boolean isInitialised(Class<?> type) {
+        try {
+            Class<?> unsafe = Class.forName("jdk.internal.misc.Unsafe");
+            Method get = unsafe.getMethod("getUnsafe");
+            Method asked = unsafe.getMethod("shouldBeInitialized", Class.class);
+            if (!open(get, unsafe) || !open(asked, unsafe)) {
+                throw new IllegalStateException("cannot see which classes are initialised");
+            }
+            return !(boolean) asked.invoke(get.invoke(null), type);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException("cannot see which classes are initialised", e);
+        }
     }
 
     /** Makes a member readable; false if it stays closed. */

@@ -4,6 +4,7 @@ import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -22,6 +23,7 @@ import org.apache.storm.task.TopologyContext;
  * @param data     what the user's code may put into a task's context, by name
  * @param given    objects that every copy gets
  * @param types    the class and those above it, without the JDK's
+ * @param own      the user's of them, their interfaces, and what is within the class: their static fields are compared
  * @param codeBase which classes are the user's own
  */
 record Subject(
@@ -30,6 +32,7 @@ record Subject(
         Map<String, Object> data,
         Set<Object> given,
         List<Class<?>> types,
+        Set<Class<?>> own,
         CodeBase codeBase) {
     private static final Map<String, Field> DATA = contextFields();
 
@@ -55,13 +58,37 @@ record Subject(
         if (bolts.get(0) instanceof ISpout) {
             chance(bolts, fields, all);
         }
-        return new Subject(
-                bolts,
-                fields,
-                data(contexts),
-                all,
-                types,
-                new CodeBase(bolts.get(0).getClass()));
+        CodeBase codeBase = new CodeBase(bolts.get(0).getClass());
+        return new Subject(bolts, fields, data(contexts), all, types, own(types, codeBase), codeBase);
+    }
+
+    private static Set<Class<?>> own(List<Class<?>> types, CodeBase codeBase) {
+        Set<Class<?>> own = new LinkedHashSet<>();
+        types.forEach(type -> withInterfaces(type, own));
+        withMembers(types.get(0), own);
+        try {
+            // Scala's place for what it has instead of static fields.
+            Class<?> first = types.get(0);
+            withMembers(Class.forName(first.getName() + "$", false, first.getClassLoader()), own);
+        } catch (ClassNotFoundException e) {
+            // As of most.
+        }
+        own.removeIf(type -> !codeBase.has(type));
+        return own;
+    }
+
+    private static void withInterfaces(Class<?> type, Set<Class<?>> to) {
+        to.add(type);
+        for (Class<?> one : type.getInterfaces()) {
+            withInterfaces(one, to);
+        }
+    }
+
+    private static void withMembers(Class<?> type, Set<Class<?>> to) {
+        to.add(type);
+        for (Class<?> one : type.getDeclaredClasses()) {
+            withMembers(one, to);
+        }
     }
 
     /** What a spout draws from is not what its source has given. */
@@ -76,9 +103,9 @@ record Subject(
         }
     }
 
-    /** Whether a class is the bolt's, one above it, or one within it: its static fields are compared. */
+    /** Whether the static fields of a class are compared, also if the code could be followed. */
     boolean isOwn(Class<?> type) {
-        return types.contains(type) || type.getName().startsWith(types.get(0).getName() + "$");
+        return own.contains(type) || type.getName().startsWith(types.get(0).getName() + "$");
     }
 
     /** The fields of this name stand for one another where they are named. */

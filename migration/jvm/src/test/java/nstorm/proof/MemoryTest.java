@@ -221,6 +221,21 @@ class MemoryTest {
         Holder.shared = null;
     }
 
+    /** Of what is too large nobody can see whether it has changed. */
+    @Test
+    void aStaticFieldThatIsTooLargeCountsAsChanged() {
+        Object chain = null;
+        for (int i = 0; i < 4_000_000; i++) {
+            chain = new Object[] {chain};
+        }
+        Holder.shared = chain;
+        String what = prepared(with(null, null)).changedSincePrepared();
+        Holder.shared = null;
+        assertEquals(
+                "remembers something that is not in its fields: count.Holder.shared leads to more than can be looked at in time",
+                what);
+    }
+
     /** The fields say Object: of which classes their objects are shows once the bolt is prepared. */
     @Test
     void theEnumsOfConstantsThatAreHeldMayTravel() throws IOException {
