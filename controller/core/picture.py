@@ -80,7 +80,7 @@ def picture_each(
     by_nodes: dict[tuple[str, ...], Columns] = {}  # most topologies have all nodes
     for view in views:
         hooked = view.observation.hooked
-        stopped = unplaced(view)
+        stopped = _unknown(view)
         if stopped is not None:
             missed_s |= {key: s for key, s in unheard_s.items() if key[0] == view.id}
             pictures[view.id] = stopped
@@ -167,11 +167,20 @@ def _links_beside_each_other(
     return links_beside_each_other(links, most, carried)
 
 
+def _unknown(view: TopologyView) -> Veto | None:
+    stopped = view.allowed.inactive or unplaced(view)
+    if stopped is not None:
+        return stopped
+    if (off := view.observation.switched_off) is not None:
+        return Veto(Outcome.STAND_BACK, off)
+    if not view.observation.hooked:
+        return Veto(Outcome.STALE_METRICS, "no worker has reported that it has the hooks")
+    return None
+
+
 def unplaced(view: TopologyView) -> Veto | None:
-    """Return why a topology cannot be laid out, or need not be; None if it can."""
+    """Return why a topology cannot be laid out; None if it can."""
     publication = view.publication
-    if view.allowed.inactive is not None:
-        return view.allowed.inactive
     homeless = [str(p.executor) for p in publication.executors if p.slot is None]
     if homeless or not publication.executors:
         named = ", ".join(homeless) or "any executor"
@@ -181,10 +190,6 @@ def unplaced(view: TopologyView) -> Veto | None:
     if lost:
         named = ", ".join(map(str, lost))
         return Veto(Outcome.STAND_BACK, f"Storm has no supervisor for {named}")
-    if (off := view.observation.switched_off) is not None:
-        return Veto(Outcome.STAND_BACK, off)
-    if not view.observation.hooked:
-        return Veto(Outcome.STALE_METRICS, "no worker has reported that it has the hooks")
     return None
 
 
