@@ -41,7 +41,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
     An `OSError` if it cannot be written; the old file stays.
     """
-    part = path.with_suffix(".part")
+    part = path.with_name(f"{path.name}.part")
     part.unlink(missing_ok=True)
     new = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(new, "wb") as file:

@@ -80,10 +80,11 @@ class CommandQueue:
         self._closed: set[str] = set()  # paths where no answer can be written
         self._answered: dict[str, Command] = {}
 
-    @property
-    def answered(self) -> Mapping[str, Command]:
-        """The commands that are still there, by path, each as it was last answered here."""
-        return self._answered
+    def take_answered(self) -> Mapping[str, Command]:
+        """Give the commands by path as they were last answered; once more those that have gone."""
+        found = self._answered
+        self._answered = {path: one for path, one in found.items() if path in self._read}
+        return found
 
     def read(self) -> dict[str, Command]:
         """Read the commands by path, the oldest first, but no garbage."""
@@ -102,7 +103,6 @@ class CommandQueue:
                     log.warning("command_closed", path=path, reason=str(error))
                 self._read[path] = -1, None
         self._closed &= self._read.keys()
-        self._answered = {path: one for path, one in self._answered.items() if path in self._read}
         found = ((path, self._read[path][1]) for path in self._read if path not in self._closed)
         return {path: command for path, command in found if command is not None}
 
@@ -247,9 +247,9 @@ class CommandQueue:
         if len(data) > wire.LARGEST_NODE_BYTES:  # ZooKeeper would end the leader's session
             command = replace(command, state=REFUSED, reason="the command is too long")
             data = encode(Command("", state=REFUSED, reason=command.reason))
+        self._answered[path] = command  # first, for no answer may come to the write
         try:
             self._session.set(path, data)
-            self._answered[path] = command
         except NoNodeError:
             pass  # whoever asked has left
         except AccessError as error:  # its creator lets nobody answer

@@ -212,7 +212,7 @@ class LiveController:
             )
         self._notes.commands(self._commands.read())
         if epoch is not None:
-            self._audit.look(self._commands.answered, self._history.ended)
+            self._audit.look(self._commands.take_answered(), self._history.ended)
         return moving
 
     def _keep_history(self) -> None:

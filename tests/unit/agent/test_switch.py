@@ -52,7 +52,7 @@ def test_a_switch_follows_no_link_and_waits_for_no_pipe(tmp_path: Path) -> None:
     assert switch.reason() == "no reason given"
     (store / OFF_FILE).unlink()
     (store / OFF_BY_CLUSTER).symlink_to(secret)
-    (store / OFF_BY_CLUSTER).with_suffix(".part").symlink_to(secret)
+    (store / f"{OFF_BY_CLUSTER}.part").symlink_to(secret)
     switch.follow(b"a fault")
     assert switch.reason() == "a fault"
     assert secret.read_text() == "a password"

@@ -224,7 +224,7 @@ def test_a_plan_that_was_not_written_is_no_work_once_its_topology_has_gone(
 def test_a_link_in_the_place_of_a_plan_is_not_followed(tmp_path: Path) -> None:
     folder, victim = given(tmp_path, ME), tmp_path / "victim"
     victim.write_text("as it was")
-    for name in ("t.plan.bin", "t.plan.part"):
+    for name in ("t.plan.bin", "t.plan.bin.part"):
         (folder / name).symlink_to(victim)
     UserPlans(tmp_path).write(*plans("t"), {"t": ME})
     assert victim.read_text() == "as it was"

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from kvstore.env import Env
 from kvstore.errors import StoreError
-from kvstore.foreign import refuse_foreign
+from kvstore.foreign import refuse_foreign, replace_file
 from kvstore.reader import StoreReader
 from kvstore.writer import PlanWriter
 
@@ -84,3 +85,22 @@ def test_a_writer_that_starts_on_a_full_disk_says_so(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr or f"ended by signal {-done.returncode}"
     assert "cannot open the store" in done.stdout
     assert "No space left" in done.stdout
+
+
+def test_files_of_one_folder_are_replaced_side_by_side(tmp_path: Path) -> None:
+    """`off` and `off.cluster` are of two processes, and had one name until they were whole."""
+    wrong: list[object] = []
+
+    def replaced(name: str) -> None:
+        for _ in range(100):
+            try:
+                replace_file(tmp_path / name, name.encode())
+                found = (tmp_path / name).read_bytes()
+            except OSError as error:
+                wrong.append(error)
+            else:
+                wrong.extend([found] if found != name.encode() else [])
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(replaced, ("off", "off.cluster")))
+    assert wrong == []

@@ -11,7 +11,7 @@ from controller.core.topology import TopologyView
 from controller.storm.command_record import COMMANDS, Command, encode, find
 from controller.storm.commands import CommandQueue, answered
 from controller.storm.mirror import Mirror
-from kvstore.errors import AccessError
+from kvstore.errors import AccessError, NotConnectedError
 from kvstore.zookeeper import Session, Stored
 from migration.model import Base, Component, Entry, ExecutorId, Node, Phase, Plan, Slot
 from tests.messages import node_acks, publication, replace, worker_ack
@@ -86,11 +86,24 @@ def test_only_what_was_answered_here_counts_as_done() -> None:
     nodes = Nodes({"c-1": encode(done), "c-2": encode(Command("gone")), "c-3": None})
     works = queue(nodes, None)
     works.work((), (), 1)
-    ((path, answer),) = works.answered.items()
-    assert (path, answer.state) == (f"{COMMANDS}/c-2", "REFUSED")
-    nodes.nodes["c-2"] = None
+    nodes.nodes["c-2"] = None  # whoever asked has left at once
     works.read()
-    assert works.answered == {}
+    ((path, answer),) = works.take_answered().items()
+    assert (path, answer.state) == (f"{COMMANDS}/c-2", "REFUSED")
+    assert works.take_answered() == {}
+
+
+def test_an_answer_counts_also_where_none_came_to_its_write() -> None:
+    class Broken(Nodes):
+        def set(self, path: str, data: bytes) -> None:
+            super().set(path, data)
+            raise NotConnectedError("away")
+
+    works = queue(Broken({"c-1": encode(Command("gone"))}))
+    with pytest.raises(NotConnectedError):
+        works.work((), (), 1)
+    (answer,) = works.take_answered().values()
+    assert answer.state == "REFUSED"
 
 
 def test_a_command_that_no_node_could_hold_as_an_answer_is_refused_and_ended() -> None:
