@@ -199,6 +199,21 @@ final class Bytecode {
         }
     }
 
+    /** The names of the classes within a class, with slashes. */
+    static List<String> within(Class<?> type) {
+        String name = LiveTypes.nameOf(type);
+        ClassNode node = new ClassNode();
+        try (InputStream file = type.getClassLoader().getResourceAsStream(name + ".class")) {
+            new ClassReader(file).accept(node, ClassReader.SKIP_CODE | ClassReader.SKIP_DEBUG);
+        } catch (IOException e) { // also where there is no such file
+            throw new Undecided("cannot read " + type.getName());
+        }
+        return node.innerClasses.stream()
+                .filter(one -> name.equals(one.outerName))
+                .map(one -> one.name)
+                .toList();
+    }
+
     private Type read(String name) {
         try (InputStream file = loader.getResourceAsStream(name + ".class")) {
             return file == null ? null : read(new ClassReader(file));

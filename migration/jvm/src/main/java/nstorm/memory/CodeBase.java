@@ -1,7 +1,9 @@
 package nstorm.memory;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 
 /**
@@ -34,6 +36,23 @@ public final class CodeBase {
     /** @param name with dots or slashes */
     boolean has(String name) {
         return prefixes.contains(prefix(name.replace('/', '.')));
+    }
+
+    /** The classes within a class, but for those that cannot be loaded: as without a library, no code of theirs runs. */
+    public static List<Class<?>> within(Class<?> type) {
+        try {
+            return List.of(type.getDeclaredClasses());
+        } catch (LinkageError e) { // of one; it does not name the others
+            List<Class<?>> found = new ArrayList<>();
+            for (String name : Bytecode.within(type)) {
+                try {
+                    found.add(Class.forName(name.replace('/', '.'), false, type.getClassLoader()));
+                } catch (ClassNotFoundException | LinkageError missing) {
+                    // This one.
+                }
+            }
+            return found;
+        }
     }
 
     private static String prefix(String name) {

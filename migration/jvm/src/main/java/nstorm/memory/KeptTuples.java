@@ -1,11 +1,13 @@
 package nstorm.memory;
 
 import java.lang.reflect.Field;
+import java.nio.Buffer;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.apache.storm.tuple.Tuple;
 import org.apache.storm.utils.BatchHelper;
 
 /**
@@ -13,6 +15,8 @@ import org.apache.storm.utils.BatchHelper;
  * any more, and nothing is counted for each tuple.
  */
 public final class KeptTuples {
+    private static final int DEPTH = 8;
+
     private KeptTuples() {}
 
     /**
@@ -32,7 +36,7 @@ public final class KeptTuples {
 
     private static boolean isNothing(Object value) {
         if (value instanceof Map<?, ?> map) {
-            return isNothing(map.values()) && map.keySet().stream().allMatch(KeptTuples::isNoTuple);
+            return isNothing(map.values()) && isNoTuple(map.keySet(), DEPTH);
         } else if (value instanceof Collection<?> many) {
             return many.stream().allMatch(KeptTuples::isNothing);
         } else if (value instanceof BatchHelper batch) {
@@ -43,12 +47,24 @@ public final class KeptTuples {
         return value == null;
     }
 
-    /** Whether a key is a value, or made of values alone. */
-    private static boolean isNoTuple(Object key) {
-        return isNothing(key)
-                || isPlain(key.getClass())
-                || !(key instanceof Collection<?> || key instanceof Map<?, ?> || key instanceof Object[])
-                        && ObjectFields.of(key.getClass()).stream().allMatch(field -> isPlain(field.getType()));
+    /** Whether a key is a value, or made of values alone; what is nested deeper than `depth` may hold anything. */
+    private static boolean isNoTuple(Object key, int depth) {
+        if (key == null || isPlain(key.getClass()) || key instanceof Buffer) {
+            return true;
+        } else if (key instanceof Tuple || depth == 0) {
+            return false;
+        } else if (key instanceof Map<?, ?> map) {
+            return isNoTuple(map.keySet(), depth - 1) && isNoTuple(map.values(), depth - 1);
+        } else if (key instanceof Map.Entry<?, ?> pair) {
+            return isNoTuple(pair.getKey(), depth - 1) && isNoTuple(pair.getValue(), depth - 1);
+        } else if (key instanceof Collection<?> many) {
+            return many.stream().allMatch(one -> isNoTuple(one, depth - 1));
+        } else if (key instanceof Object[] array) {
+            return Arrays.stream(array).allMatch(one -> isNoTuple(one, depth - 1));
+        }
+        return ObjectFields.of(key.getClass()).stream()
+                .allMatch(field -> isPlain(field.getType())
+                        || field.trySetAccessible() && isNoTuple(BoltFields.read(field, key), depth - 1));
     }
 
     private static boolean isPlain(Class<?> type) {

@@ -86,9 +86,7 @@ record Subject(
 
     private static void withMembers(Class<?> type, Set<Class<?>> to) {
         to.add(type);
-        for (Class<?> one : type.getDeclaredClasses()) {
-            withMembers(one, to);
-        }
+        CodeBase.within(type).forEach(one -> withMembers(one, to));
     }
 
     /** What a spout draws from is not what its source has given. */

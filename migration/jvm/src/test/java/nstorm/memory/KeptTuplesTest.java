@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.reflect.Proxy;
+import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -14,6 +15,7 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.apache.storm.topology.BasicBoltExecutor;
 import org.apache.storm.tuple.Tuple;
+import org.apache.storm.tuple.Values;
 import org.apache.storm.utils.BatchHelper;
 import org.junit.jupiter.api.Test;
 
@@ -52,15 +54,38 @@ class KeptTuplesTest {
 
     private record Pending(Object tuple) {}
 
+    private static Object tuple() {
+        Class<?>[] types = {Tuple.class};
+        return Proxy.newProxyInstance(KeptTuplesTest.class.getClassLoader(), types, (self, method, given) -> 1);
+    }
+
     @Test
     void whatIsKeptAsAKeyIsKept() {
         List<String> none = List.of();
         assertTrue(none(new HashMap<>(Map.of("a", none, 2L, none, TimeUnit.DAYS, none, new Key("a", 1), none))));
-        assertFalse(none(Map.of(new Object[] {new Pending(1)}, none)));
-        assertFalse(none(Map.of(new Pending(1), none)));
-        Class<?>[] types = {Tuple.class};
-        ClassLoader loader = getClass().getClassLoader();
-        assertFalse(none(Map.of(Proxy.newProxyInstance(loader, types, (self, method, given) -> 1), none)));
+        assertFalse(none(Map.of(tuple(), none)));
+        assertFalse(none(Map.of(new Pending(tuple()), none)));
+        assertFalse(none(Map.of(new Object[] {new Pending(tuple())}, none)));
+        assertFalse(none(Map.of(Map.entry("a", List.of(tuple())), none)));
+    }
+
+    /** As of a group by fields of a tuple. */
+    @Test
+    void aKeyMayHaveParts() {
+        List<String> none = List.of();
+        assertTrue(none(new HashMap<>(Map.of(
+                new Values("a", 1L), none,
+                new Pending(2), none,
+                Map.entry("a", new Key("b", 1)), none,
+                ByteBuffer.allocate(2), none,
+                List.of(new int[] {1}, List.of("a")), none))));
+    }
+
+    @Test
+    void whatIsNestedTooDeepIsTakenForKept() {
+        List<Object> deep = new ArrayList<>();
+        deep.add(deep);
+        assertFalse(none(Map.of(new Pending(deep), List.of())));
     }
 
     /** As the bolts of storm-mongodb, -hbase and -hive hold theirs. */
