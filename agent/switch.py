@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from kvstore.errors import StoreError
 from kvstore.foreign import first_bytes, replace_file
 from kvstore.logs import log
 from kvstore.printable import one_line
@@ -27,7 +28,13 @@ class Switch:
             try:
                 replace_file(self._by_cluster, one_line(reason).encode())
             except OSError:  # on a full disk there is room for an empty file
-                replace_file(self._by_cluster, b"")
+                self._touch()
+
+    def _touch(self) -> None:
+        try:
+            replace_file(self._by_cluster, b"")
+        except OSError as error:
+            raise StoreError(f"cannot switch the hooks off: {error}") from error
 
     def reason(self) -> str | None:
         """Read why the hooks of this node are off; None while they are on."""

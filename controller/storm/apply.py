@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import structs
 
+from controller.core.times import HOUR_S
 from controller.core.topology import TopologyView
 from controller.storm.collect import known_of
 from controller.storm.controls import why_off
@@ -350,11 +351,15 @@ class Applier:
         elif any(one.id == move.id for one in held.held_plan.plan.entries):
             return
         else:
-            placed = {(str(one.executor), str(one.slot)) for one in view.publication.executors}
-            is_there = (move.executor, move.target) in placed
-            outcome = MoveOutcome.MOVED if is_there else MoveOutcome.UNDONE
+            place = {str(one.executor): str(one.slot) for one in view.publication.executors}
+            by_place = {move.source: MoveOutcome.UNDONE, move.target: MoveOutcome.MOVED}
+            outcome = by_place.get(place.get(move.executor, ""), MoveOutcome.VOID)
             reason = "ZooKeeper did not answer at its end: the placement shows how it ended"
-        self._keep_end(move, outcome=outcome, reason=reason)
+        begun_s = move.begun_s or 0.0
+        if self._time_s() - begun_s < HOUR_S:
+            self._keep_end(move, outcome=outcome, reason=reason)
+        else:  # left by an earlier leader: nobody gets a notice of it now, and nothing rests
+            self.history.end(move, outcome=outcome.value, reason=reason, ended_s=begun_s)
 
     def _keep_end(self, move: MoveRecord, *, outcome: MoveOutcome, **how: Any) -> None:
         move = self.history.end(move, outcome=outcome.value, ended_s=self._time_s(), **how)

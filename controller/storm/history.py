@@ -39,8 +39,14 @@ class History:
         return [move for move in self.moves if move.outcome]
 
     def load(self, stored: Stored | None) -> None:
-        """Take over what an earlier leader stored."""
-        self.moves = stored_moves(stored)
+        """Take over what an earlier leader stored, but for ends that could not be stored here."""
+        ended = {(move.topology, move.id, move.begun_s): move for move in self.ended}
+        found = stored_moves(stored)
+        self.moves = [
+            one if one.outcome else ended.get((one.topology, one.id, one.begun_s), one)
+            for one in found
+        ]
+        self.changed = self.moves != found
 
     def dump(self) -> bytes:
         """Give what is stored; the oldest moves are forgotten where all would not fit."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.switch import Switch
+from kvstore.errors import StoreError
 from kvstore.foreign import replace_file
 from migration.wire import OFF_BY_CLUSTER, OFF_FILE
 
@@ -38,6 +39,19 @@ def test_a_full_disk_has_room_for_a_file_without_a_reason(
     assert switch.reason() == "no reason given"
     switch.follow(b"a fault")
     assert switch.reason() == "a fault"
+
+
+def test_a_folder_that_takes_no_file_is_a_fault_of_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent answers all the same, and the leader takes moves back."""
+
+    def full(file: Path, data: bytes) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", file)
+
+    monkeypatch.setattr("agent.switch.replace_file", full)
+    with pytest.raises(StoreError, match="Read-only"):
+        Switch(tmp_path).follow(b"a fault")
 
 
 def test_a_switch_follows_no_link_and_waits_for_no_pipe(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from controller.core.topology import TopologyView
 from controller.storm.apply import Applier
 from controller.storm.leader import Leader
 from controller.storm.mirror import Mirror
+from controller.storm.move_record import MoveRecord
 from kvstore.errors import ConflictError, NodeExistsError, NoNodeError, NotConnectedError
 from kvstore.zookeeper import ANY_VERSION, Stored
 from migration import wire
@@ -449,6 +450,21 @@ def test_a_write_without_an_answer_leaves_no_move_without_an_end(
     assert [record for record, _ in world.applier.take_ended()] == [move]
 
 
+@pytest.mark.parametrize(("at", "outcome"), [(0, "UNDONE"), (1, "MOVED"), (2, "VOID")])
+def test_the_place_shows_how_a_move_without_an_end_ended(at: int, outcome: str) -> None:
+    world = Led()
+    world.begin()
+    world.go_on(lambda: world.stored.entries == (), seconds=1.0)
+    placed = world.publication.executors[0]
+    one, begun_s = str(placed.executor), world.now_s
+    other, third = (str(slot) for slot in world.slots if slot != placed.slot)
+    here = str(placed.slot)
+    ends = [(here, other), (other, here), (other, third)][at]
+    world.applier.history.moves = [MoveRecord(TOPOLOGY, "m1", one, *ends, begun_s=begun_s)]
+    world.turn_led()
+    assert [move.outcome for move in world.applier.history.moves] == [outcome]
+
+
 def test_a_move_ends_with_its_topology() -> None:
     world = Led()
     world.begin()
@@ -460,3 +476,15 @@ def test_a_move_ends_with_its_topology() -> None:
     world.applier.step([])
     (move,) = world.applier.history.moves
     assert (move.outcome, move.reason) == ("VOID", "its topology is gone")
+    assert len(world.applier.take_ended()) == 1
+
+
+def test_what_an_earlier_leader_left_without_an_end_is_no_news() -> None:
+    world = Led()
+    begun_s = world.now_s - 10_000
+    left = MoveRecord("gone-1-1", "m1", "1-1", "s0:6700", "s1:6700", begun_s=begun_s)
+    world.applier.history.moves = [left]
+    world.turn_led()
+    (move,) = world.applier.history.moves
+    assert (move.outcome, move.ended_s) == ("VOID", begun_s)
+    assert world.applier.take_ended() == []

@@ -246,3 +246,17 @@ def test_an_executor_without_a_cool_down_rests_too_once_it_could_not_move() -> N
     move = replace(history.ended[-1], id="again")
     history.moves.append(move)
     assert history.rest_s(move, 0.0) == 60.0
+
+
+def test_an_end_that_could_not_be_stored_is_not_forgotten() -> None:
+    """The connection broke between it and the write of the history."""
+    history = History()
+    history.begin("wc-1", entry("m1"), 100.0, {})
+    stored = Stored(history.dump(), 1, 1)
+    history.end(history.of("wc-1", entry("m1")), outcome="VOID", reason="reassigned", ended_s=101.0)
+    history.changed = False
+    history.load(stored)
+    assert [move.outcome for move in history.moves] == ["VOID"]
+    assert history.changed
+    history.load(Stored(history.dump(), 2, 2))
+    assert not history.changed
