@@ -85,6 +85,9 @@ final class Known {
             ".*Reporter\\.start|com/sun/net/httpserver/.*Server\\.(create|start)|java/lang/ProcessBuilder\\.start.*|java/lang/Runtime\\.exec"
                     + "|java/util/concurrent/CompletableFuture\\.(orTimeout|completeOnTimeout|delayedExecutor)|java/net/http/HttpClient(\\.newHttpClient|\\.sendAsync"
                     + "|\\$Builder\\.build)|java/lang/ref/Cleaner\\.create|java/util/concurrent/SubmissionPublisher\\..*");
+    /** Of the JDK's, what writes into what it was given, or reads on in it. */
+    private static final Set<String> THROUGH = Set.of("java/util/Formatter", "java/util/Scanner");
+
     private static final Pattern LATER = Pattern.compile(
             "java/util/concurrent/(Completable|.*Future|.*Executor|Flow|Exchanger|.*Transfer).*|java/net/http/.*");
     private static final Set<String> THREAD_OWNERS = Names.of("""
@@ -368,7 +371,7 @@ final class Known {
 
     /** Whether a method of this owner may keep what it is given, but does not change it. */
     static boolean onlyKeeps(String owner) {
-        return owner.startsWith("java/util/") && !LATER.matcher(owner).matches()
+        return owner.startsWith("java/util/") && !LATER.matcher(owner).matches() && !THROUGH.contains(owner)
                 || owner.startsWith("java/lang/S")
                 || owner.startsWith("java/lang/Iter")
                 || owner.equals("org/apache/storm/tuple/Values");

@@ -243,7 +243,7 @@ final class PlanExchange implements KnownPlans, Runnable {
             if (last == null || last.mzxid != CLOSED) {
                 LOG.warn("nstorm: {} is closed to Nimbus, the last good plan stays: delete it", path);
             }
-            Plan held = last == null ? null : last.plan;
+            Plan held = of(topology);
             reads.put(topology, new PlanRead(CLOSED, held));
             return held;
         }

@@ -48,8 +48,10 @@ class CodeBaseTest {
     void aClassWithoutItsLibraryHidesNoOtherOne() throws Exception {
         Class<?> bolt = new WithoutLibrary().loadClass(Bolt.class.getName());
         assertThrows(LinkageError.class, bolt::getDeclaredClasses);
-        List<String> within =
-                CodeBase.within(bolt).stream().map(Class::getSimpleName).sorted().toList();
+        List<String> within = CodeBase.within(bolt).stream()
+                .map(Class::getSimpleName)
+                .sorted()
+                .toList();
         assertEquals(List.of("Counts", "Names"), within);
     }
 }

@@ -74,11 +74,16 @@ class KeptTuplesTest {
     void aKeyMayHaveParts() {
         List<String> none = List.of();
         assertTrue(none(new HashMap<>(Map.of(
-                new Values("a", 1L), none,
-                new Pending(2), none,
-                Map.entry("a", new Key("b", 1)), none,
-                ByteBuffer.allocate(2), none,
-                List.of(new int[] {1}, List.of("a")), none))));
+                new Values("a", 1L),
+                none,
+                new Pending(2),
+                none,
+                Map.entry("a", new Key("b", 1)),
+                none,
+                ByteBuffer.allocate(2),
+                none,
+                List.of(new int[] {1}, List.of("a")),
+                none))));
     }
 
     @Test

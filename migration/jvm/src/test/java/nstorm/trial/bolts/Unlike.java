@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.EnumSet;
+import java.util.Formatter;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -302,6 +303,39 @@ final class Unlike {
         @Override
         Object on(String word, long number) {
             return Shared.LATEST.get(word) + " " + Shared.last;
+        }
+    }
+
+    /** What is written through something of the JDK's. */
+    @Right({})
+    static final class FormatsIntoAStatic extends Case {
+        private static final StringBuilder ALL = new StringBuilder();
+
+        @Override
+        Object on(String word, long number) {
+            new Formatter(ALL).format("%s", word);
+            return ALL.length();
+        }
+    }
+
+    @Right({})
+    static final class FormatsIntoAHolder extends Case {
+        private static final class Holder {
+            private static final StringBuilder ALL = new StringBuilder();
+        }
+
+        @Override
+        Object on(String word, long number) {
+            new Formatter(Holder.ALL).format("%s", word);
+            return Holder.ALL.length();
+        }
+    }
+
+    @Right(Way.LIVE)
+    static final class FormatsAText extends Case {
+        @Override
+        Object on(String word, long number) {
+            return new Formatter().format("%s %d", word, number).toString();
         }
     }
 
