@@ -88,7 +88,7 @@ STALE = [
     (f"undrain {ESCAPE}", r"host \x1b[2J is not drained"),
     ("roll --run true --hosts host-a,gone", "no host 'gone': there are host-a, host-b"),
     ("roll --run {host}", 'write "$NSTORM_HOST" in place of {host}'),
-    ("adopt gone --run true", "no topology 'gone'"),
+    ("adopt gone --run true", "no topology gone"),
 ]
 
 
