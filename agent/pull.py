@@ -28,7 +28,6 @@ from migration.wire import (
 )
 
 ADOPT_FILE = "adopt-cluster"
-_LONGEST_ID_BYTES = 1000
 
 
 class Puller:
@@ -195,7 +194,7 @@ class Puller:
 
     def _adopted(self) -> str:
         try:
-            return first_bytes(self._adopt_file, _LONGEST_ID_BYTES).decode(errors="replace").strip()
+            return first_bytes(self._adopt_file).decode(errors="replace").strip()
         except OSError:
             return ""
 

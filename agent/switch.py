@@ -8,8 +8,6 @@ from kvstore.logs import log
 from kvstore.printable import one_line
 from migration.wire import OFF_BY_CLUSTER, OFF_FILE
 
-_LONGEST_BYTES = 1000
-
 
 class Switch:
     """Passes on what ZooKeeper has, and knows what an operator has put there by hand."""
@@ -52,7 +50,7 @@ class Switch:
 def _read(file: Path) -> str | None:
     """Read a file's text; None if it is not there. One that cannot be read counts all the same."""
     try:
-        return one_line(first_bytes(file, _LONGEST_BYTES))
+        return one_line(first_bytes(file))
     except FileNotFoundError:
         return None
     except OSError:

@@ -15,10 +15,14 @@ class Grant(NamedTuple):
     id: str
     may: str
 
+    @property
+    def name(self) -> str:
+        return f"{self.scheme}:{self.id}"
+
 
 def who_may(grants: Iterable[Grant], letter: str) -> set[str]:
     """Name those who have a right, each with its scheme."""
-    return {f"{grant.scheme}:{grant.id}" for grant in grants if letter in grant.may}
+    return {grant.name for grant in grants if letter in grant.may}
 
 
 # The whole of a node to whoever creates it, as each identity of its session that ZooKeeper knows.

@@ -16,7 +16,7 @@ from pathlib import Path
 import lmdb
 
 from kvstore.errors import FormatError, StoreError
-from kvstore.foreign import refuse_foreign
+from kvstore.foreign import open_file, refuse_foreign
 
 # Sized once and large, because growing it makes every other process reopen; the file is sparse.
 MAP_SIZE_BYTES = 16 * 1024 * 1024
@@ -180,8 +180,7 @@ class OwnedFiles:
         name = f"{self._prefix}.{key.decode()}.bin"
         with _translated(self._prefix, "read"):
             try:
-                # A pipe would wait for its writer.
-                opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+                opened = open_file(name)
             except FileNotFoundError:
                 return None
             try:

@@ -9,6 +9,7 @@ from kvstore.errors import StoreError
 
 # The files that are opened in a store.
 _OURS = frozenset({".mdb", ".bin", ".lock"})
+_LINE_BYTES = 1000
 
 
 def refuse_foreign(folder: Path, owners: Collection[int] = ()) -> None:
@@ -52,13 +53,18 @@ def replace_file(path: Path, data: bytes) -> None:
     part.rename(path)
 
 
-def first_bytes(path: Path, most: int) -> bytes:
-    """Read what a file begins with, never through a link, and waiting for nobody.
+def open_file(path: str | Path) -> int:
+    """Open a file to read, never through a link; a pipe would wait for its writer.
 
     A `FileNotFoundError` if there is none, another `OSError` if it cannot be read.
     """
-    opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
+def first_bytes(path: Path) -> bytes:
+    """Read what a file begins with, enough for a line that a person types; errors as above."""
+    opened = open_file(path)
     try:
-        return os.read(opened, most)
+        return os.read(opened, _LINE_BYTES)
     finally:
         os.close(opened)

@@ -162,7 +162,7 @@ def of_access(session: Session) -> Found:
             grants, wanted = session.grants(path), session.wanted(path)
         except AccessError:
             continue  # closed to us: Nimbus deletes it, or its log names it
-        others = {_name(one) for one in grants if not _is_wanted(one, wanted, creators)}
+        others = {one.name for one in grants if not _is_wanted(one, wanted, creators)}
         if others:
             wrongly[path] = others
     if wrongly:
@@ -171,10 +171,6 @@ def of_access(session: Session) -> Found:
         more = f" and {len(wrongly) - 3} others" if len(wrongly) > 3 else ""
         what = f"{who} may use {', '.join(sorted(wrongly)[:3])}{more} in ZooKeeper"
         yield what, "Give Nimbus the credentials, and restart it: its hooks mend this."
-
-
-def _name(grant: Grant) -> str:
-    return f"{grant.scheme}:{grant.id}"
 
 
 def _creators(session: Session) -> set[str]:
@@ -192,9 +188,9 @@ def _is_wanted(grant: Grant, wanted: Iterable[Grant], creators: Collection[str])
     Whoever also has a certificate is a creator by that as well. Each host has another one, and
     ZooKeeper takes only those of its own authority.
     """
-    as_creator = grant.scheme == "x509" or _name(grant) in creators
-    names = {_name(grant)} | ({_CREATOR} if as_creator else set())
-    return set(grant.may) <= {letter for one in wanted if _name(one) in names for letter in one.may}
+    as_creator = grant.scheme == "x509" or grant.name in creators
+    names = {grant.name} | ({_CREATOR} if as_creator else set())
+    return set(grant.may) <= {letter for one in wanted if one.name in names for letter in one.may}
 
 
 def of_status(status: StatusDocument) -> Found:

@@ -9,7 +9,7 @@ from controller.core.fit import Fit
 from controller.core.limits import Limits
 from controller.core.links import Links
 from controller.core.loops import moves as loops
-from controller.core.spaces import SpaceUse, uses_of
+from controller.core.spaces import SpaceUse, overflowing, uses_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,8 +95,8 @@ class Reserve:
             return None
         if self.links.grow_at(place):
             return "a link more"
-        over = (one.space.shown for one in self.spaces if one.overflows_at(self.fit, place))
-        return next((f"{shown} too much" for shown in over), None)
+        space = overflowing(self.spaces, self.fit, place)
+        return None if space is None else f"{space} too much"
 
     def narrows(self, place: Ints) -> bool:
         """Check whether a placement leaves too little room on a link, or fills a space too much.
@@ -128,7 +128,7 @@ class Reserve:
 
     def overflows(self, place: Ints) -> bool:
         """Check whether a placement fills a space too much, and more than today's does."""
-        return any(one.overflows_at(self.fit, place) for one in self.spaces)
+        return overflowing(self.spaces, self.fit, place) is not None
 
     def takes(self, executors: Ints, workers: Ints, place: Ints) -> Marks:
         """Mark the executors that fit into `load.high` of the spaces of the worker of the same

@@ -6,6 +6,7 @@ that with it.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -114,5 +115,9 @@ def uses_of(cluster: Cluster, snapshot: LoadSnapshot) -> tuple[SpaceUse, ...]:
 
 def overfilled(fit: Fit, snapshot: LoadSnapshot, place: Ints) -> str | None:
     """Name a space that a placement fills too much, and more than today's; None without."""
-    uses = uses_of(fit.cluster, snapshot)
+    return overflowing(uses_of(fit.cluster, snapshot), fit, place)
+
+
+def overflowing(uses: Iterable[SpaceUse], fit: Fit, place: Ints) -> str | None:
+    """Name the first of these spaces that it fills so."""
     return next((one.space.shown for one in uses if one.overflows_at(fit, place)), None)

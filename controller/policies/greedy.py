@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from controller.core.capacity import Spare
-from controller.core.cluster import Cluster, Floats, LoadSnapshot
+from controller.core.cluster import Cluster, Floats, LoadSnapshot, place_after
 from controller.core.decision import Decision, Outcome
 from controller.core.limits import TIE, Limits
 from controller.core.loops import moves as loops
@@ -150,8 +150,7 @@ def _gathering(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
 
 def _all_barred(view: View, above: float, warnings: tuple[str, ...]) -> Decision | None:
     """Explain that moves score more than `above`, but are barred; None where there is none."""
-    counts_memory = view.fit.memory is not None
-    if not loops.has_barred(view.world) and not counts_memory:
+    if not loops.has_barred(view.world) and view.fit.memory is None:
         return None
     bound = np.maximum(*view.bounds[1:])
     free = replace(view, fit=replace(view.fit, memory=None), is_barring=False).world
@@ -159,11 +158,11 @@ def _all_barred(view: View, above: float, warnings: tuple[str, ...]) -> Decision
     if not scores.size:
         return None
     first = int(scores.argmax())
-    place = view.snapshot.place.copy()
-    place[moved[first]] = to[first]
-    named = f"{view.snapshot.executors[moved[first]]} to {view.cluster.workers[to[first]]}"
+    executor, worker = int(moved[first]), int(to[first])
+    named = f"{view.snapshot.executors[executor]} to {view.cluster.workers[worker]}"
     gain = f"{scores[first]:.4g} {view.limits.gain_unit}"
-    filled = view.reserve.why_refused(place) or "something too much"
+    after = place_after(view.snapshot.place, [(executor, worker)])
+    filled = view.reserve.why_refused(after) or "something too much"
     reason = (
         "each move that gains more than the threshold fills something too much: the best, "
         f"{named} with {gain}, fills {filled}"
