@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from controller import interrupt
-from controller.cli.asking import DryRun, confirm, connected, seconds, view_named
+from controller.cli.asking import DryRun, confirm, connected, seconds
 from controller.cli.running import Conf
 from controller.cli.steps import Steps, lasting, restart_alone
+from controller.cli.views import view_named
 from controller.config import Config, from_storm_yaml
 from controller.core.hostnames import shown
 from controller.core.stock import (

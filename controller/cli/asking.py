@@ -8,7 +8,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,10 +19,8 @@ from msgspec.structs import asdict, replace
 
 from controller import interrupt
 from controller.core.hostnames import shown
-from controller.core.topology import TopologyView
 from controller.errors import CommandError, RefusedError
 from controller.output import Output
-from controller.storm.collect import LiveCluster
 from controller.storm.command_record import (
     COMMANDS,
     REFUSED,
@@ -30,7 +28,6 @@ from controller.storm.command_record import (
     Command,
     decode,
     encode,
-    find,
 )
 from kvstore.ensemble import Ensemble
 from kvstore.errors import NotConnectedError, SessionLostError
@@ -145,7 +142,7 @@ def ask(session: Session, wish: Command, output: Output, *, until_begun: bool = 
     if not only_looks:
         interrupt.does_not_end("what has begun goes on: see `nstorm status`")
     say = _say_nothing if only_looks else teller(output)
-    return _follow(session, path, say, hosts_of(session), until_begun=until_begun)
+    return _follow(session, path, say, until_begun=until_begun)
 
 
 def teller(output: Output) -> Say:
@@ -166,22 +163,20 @@ def end(last: Command, output: Output, what: str) -> int:
     return 1 if last.state in {"UNDONE", "VOID"} else 0
 
 
-def hosts_of(session: Session) -> dict[str, str]:
-    """Name the host of each supervisor."""
-    return {node.id: node.host for node in LiveCluster.of_session(session).nodes()}
-
-
-def _follow(
-    session: Session, path: str, say: Say, hosts: Mapping[str, str], *, until_begun: bool
-) -> Command:
+def _follow(session: Session, path: str, say: Say, *, until_begun: bool) -> Command:
     """Print every change of a command until it has ended (or begun)."""
     changed = threading.Event()
     before: Command | None = None
+    hosts: Mapping[str, str] | None = None
     asked_s, is_named = time.monotonic(), False
     while True:
         changed.clear()
         told, away_s = _look(session, path, changed, say)
-        command = replace(told, reason=shown(told.reason, hosts))
+        if told.reason and hosts is None:  # most answers have none
+            from controller.cli.views import hosts_of  # noqa: PLC0415  # slow to load
+
+            hosts = patient(lambda: hosts_of(session), say)
+        command = replace(told, reason=shown(told.reason, hosts or {}))
         asked_s += away_s
         news = command != before and (command.state != WAITING or command.reason)
         if news and command.state != REFUSED:  # which `end` prints
@@ -236,15 +231,3 @@ def seconds(option: str, text: str) -> float:
     if found is None:
         raise CommandError(f"{option}: {text!r} is no time such as 90s, 30m, 2h or 1d")
     return int(found[1]) * UNITS_S[found[2]]
-
-
-def topologies(session: Session) -> list[TopologyView]:
-    return list(LiveCluster.of_session(session).topologies())
-
-
-def view_named(views: Sequence[TopologyView], topology: str) -> TopologyView:
-    view = find(views, topology)
-    if view is None:
-        known = ", ".join(view.publication.name for view in views) or "none"
-        raise CommandError(f"no topology {topology}: the hooks in Nimbus publish {known}")
-    return view

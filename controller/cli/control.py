@@ -13,10 +13,9 @@ from controller.cli.asking import (
     connected,
     end,
     seconds,
-    topologies,
-    view_named,
 )
 from controller.cli.running import Conf
+from controller.cli.views import topologies, view_named
 from controller.core.controls import EVERYWHERE, Pause
 from controller.core.topology import TopologyView, moves_under_way
 from controller.errors import CommandError

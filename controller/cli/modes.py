@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 from msgspec.structs import asdict, replace
 
-from controller.cli.asking import ask, connected, end, operator, topologies, view_named
+from controller.cli.asking import ask, connected, end, operator
 from controller.cli.running import Conf
+from controller.cli.views import topologies, view_named
 from controller.core.controls import EVERYWHERE, Controls, Rejected
 from controller.core.decision import Outcome
 from controller.core.times import DAY_S

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from controller.cli.asking import DryRun, MoveId, Topology, ask, confirm, connected, end, hosts_of
+from controller.cli.asking import DryRun, MoveId, Topology, ask, confirm, connected, end
 from controller.cli.facts import Journal, Name, folders_of, show_facts
 from controller.cli.running import Conf
+from controller.cli.views import hosts_of
 from controller.core.times import utc
 from controller.errors import CommandError, RefusedError
 from controller.output import From, Output, OutputOption, To, unix_s

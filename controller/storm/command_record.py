@@ -1,13 +1,17 @@
 """A command of an operator, as it lies in ZooKeeper while its session lasts."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from controller.core.topology import TopologyView
 from migration import wire
 from migration.model import Line
+
+if TYPE_CHECKING:
+    from controller.core.topology import TopologyView
 
 COMMANDS = f"{wire.ROOT}/commands"
 
