@@ -11,6 +11,7 @@ from controller.core.cluster import Cluster, Floats, LoadSnapshot, place_after
 from controller.core.decision import Decision, Outcome
 from controller.core.limits import TIE, Limits
 from controller.core.loops import moves as loops
+from controller.core.shuffles import fed_at_home
 from controller.core.skew import skew_of
 from controller.core.view import Moves, View
 from controller.policies.single_move import (
@@ -196,6 +197,8 @@ def relieving(
 ) -> Moves:
     """List the moves off a worker that fit and remove most of what is above a limit; perhaps none.
 
+    The input of an executor that is `fed_at_home` stays behind, so others go first.
+
     Each removes `least`, in cores. `above` is the limit, (W,), and `below` up to where workers may
     be filled. By default that is until they are high.
     """
@@ -206,6 +209,9 @@ def relieving(
     moves = view.below(fit.may_fill if below is None else below, moves)
     limit = fit.limit if above is None else above
     relief = fit.relief(moves.executors, moves.workers, worker, limit)
+    follows = (relief > 0) & ~fed_at_home(view.snapshot)[moves.executors]
+    if follows.any():
+        relief = np.where(follows, relief, 0.0)
     most = RELIEF_SLACK * relief.max(initial=0.0)
     return moves.only((relief > 0) & (relief >= max(least, most)))
 
