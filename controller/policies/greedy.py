@@ -26,6 +26,8 @@ from controller.policies.single_move import (
 
 # Of the executors that relieve a worker (nearly) as much as the best, traffic decides.
 RELIEF_SLACK = 0.999
+# An executor that its input follows goes first where it relieves by this share of what any does.
+FOLLOWED_FRAC = 0.5
 # A move that relieves may fill a link. This number is looked at, the best first, for one that does
 # not.
 LOOKED_AT = 8
@@ -209,9 +211,10 @@ def relieving(
     moves = view.below(fit.may_fill if below is None else below, moves)
     limit = fit.limit if above is None else above
     relief = fit.relief(moves.executors, moves.workers, worker, limit)
-    follows = (relief > 0) & ~fed_at_home(view.snapshot)[moves.executors]
-    if follows.any():
-        relief = np.where(follows, relief, 0.0)
+    followed = np.where(fed_at_home(view.snapshot)[moves.executors], 0.0, relief)
+    enough = max(least, FOLLOWED_FRAC * relief.max(initial=0.0))
+    if followed.max(initial=0.0) >= enough:
+        relief = followed
     most = RELIEF_SLACK * relief.max(initial=0.0)
     return moves.only((relief > 0) & (relief >= max(least, most)))
 
