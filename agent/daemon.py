@@ -79,16 +79,16 @@ class Agent:
     def turn(self, now_s: float) -> None:
         """Take one turn: plans down, acks and load up; `now_s` are monotonic seconds.
 
-        A `StoreError` if a store or ZooKeeper fails.
+        A `StoreError` or an `OSError` if a store or ZooKeeper fails.
         """
-        trouble: StoreError | None = None
+        trouble: StoreError | OSError | None = None
         # Plans first: a move may be waiting for one.
         for step in (self._pull, self._hand_out, self._tend):
             try:
                 step(now_s)
             except ZooKeeperError:
                 raise
-            except StoreError as error:  # a full disk must not silence the node
+            except (StoreError, OSError) as error:  # a full disk must not silence the node
                 trouble = trouble or error
         self._pusher.led_by(self._puller.epoch)
         samples = self._stores.read(with_loads=self._pusher.load_is_due(now_s))
@@ -135,7 +135,7 @@ class Agent:
         except ZooKeeperError:
             self._wake.set()  # what could not be read is due at the next turn
             raise
-        except StoreError:  # a switch must work on a full disk too
+        except (StoreError, OSError):  # a switch must work on a full disk too
             self._switch.follow(self._puller.off)
             raise
         # After the plans: a JVM that is off takes no move that it has not read of before.

@@ -61,14 +61,14 @@ class UserPlans:
         for path in self._said.keys() - wanted.keys():
             self._said.pop(path)
         for path, payload in wanted.items():
-            if self._written.get(path) != payload or not path.exists():
+            if self._written.get(path) != payload or not _is_there(path):
                 self._write(path, payload)
         self._given = plans, users
 
     def _is_written(self, plans: LocalPlan, users: Mapping[str, str]) -> bool:
         if self._said or self._given is None or self._given[0] is not plans:
             return False
-        return self._given[1] == users and all(path.exists() for path in self._written)
+        return self._given[1] == users and all(map(_is_there, self._written))
 
     def _write(self, path: Path, payload: bytes) -> None:
         try:
@@ -81,6 +81,13 @@ class UserPlans:
         else:
             self._written[path] = payload
             self._said.pop(path, None)
+
+
+def _is_there(path: Path) -> bool:
+    """Whether a plan is seen; its user may close his folder, and the write then has the reason."""
+    with suppress(OSError):
+        return path.exists()
+    return False
 
 
 def wrong_rights(store_dir: Path) -> Iterator[str]:

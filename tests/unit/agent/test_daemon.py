@@ -89,13 +89,14 @@ def test_a_store_that_is_taken_keeps_it_from_starting(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step", ["sync", "tend_store"])
+@pytest.mark.parametrize("kind", [StoreError, OSError])
 def test_a_full_disk_silences_no_node_and_leaves_none_switched_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, kind: type[Exception]
 ) -> None:
     pushed: list[str] = []
 
     def fail(*of: object) -> None:
-        raise StoreError("no space left")
+        raise kind("no space left")
 
     session = cast(Session, cast(Any, SimpleNamespace(interruptions=0)))
     config = AgentConfig("localhost:1", tmp_path, supervisor="s1")
@@ -120,7 +121,7 @@ def test_a_full_disk_silences_no_node_and_leaves_none_switched_on(
     )
     monkeypatch.setattr(agent, "_pusher", pusher)
     for now_s in (100.0, 200.0):
-        with pytest.raises(StoreError, match="no space left"):
+        with pytest.raises(kind, match="no space left"):
             agent.turn(now_s)
     assert pushed == ["s1", "s1"]
     assert (tmp_path / OFF_BY_CLUSTER).read_text() == "a fault"

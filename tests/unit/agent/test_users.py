@@ -201,6 +201,23 @@ def test_a_plan_is_written_as_soon_as_there_is_a_folder(tmp_path: Path) -> None:
     assert [file.name for file in folder.iterdir()] == ["t.plan.bin"]
 
 
+def test_a_user_who_closes_his_folder_ends_no_turn_of_the_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*of: object) -> None:
+        raise PermissionError("Permission denied")
+
+    given(tmp_path, ME)
+    hands_out, (both, texts) = UserPlans(tmp_path), plans("t")
+    hands_out.write(both, texts, {"t": ME})
+    monkeypatch.setattr(Path, "exists", refuse)
+    monkeypatch.setattr("agent.users.replace_file", refuse)
+    with capture_logs() as logs:
+        for _ in range(2):
+            hands_out.write(both, texts, {"t": ME})
+    assert [entry["event"] for entry in logs] == ["plan_not_written"]
+
+
 def test_a_plan_that_was_not_written_is_no_work_once_its_topology_has_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
