@@ -59,7 +59,8 @@ if [ ! -f "$into/pyvenv.cfg" ]; then
     done
 fi
 "$python" -m venv "$into" || refuse "$into: cannot be made; Debian has venv in the package python3-venv"
-"$into/bin/pip" install --quiet --no-index --find-links . --require-hashes -r requirements.txt
+# Without force pip keeps an earlier build of the same version, and does not name it.
+"$into/bin/pip" install --quiet --no-index --find-links . --require-hashes --force-reinstall -r requirements.txt
 role=${unit#nstorm-}
 role=${role%.service}
 if [ -n "$has_systemd" ]; then

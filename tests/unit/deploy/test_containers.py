@@ -1,12 +1,15 @@
 """What the Dockerfile copies is released, pods in docs fit together, and an undo is safe."""
 
+import hashlib
 import os
 import platform
 import re
 import subprocess
+import sys
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 import yaml
@@ -117,6 +120,39 @@ def test_the_user_of_a_service_may_enter_what_root_installs(archive: Path, tmp_p
         os.umask(before)
     for folder in (tmp_path / "opt", tmp_path / "opt/bin"):
         assert folder.stat().st_mode & 0o777 == 0o755
+
+
+def test_a_later_build_of_the_same_version_replaces_what_is_installed(
+    archive: Path, tmp_path: Path
+) -> None:
+    tag = f"cp3{sys.version_info.minor}"
+    python = tmp_path / f"path/python3.{sys.version_info.minor}"
+    # A venv with the pip of this one: to install pip takes seconds.
+    python.write_text(
+        f'#!/bin/sh\n[ "$1" = -c ] && exit\n{sys.executable} -m venv --without-pip "$3"\n'
+        f'echo "#!/bin/sh\nexec {sys.executable} -m pip --python $3 \\"\\$@\\"" > "$3/bin/pip"\n'
+        'chmod +x "$3/bin/pip"\n'
+    )
+    python.chmod(0o755)
+    (made,) = archive.glob("nstorm-*.whl")
+    wheel = made.rename(archive / f"nstorm-0.2.0-{tag}-{tag}-linux_{platform.machine()}.whl")
+    info, opt = "nstorm-0.2.0.dist-info", tmp_path / "opt"
+    files = {
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: nstorm\nVersion: 0.2.0\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\n"
+        f"Tag: {wheel.stem.removeprefix('nstorm-0.2.0-')}\n",
+        f"{info}/RECORD": "",
+    }
+    for day in ("monday", "tuesday"):
+        with ZipFile(wheel, "w") as content:
+            for name, text in {"nstorm_day.txt": day, **files}.items():
+                content.writestr(name, text)
+        digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+        (archive / "requirements.txt").write_text(f"nstorm==0.2.0 --hash=sha256:{digest}\n")
+        done = run(archive, opt)
+        assert done.returncode == 0, done.stderr
+        (installed,) = opt.glob("lib/*/site-packages/nstorm_day.txt")
+        assert installed.read_text() == day
 
 
 def test_an_undo_leaves_what_the_unit_of_another_role_starts(archive: Path, tmp_path: Path) -> None:
