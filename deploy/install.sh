@@ -27,7 +27,8 @@ if [ "$(id -u)" = 0 ] && [ -d /run/systemd/system ]; then has_systemd=yes; fi
 
 if [ -n "$undo" ]; then
     [ -f "$into/pyvenv.cfg" ] || refuse "$into: nothing of this script is there"
-    if [ -n "$has_systemd" ] && [ -f "$units/$unit" ]; then
+    # The unit of this role may start what is in another folder by now.
+    if [ -n "$has_systemd" ] && grep -qsF "$into/bin/" "$units/$unit"; then
         systemctl disable --quiet --now "$unit"
         rm "$units/$unit"
         systemctl daemon-reload

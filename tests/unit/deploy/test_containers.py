@@ -112,6 +112,18 @@ def run(archive: Path, *arguments: str | Path) -> subprocess.CompletedProcess[st
     return subprocess.run(command, check=False, capture_output=True, text=True)
 
 
+def with_systemd(tmp_path: Path) -> Path:
+    """Let root and a systemd be here, whose calls `calls` has; give the folder of the units."""
+    for name, lines in (("id", "echo 0"), ("systemctl", f'echo "$*" >> {tmp_path}/calls')):
+        command = tmp_path / "path" / name
+        command.write_text(f"#!/bin/sh\n{lines}\n")
+        command.chmod(0o755)
+    (tmp_path / "run/systemd/system").mkdir(parents=True)
+    units = tmp_path / "etc/systemd/system"
+    units.mkdir(parents=True)
+    return units
+
+
 def test_the_user_of_a_service_may_enter_what_root_installs(archive: Path, tmp_path: Path) -> None:
     before = os.umask(0o077)
     try:
@@ -166,6 +178,22 @@ def test_an_undo_leaves_what_the_unit_of_another_role_starts(archive: Path, tmp_
     assert (opt / "pyvenv.cfg").exists()
 
 
+def test_an_undo_leaves_the_unit_of_its_role_that_starts_another_folder(
+    archive: Path, tmp_path: Path
+) -> None:
+    unit, old, new = with_systemd(tmp_path) / "nstorm-agent.service", tmp_path / "o", tmp_path / "n"
+    for opt in (old, new):
+        assert run(archive, opt).returncode == 0
+    unit.write_text(unit.read_text().replace(f"{old}/", f"{new}/"))
+    calls = (tmp_path / "calls").read_text()
+    assert run(archive, "--undo", old).returncode == 0
+    assert not old.exists()
+    assert (unit.exists(), (tmp_path / "calls").read_text()) == (True, calls)
+    assert run(archive, "--undo", new).returncode == 0
+    assert not unit.exists()
+    assert "disable --quiet --now nstorm-agent.service\n" in (tmp_path / "calls").read_text()
+
+
 @pytest.mark.parametrize(
     "name", ["//opt", "opt//", "./opt", "x/../opt", "opt/.", "a&b", "a b", "%h"]
 )
@@ -191,13 +219,7 @@ def test_the_folder_of_another_program_is_refused(archive: Path, tmp_path: Path,
 def test_a_repeated_installation_leaves_a_unit_that_was_changed(
     archive: Path, tmp_path: Path
 ) -> None:
-    for name, lines in (("id", "echo 0"), ("systemctl", "")):
-        command = tmp_path / "path" / name
-        command.write_text(f"#!/bin/sh\n{lines}\n")
-        command.chmod(0o755)
-    (tmp_path / "run/systemd/system").mkdir(parents=True)
-    unit, opt = tmp_path / "etc/systemd/system/nstorm-agent.service", tmp_path / "opt"
-    unit.parent.mkdir(parents=True)
+    unit, opt = with_systemd(tmp_path) / "nstorm-agent.service", tmp_path / "opt"
     to_start = "nstorm-agent: to start it type  systemctl enable --now nstorm-agent.service\n"
     source = (archive / unit.name).read_text()
     for _ in range(2):
