@@ -33,6 +33,7 @@ from controller.storm.proposals import Proposals
 from controller.storm.status import publish, status_of
 from controller.storm.telemetry import Telemetry
 from deploy.ingest.world import WindowWorld
+from kvstore.pulse import Pulse
 from kvstore.writer import PlanWriter
 from kvstore.zookeeper import Session, Stored
 from migration import wire
@@ -87,12 +88,14 @@ def _counted(hours: float) -> dict[str, Any]:
 def controller_day(folder: Path, seconds: float, every_s: float) -> Iterator[dict[str, Any]]:
     """Decide, move, measure, report and record each 5 s; count memory now and then."""
     config = build({"mode": "auto", "cooldown.executor.secs": 60, "asc.threshold": 0.0})
-    world, memory, history, telemetry = (
+    world, memory, history, pulse = (
         WindowWorld(publication(EXECUTORS)),
         Memory(),
         History(),
-        Telemetry(config),
+        Pulse({}),
     )
+    pulse.beat()
+    telemetry = Telemetry(config, pulse)
     session = cast(Session, cast(Any, Nodes()))
     recorder = Recorder(config, Writer(folder, "day", Bounds.of(1.0, 64.0)))
     proposals = Proposals()

@@ -75,6 +75,6 @@ def _run(
             from controller.storm.telemetry import Telemetry  # noqa: PLC0415
             from kvstore.exposition import exposed  # noqa: PLC0415
 
-            telemetry = Telemetry(config)
+            telemetry = Telemetry(config, pulse)
             beside.enter_context(exposed(metrics, "controller", telemetry, pulse))
         serve(zookeeper, work, stop, pulse=pulse)

@@ -160,7 +160,9 @@ class LiveController:
                     self._history.load(self._session.read(HISTORY))
                     self._look.led()
                     self._publisher.led()
-                    cycle_at_s = led_s = now_s
+                    led_s = now_s
+                if epoch != looked_epoch:  # who leads no more may not show it any longer either
+                    cycle_at_s = now_s
                 # A new leader may find a plan that was lost; no plan shows that.
                 look = moving or epoch != looked_epoch or now_s - looked_s >= LOOK_S
                 moving = epoch is not None and self._drive(look=look)

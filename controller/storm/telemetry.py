@@ -31,6 +31,7 @@ from controller.storm.status import nodes_of
 from controller.storm.totals import TupleTotals
 from kvstore.exposition import Families
 from kvstore.logs import log
+from kvstore.pulse import Pulse
 from migration.meters import OF_NODE, OF_WORKER
 from migration.model import Phase, Slot, topology_name
 from migration.protocol import MoveOutcome
@@ -40,7 +41,7 @@ _PHASES = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 60)
 _CYCLES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _OF_WORKER = "topology host port"
 _GAUGES = {
-    "leads": ("1 while this controller leads.", ""),
+    "leads": ("1 while this controller leads and does its work.", ""),
     "epoch": ("The number of this controller's time as leader; 0 while another leads.", ""),
     "paused": ("1 while an operator has paused the controller.", ""),
     "cycle_timestamp_seconds": ("When the last cycle began.", ""),
@@ -97,8 +98,9 @@ _GAUGES |= {f"node_{meter.column}": (meter.shown, "host") for meter in OF_NODE}
 class Telemetry(Collector):
     """Takes in each cycle, and answers requests, which may come in another thread."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, pulse: Pulse) -> None:
         self._config = config
+        self._pulse = pulse
         self._counted = CollectorRegistry()
         here: dict[str, Any] = {"registry": self._counted}
         labels = ["topology", "outcome"]
@@ -134,10 +136,12 @@ class Telemetry(Collector):
             "nstorm_cycle_duration_seconds", "Looking, deciding, acting.", buckets=_CYCLES, **here
         )
         self._known: set[str] = set()
-        self._gauges = Families({})
+        self._gauges = self._idle = Families({})
 
     def collect(self) -> Iterable[Metric]:
-        return [*self._counted.collect(), *self._gauges.collect()]
+        # Without ZooKeeper no cycle ends, and another controller may lead by now.
+        gauges = self._gauges if self._pulse.idles is None else self._idle
+        return [*self._counted.collect(), *gauges.collect()]
 
     def tell(self, topologies: set[str], ended: Iterable[MoveRecord], *cycle: Any) -> None:
         """Take in what there is, what has ended and a `cycle`; a fault stays in here.
@@ -185,7 +189,8 @@ class Telemetry(Collector):
         gauges.add("epoch", epoch or 0)
         held = seen and seen.controls.held(EVERYWHERE, seen.time_s)
         gauges.add("paused", held is not None)
-        gauges.add("cycle_timestamp_seconds", max(report.time_s for report in reports))
+        time_s = max(report.time_s for report in reports)
+        gauges.add("cycle_timestamp_seconds", time_s)
         for view in seen.topologies if seen else ():
             name, hooked = topology_name(view.id), len(view.observation.hooked)
             gauges.add("plan_version", view.plan.version, name)
@@ -212,7 +217,11 @@ class Telemetry(Collector):
         for node, row in nodes_of(reports).items():
             for column, value in row.items():
                 gauges.add(f"node_{column}", value, hosts.get(node, node))
-        self._gauges = gauges  # at once: a scrape sees one cycle or the next
+        idle = Families(_GAUGES)
+        for name, value in (("leads", 0), ("epoch", 0), ("cycle_timestamp_seconds", time_s)):
+            idle.add(name, value)
+        # At once: a scrape sees one cycle or the next.
+        self._gauges, self._idle = gauges, idle
 
     def _count_tuples(self, seen: CycleInput, memory: Memory) -> None:
         views = tuple(view for view in seen.topologies if view.id in memory.rates)

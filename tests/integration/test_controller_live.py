@@ -28,7 +28,10 @@ from controller.storm.collect import LiveCluster
 from controller.storm.command_record import COMMANDS, Command, decode, encode
 from controller.storm.leader_status import CycleStatus, read
 from controller.storm.live import LiveController
+from controller.storm.telemetry import Telemetry
+from kvstore.election import Candidate, in_line
 from kvstore.errors import StoreError
+from kvstore.pulse import Pulse
 from kvstore.service import serve
 from kvstore.zookeeper import Session
 from migration import WireError, wire
@@ -262,13 +265,15 @@ def puppets(storm: str) -> Iterator[Puppets]:
 
 
 @contextmanager
-def leading(storm: str, name: str, **settings: Any) -> Iterator[Session]:
+def leading(
+    storm: str, name: str, pulse: Any = None, telemetry: Any = None, **settings: Any
+) -> Iterator[Session]:
     """Run a controller until the end of the block."""
     stop = threading.Event()
     config = Config(**{"mode": Mode.AUTO, "cycle_s": 0.5, **settings})
     with Session(storm) as session:
         assert session.connect()
-        live = LiveController(session, config, name=name)
+        live = LiveController(session, config, name=name, pulse=pulse, telemetry=telemetry)
         thread = threading.Thread(target=live.run, args=(stop,), name=name)
         thread.start()
         try:
@@ -446,6 +451,30 @@ def test_the_second_controller_waits(storm: str, puppets: Puppets) -> None:
             stored = session.read(wire.EPOCH)
             assert stored is not None
             assert stored.version == 1
+
+
+def test_who_leads_no_more_shows_it_before_its_next_cycle(storm: str, puppets: Puppets) -> None:
+    pulse = Pulse({})
+    telemetry = Telemetry(Config(), pulse)
+
+    def shown() -> dict[str, float]:
+        return {s.name: s.value for f in telemetry.collect() for s in f.samples}
+
+    hosts, _, root = storm.partition("/")
+    with contextlib.closing(Proxy(hosts)) as line:
+        given = {"pulse": pulse, "telemetry": telemetry, "mode": Mode.ADVISE, "cycle_s": 3600.0}
+        with leading(f"{line.address}/{root}", "one", **given):
+            wait_for(lambda: shown().get("nstorm_headroom_ratio"))
+            line.cut()
+            wait_for(lambda: not shown()["nstorm_leads"])
+            assert "nstorm_headroom_ratio" not in shown()
+            line.mend()
+            wait_for(lambda: shown()["nstorm_leads"])
+            other = Candidate(puppets.session, wire.LEADER, b"")
+            assert not other.leads()
+            (head,) = in_line(puppets.session.children(wire.LEADER) or [])[:1]
+            puppets.session.delete(f"{wire.LEADER}/{head}")
+            wait_for(lambda: not shown()["nstorm_leads"])
 
 
 def test_move_of_an_operator(storm: str, puppets: Puppets, conf: Path) -> None:

@@ -5,7 +5,7 @@ import pytest
 from msgspec import structs
 from structlog.testing import capture_logs
 
-from controller.config import build
+from controller.config import Config, build
 from controller.core.decision import Outcome
 from controller.core.topology import TopologyView
 from controller.cycle import CycleInput, Memory
@@ -13,6 +13,7 @@ from controller.report import Report
 from controller.storm.move_record import MoveRecord
 from controller.storm.telemetry import Telemetry
 from deploy.ingest.world import WindowWorld
+from kvstore.pulse import Pulse
 from tests.messages import replace
 from tests.recorded_world import publication, three_cycles, windows, with_sizes
 from tests.watched import cycle
@@ -34,6 +35,12 @@ def decided() -> tuple[CycleInput, Memory, Report]:
     return seen, memory, report
 
 
+def at_work(config: Config = CONFIG) -> Telemetry:
+    pulse = Pulse({})
+    pulse.beat()
+    return Telemetry(config, pulse)
+
+
 def told(telemetry: Telemetry) -> dict[tuple[str, ...], float]:
     families = list(telemetry.collect())
     names = [family.name for family in families]
@@ -45,7 +52,7 @@ def test_a_cycle_is_told(decided: tuple[CycleInput, Memory, Report]) -> None:
     seen, memory, report = decided
     (one,) = report.topologies
     assert one.picture is not None
-    telemetry = Telemetry(CONFIG)
+    telemetry = at_work()
     telemetry.cycle(seen, memory, report.topologies, 0.02)
     found = told(telemetry)
     assert found["nstorm_decisions_total", "wc-1", one.outcome.value] == 1
@@ -96,14 +103,14 @@ def test_bytes_between_nodes_are_exported_where_all_sizes_are_known() -> None:
     node, traffic = np.arange(8) % 4 // 2, one.picture.snapshot.traffic
     crosses = node[traffic.source] != node[traffic.target]
     size_bytes = np.where(traffic.source == 0, 100.0, 40.0)
-    telemetry = Telemetry(CONFIG)
+    telemetry = at_work()
     telemetry.cycle(seen, memory, report.topologies, 0.02)
     found = told(telemetry)["nstorm_inter_node_bytes_per_second", "wc-1"]
     assert found == pytest.approx((traffic.tps * size_bytes)[crosses].sum())
 
 
 def test_what_users_feel_is_exported_where_it_is_known() -> None:
-    telemetry = Telemetry(CONFIG)
+    telemetry = at_work()
     seen, memory, report = three_cycles(CONFIG, spouts=True)
     telemetry.cycle(seen, memory, report.topologies, 0.02)
     found = told(telemetry)
@@ -116,7 +123,7 @@ def test_what_users_feel_is_exported_where_it_is_known() -> None:
 
 
 def metered_telemetry() -> Telemetry:
-    telemetry = Telemetry(CONFIG)
+    telemetry = at_work()
     seen, memory, report = three_cycles(CONFIG)
     telemetry.cycle(seen, memory, report.topologies, 0.02)
     return telemetry
@@ -126,7 +133,7 @@ def test_each_series_begins_at_0_and_ends_with_its_topology(
     decided: tuple[CycleInput, Memory, Report],
 ) -> None:
     seen, memory, report = decided
-    telemetry = Telemetry(CONFIG)
+    telemetry = at_work()
     telemetry.know({"wc-1"})
     telemetry.cycle(seen, memory, report.topologies, 0.02)
     found = told(telemetry)
@@ -143,7 +150,7 @@ def test_what_components_are_sent_is_counted_through_moves() -> None:
     """Storm's own counts fall by what the old copies had counted."""
     auto = build({"mode": "auto", "cooldown.executor.secs": 12, "asc.threshold": 0})
     world, window, memory = WindowWorld(publication(8)), windows(8), Memory()
-    telemetry, sent, moves = Telemetry(auto), np.zeros(8), 0
+    telemetry, sent, moves = at_work(auto), np.zeros(8), 0
     for tick in range(30):
         world.advance(window(tick))
         if tick:  # what came before the first look is not known
@@ -166,7 +173,7 @@ def test_who_stands_by_tells_no_topology_and_keeps_what_it_counted(
     decided: tuple[CycleInput, Memory, Report],
 ) -> None:
     seen, memory, report = decided
-    telemetry = Telemetry(CONFIG)
+    telemetry = at_work()
     telemetry.cycle(seen, memory, report.topologies, 0.02)
     waits = replace(seen, epoch=None, topologies=(), loads=())
     telemetry.cycle(waits, memory, cycle(memory, waits, CONFIG)[1].topologies, 0.02)
@@ -177,9 +184,28 @@ def test_who_stands_by_tells_no_topology_and_keeps_what_it_counted(
     assert ("nstorm_inter_node_ratio", "wc-1") not in found
 
 
+def test_who_does_not_do_its_work_shows_nothing_that_only_a_leader_knows(
+    decided: tuple[CycleInput, Memory, Report],
+) -> None:
+    seen, memory, report = decided
+    pulse = Pulse({})
+    telemetry = Telemetry(CONFIG, pulse)
+    pulse.beat()
+    telemetry.cycle(seen, memory, report.topologies, 0.02)
+    led = told(telemetry)
+    pulse.beat("ZooKeeper")
+    found = told(telemetry)
+    assert (found["nstorm_leads",], found["nstorm_epoch",]) == (0, 0)
+    stamp = ("nstorm_cycle_timestamp_seconds",)
+    assert found[stamp] == led[stamp]
+    assert all(key[0].startswith("nstorm_decisions") for key in found if "wc-1" in key)
+    pulse.beat()
+    assert told(telemetry) == led
+
+
 def test_executors_that_run_nowhere_are_told(decided: tuple[CycleInput, Memory, Report]) -> None:
     seen, memory, report = decided
-    telemetry = Telemetry(CONFIG)
+    telemetry = at_work()
     telemetry.cycle(seen, memory, report.topologies, 0.02)
     assert told(telemetry)["nstorm_executors_not_running", "wc-1"] == 0
     (view,) = seen.topologies
@@ -194,7 +220,7 @@ def test_executors_that_run_nowhere_are_told(decided: tuple[CycleInput, Memory, 
 
 
 def test_a_move_that_has_ended_is_counted_with_its_phases() -> None:
-    telemetry = Telemetry(CONFIG)
+    telemetry = at_work()
     telemetry.ended(MOVE)
     telemetry.ended(replace(MOVE, outcome="UNDONE", stopped_after_s=None, phase_s={}))
     found = told(telemetry)
@@ -206,7 +232,7 @@ def test_a_move_that_has_ended_is_counted_with_its_phases() -> None:
 
 
 def test_the_pause_of_a_move_that_holds_its_executor_still_is_told() -> None:
-    telemetry = Telemetry(CONFIG)
+    telemetry = at_work()
     telemetry.ended(MOVE)
     assert told(telemetry)["nstorm_move_pause_seconds_count",] == 0
     spout = {"PREPARE": 0.3, "QUIET": 0.3, "STOP": 0.1, "SETTLE": 9.0}
@@ -229,7 +255,7 @@ def test_what_moves_were_to_gain_and_what_they_gained_is_told_whoever_led(
         replace(MOVE, asc_tps=90.0, before=before, outcome="UNDONE"),
         replace(MOVE, topology="other-1", asc_tps=90.0, before=before),
     ]
-    telemetry = Telemetry(CONFIG)
+    telemetry = at_work()
     telemetry.cycle(seen, memory, report.topologies, 0.02, moves)
     found = told(telemetry)
     assert found["nstorm_move_gain_ratio", "wc-1", "predicted"] == pytest.approx(0.15)
@@ -240,7 +266,7 @@ def test_what_moves_were_to_gain_and_what_they_gained_is_told_whoever_led(
 
 def test_a_surprise_is_counted(decided: tuple[CycleInput, Memory, Report]) -> None:
     _, memory, report = decided
-    telemetry = Telemetry(CONFIG)
+    telemetry = at_work()
     failed = replace(report.topologies[0], topology="", outcome=Outcome.STAND_BACK, picture=None)
     telemetry.cycle(None, memory, [failed], 0.02)
     found = told(telemetry)
@@ -258,5 +284,5 @@ def test_a_fault_of_the_metrics_stays_out_of_the_cycle(
             raise ZeroDivisionError
 
     with capture_logs() as logs:
-        Broken(CONFIG).tell({"wc-1"}, [MOVE], seen, memory, report.topologies, 0.02)
+        Broken(CONFIG, Pulse({})).tell({"wc-1"}, [MOVE], seen, memory, report.topologies, 0.02)
     assert [entry["event"] for entry in logs] == ["metrics_failed"]
