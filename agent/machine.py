@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,9 +34,16 @@ class MachineMeters:
         self._proc = root / "proc"
         self._groups = root / "sys/fs/cgroup"
         self._interfaces = root / "sys/class/net"
+        self._of_storm: dict[str, str] | None = None  # the supervisor's cgroups, as last seen
 
-    def read(self) -> Meters:
-        """Read the meters; those that cannot be read are left out."""
+    def read(self, supervisor_pid: int | None) -> Meters:
+        """Read the meters; those that cannot be read are left out.
+
+        A quota that the agent alone has is none of the node: the supervisor shows that.
+        """
+        if supervisor_pid is not None:
+            with suppress(OSError, ValueError):
+                self._of_storm = self._cgroups(str(supervisor_pid))
         found: Meters = {}
         for read in (self._cpu, self._network):
             with suppress(OSError, ValueError, LookupError, ArithmeticError):
@@ -45,10 +51,14 @@ class MachineMeters:
         return found
 
     def _cpu(self) -> Meters:
-        group = self._narrowest()
-        if group is not None:
-            return {"machine_cpu_ns": group.used_ns, "machine_cores": group.cores}
-        return self._whole()
+        own = self._cgroups("self")
+        groups = self._with_quota(own, own if self._of_storm is None else self._of_storm)
+        if not groups:
+            return self._whole()
+        if self._of_storm is None:  # whether a quota is of the node is not known yet
+            return {}
+        group = min(groups, key=lambda group: group.cores)
+        return {"machine_cpu_ns": group.used_ns, "machine_cores": group.cores}
 
     def _network(self) -> Meters:
         lines = (self._proc / "self/net/dev").read_text().splitlines()
@@ -87,35 +97,44 @@ class MachineMeters:
             "machine_cores": cores,
         }
 
-    def _narrowest(self) -> _Group | None:
-        """Give the cgroup of this process, or the one around it, that has the least quota."""
+    def _cgroups(self, process: str) -> dict[str, str]:
+        """Give the cgroup of a process in each hierarchy, by the controllers of that."""
+        lines = (self._proc / process / "cgroup").read_text().splitlines()
+        return {controllers: path for _, controllers, path in (one.split(":", 2) for one in lines)}
+
+    def _with_quota(self, own: dict[str, str], of_storm: dict[str, str]) -> list[_Group]:
+        """Read the cgroups with a quota that this process and Storm's have in common."""
         found: list[_Group] = []
-        v1: dict[str, tuple[Path, str]] = {}
-        for line in (self._proc / "self/cgroup").read_text().splitlines():
-            _, controllers, path = line.split(":", 2)
+        v1: dict[str, str] = {}  # the hierarchy of each controller
+        for controllers, path in own.items():
             if not controllers:
-                found += _with_quota(self._groups, path, _of_v2)
-                continue
-            v1 |= dict.fromkeys(controllers.split(","), (self._groups / controllers, path))
+                folders = _common(self._groups, path, of_storm.get(""))
+                found += filter(None, map(_of_v2, folders))
+            v1 |= dict.fromkeys(controllers.split(","), controllers)
         if {"cpu", "cpuacct"} <= v1.keys():
-            (mount, path), (used, used_path) = v1["cpu"], v1["cpuacct"]
+            cpu, used = v1["cpu"], v1["cpuacct"]
             # Quota and use may be in two hierarchies. Those of two groups do not belong together.
-            if path == used_path:
-                found += _with_quota(
-                    mount, path, lambda folder: _of_v1(folder, used / folder.relative_to(mount))
-                )
-        return min(found, key=lambda group: group.cores, default=None)
+            if own[cpu] == own[used]:
+                mount = self._groups / cpu
+                for folder in _common(mount, own[cpu], of_storm.get(cpu)):
+                    group = _of_v1(folder, self._groups / used / folder.relative_to(mount))
+                    found += [group] if group is not None else []
+        return found
 
 
-def _with_quota(mount: Path, path: str, read: Callable[[Path], _Group | None]) -> list[_Group]:
-    """Read a cgroup and those around it.
+def _common(mount: Path, own: str, other: str | None) -> list[Path]:
+    """Name the folders of a cgroup and of those around it that another process is in as well.
 
-    In a container the mount may be its own cgroup, under which its path is not there.
+    In a container the mount may be its own cgroup, under which its path is not there. What is
+    outside of a container's namespace has a path that begins with `..`.
     """
-    inner = mount / path.strip("/")
-    folders = [inner, *inner.parents][: len(inner.parts) - len(mount.parts) + 1]
-    groups = (read(folder) for folder in folders if folder.is_dir())
-    return [group for group in groups if group is not None]
+    parts, theirs = Path(own).parts, Path(other or "..").parts
+    if ".." in theirs:
+        return []
+    depths = [n for n in range(1, len(parts) + 1) if parts[:n] == theirs[:n]]
+    if mount.joinpath(*parts[1:]).is_dir():
+        return [mount.joinpath(*parts[1:n]) for n in depths]
+    return [mount] if len(parts) in depths else []
 
 
 def _of_v1(folder: Path, used: Path) -> _Group | None:

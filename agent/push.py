@@ -27,10 +27,13 @@ SECOND_LOAD_S = 1.5
 
 
 class Pusher:
-    """`meters` reads those of the node."""
+    """`meters` reads those of the node, for the process id of its supervisor if that is known."""
 
     def __init__(
-        self, session: Session, load_s: float, meters: Callable[[], Meters] = dict
+        self,
+        session: Session,
+        load_s: float,
+        meters: Callable[[int | None], Meters] = lambda pid: {},
     ) -> None:
         self._session = session
         self._meters = meters
@@ -93,7 +96,8 @@ class Pusher:
             soon_s = min(SECOND_LOAD_S, self._load_s)
             self._load_due_s = now_s + (soon_s if self._leader_is_new else self._load_s)
             self._leader_is_new = False
-            meters = self._meters() or UNSET
+            supervisor = samples.supervisor
+            meters = self._meters(None if supervisor is None else supervisor.pid) or UNSET
             if self._put_load(NodeLoad(node, _unix_ms(), samples.loads, meters=meters)):
                 self._heard_s = now_s
 

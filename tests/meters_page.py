@@ -28,8 +28,9 @@ that wants no acks never has 0 of them.
 _EXECUTOR = """The thread of the executor is measured, and counts from 0 where another thread takes
 its place. How many of the objects stay is not known from it. Some JVMs do not count them.
 """
-_NODE = """Where the agent's cgroup, or one around it, has a quota of CPU, both are those of the
-cgroup with the least quota.
+_NODE = """Where agent and supervisor have a cgroup with a quota of CPU in common, both are those of
+this cgroup. Of several, the one with the least quota counts. A quota that the agent alone has does
+not count, so its container may have one.
 
 The network is that of the agent's network namespace, without the loopback. Where it has devices,
 other interfaces do not count: bridges and bonds pass on what goes through a device. Many virtual

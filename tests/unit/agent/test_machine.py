@@ -14,7 +14,9 @@ V1, V2 = "4:cpu,cpuacct:{}\n3:memory:/else\n", "0::{}\n"
 
 
 def machine(tmp_path: Path, files: dict[str, str]) -> MachineMeters:
-    for name, text in ({"proc/stat": STAT, "proc/self/cgroup": ""} | files).items():
+    """Make a machine whose supervisor has process 7, in the cgroups of the agent if not given."""
+    files = {"proc/stat": STAT, "proc/self/cgroup": ""} | files
+    for name, text in ({"proc/7/cgroup": files["proc/self/cgroup"]} | files).items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -88,7 +90,59 @@ WHOLE = {"machine_cpu_ns": (10 + 20 + 30 + 6 + 7) * TICK_NS, "machine_cores": 3}
 def test_the_cpu_of_the_machine_or_of_the_part_that_a_quota_makes(
     tmp_path: Path, files: dict[str, str], read: dict[str, float]
 ) -> None:
-    assert machine(tmp_path, files).read() == read
+    assert machine(tmp_path, files).read(7) == read
+
+
+@pytest.mark.parametrize(
+    ("own", "of_storm", "files", "read"),
+    [
+        # A side-car: a container sees itself at the root, and what is outside above it.
+        (V2.format("/"), V2.format("/../4711"), v2("", "20000 100000", 7), WHOLE),
+        # The same without a namespace: the mount is the container's own.
+        (V1.format("/pod/4712"), V1.format("/pod/4711"), v1("", 20_000, 7), WHOLE),
+        # Each in a unit of its own, and that of the agent has a quota.
+        (
+            V2.format("/system.slice/agent.service"),
+            V2.format("/system.slice/storm.service"),
+            v2("system.slice/agent.service", "20000 100000", 7),
+            WHOLE,
+        ),
+        # What is around both counts, as does a quota around a supervisor that has a part of it.
+        (
+            V2.format("/a/agent"),
+            V2.format("/a/storm"),
+            v2("a/agent", "20000 100000", 7) | v2("a", "200000 100000", 9),
+            {"machine_cpu_ns": 9000, "machine_cores": 2.0},
+        ),
+        (
+            APART.format("/a/agent", "/a/agent"),
+            APART.format("/a/storm", "/a/storm"),
+            apart("a/agent", 20_000, 7) | apart("a", 200_000, 9),
+            {"machine_cpu_ns": 9, "machine_cores": 2.0},
+        ),
+        (
+            V2.format("/"),
+            V2.format("/storm"),
+            v2("", "200000 100000", 9),
+            {"machine_cpu_ns": 9000, "machine_cores": 2.0},
+        ),
+    ],
+)
+def test_a_quota_that_the_agent_alone_has_is_none_of_the_node(
+    tmp_path: Path, own: str, of_storm: str, files: dict[str, str], read: dict[str, float]
+) -> None:
+    files = {"proc/self/cgroup": own, "proc/7/cgroup": of_storm} | files
+    assert machine(tmp_path, files).read(7) == read
+
+
+def test_a_quota_counts_once_the_supervisor_was_seen_and_while_it_is_away(tmp_path: Path) -> None:
+    files = {"proc/self/cgroup": V2.format("/node"), **v2("node", "150000 100000", 7)}
+    meters = machine(tmp_path, files)
+    assert meters.read(None) == {}
+    assert meters.read(8) == {}  # its process has ended
+    found = meters.read(7)
+    assert found == {"machine_cpu_ns": 7000, "machine_cores": 1.5}
+    assert meters.read(None) == meters.read(8) == found
 
 
 @pytest.mark.parametrize(
@@ -103,15 +157,15 @@ def test_the_cpu_of_the_machine_or_of_the_part_that_a_quota_makes(
     ],
 )
 def test_what_cannot_be_read_is_left_out(tmp_path: Path, files: dict[str, str]) -> None:
-    assert machine(tmp_path, files).read() == {}
+    assert machine(tmp_path, files).read(7) == {}
 
 
 def test_a_machine_without_these_files_has_no_meters(tmp_path: Path) -> None:
-    assert MachineMeters(tmp_path).read() == {}
+    assert MachineMeters(tmp_path).read(7) == {}
 
 
 def test_this_machine_has_cores() -> None:
-    assert MachineMeters().read()["machine_cores"] > 0
+    assert MachineMeters().read(os.getpid())["machine_cores"] > 0
 
 
 DEV = """Inter-|   Receive                                                |  Transmit
@@ -153,16 +207,16 @@ def device(name: str, speed: str | None = None, *, state: str = "up") -> dict[st
 def test_the_network_counts_without_what_passes_twice(
     tmp_path: Path, files: dict[str, str], received: int, sent: int, link: int | None
 ) -> None:
-    found = machine(tmp_path, {"proc/self/net/dev": DEV} | files).read()
+    found = machine(tmp_path, {"proc/self/net/dev": DEV} | files).read(7)
     wanted = {"net_sent_bytes": sent, "net_received_bytes": received}
     assert found == WHOLE | wanted | ({} if link is None else {"link_bytes_per_s": link})
 
 
 @pytest.mark.parametrize("text", ["", "  lo: 1 2 3 4 5 6 7 8 9\n", "  eth0: 1 2\n", "eth0: x\n"])
 def test_without_a_network_its_cpu_is_known_still(tmp_path: Path, text: str) -> None:
-    assert machine(tmp_path, {"proc/self/net/dev": text}).read() == WHOLE
+    assert machine(tmp_path, {"proc/self/net/dev": text}).read(7) == WHOLE
 
 
 def test_without_its_cpu_the_network_is_known_still(tmp_path: Path) -> None:
     files = {"proc/stat": "cpu  10 x\n", "proc/self/net/dev": DEV}
-    assert machine(tmp_path, files).read().keys() == {"net_sent_bytes", "net_received_bytes"}
+    assert machine(tmp_path, files).read(7).keys() == {"net_sent_bytes", "net_received_bytes"}

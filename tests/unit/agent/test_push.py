@@ -84,10 +84,17 @@ def test_what_is_published(pusher: Pusher, recorder: Recorder) -> None:
 
 def test_the_load_has_the_meters_of_the_node_as_they_are_then(recorder: Recorder) -> None:
     told: list[Meters] = [{"machine_cores": 2}, {}]
-    pusher = Pusher(cast(Session, cast(Any, recorder)), load_s=2.0, meters=lambda: told.pop(0))
+    pids: list[int | None] = []
+
+    def meters(pid: int | None) -> Meters:
+        pids.append(pid)
+        return told.pop(0)
+
+    pusher = Pusher(cast(Session, cast(Any, recorder)), load_s=2.0, meters=meters)
     pusher.push(SAMPLES, "s1", "c", 0.0)
     pusher.push(SAMPLES, "s1", "c", 0.05)  # no load is due, and nothing is read
-    pusher.push(SAMPLES, "s1", "c", 2.0)
+    pusher.push(Samples(), "s1", "c", 2.0)
+    assert pids == [SUPERVISOR.pid, None]
     loads = [data for path, data in recorder.written if path == "/nstorm/load/s1"]
     assert [decode(NodeLoad, load).meters for load in loads] == [{"machine_cores": 2}, UNSET]
     assert b"meters" not in loads[1]
