@@ -158,6 +158,11 @@ class Agent:
             self._wake.set()
 
     @property
+    def waits_for(self) -> str | None:
+        """What the agent needs before it can report anything; None if it reports."""
+        return "a JVM with the hooks on this node" if self._node is None else None
+
+    @property
     def look_every_s(self) -> float:
         """How long to pause before the next turn if nothing wakes it."""
         plans = self._puller.local.plans if self._puller.local else ()
@@ -209,7 +214,8 @@ def _loop(agent: Agent, wake: threading.Event, stop: threading.Event, pulse: Pul
     while not stop.is_set():
         try:
             agent.turn(time.monotonic())
-            pulse.beat()
+            pulse.beat(agent.waits_for)
+            pulse.worked_at_s = time.time()  # ZooKeeper answers, also where no JVM has reported yet
             if away:
                 log.info("zookeeper_back")
             away = False

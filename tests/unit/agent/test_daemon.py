@@ -27,6 +27,7 @@ class Turns:
     """Stands for an agent: each turn does the next of the given things."""
 
     look_every_s = 0.001
+    waits_for = None
 
     def __init__(self, stop: threading.Event, *turns: Exception | None) -> None:
         self.stop = stop
@@ -176,3 +177,29 @@ def test_a_node_without_hooks_is_named_once(
             agent.turn(90.0)
         agent.close()
     assert [entry["event"] for entry in logs] == ["no_hooks_here"]
+
+
+def test_an_agent_that_no_jvm_names_the_node_to_is_not_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = cast(Session, cast(Any, SimpleNamespace(interruptions=0)))
+    stop, pulse, seen = threading.Event(), Pulse({}), []
+    samples = [Samples(), Samples(), Samples(supervisor=SUPERVISOR)]
+    with PlanWriter(tmp_path / "plan", b"plan") as writer:
+        agent = Agent(AgentConfig("localhost:1", tmp_path), session, writer, threading.Event())
+        for step in ("_pull", "_hand_out", "_tend"):
+            monkeypatch.setattr(agent, step, lambda now_s: None)
+        monkeypatch.setattr(agent._pusher, "push", lambda *of, off: None)
+
+        def read(*, with_loads: bool) -> Samples:
+            seen.append((pulse.idles, pulse.worked_at_s > 0))
+            if len(samples) == 1:
+                stop.set()
+            return samples.pop(0)
+
+        monkeypatch.setattr(agent._stores, "read", read)
+        daemon._loop(agent, threading.Event(), stop, pulse)
+        agent.close()
+    waits = "waits for a JVM with the hooks on this node"
+    assert seen == [("waits for its start", False), (waits, True), (waits, True)]
+    assert pulse.idles is None
