@@ -81,19 +81,23 @@ class Agent:
 
         A `StoreError` or an `OSError` if a store or ZooKeeper fails.
         """
+        away: ZooKeeperError | None = None
         trouble: StoreError | OSError | None = None
         # Plans first: a move may be waiting for one.
         for step in (self._pull, self._hand_out, self._tend):
             try:
                 step(now_s)
-            except ZooKeeperError:
-                raise
+            except ZooKeeperError as error:  # the metrics of the JVMs go on
+                away = error
             except (StoreError, OSError) as error:  # a full disk must not silence the node
                 trouble = trouble or error
         self._pusher.led_by(self._puller.epoch)
-        samples = self._stores.read(with_loads=self._pusher.load_is_due(now_s))
+        is_due = away is None and self._pusher.load_is_due(now_s)
+        samples = self._stores.read(with_loads=is_due)
         self._shown.samples, self._shown.plans = samples, self._puller.local
         self._learn(samples)
+        if away is not None:
+            raise away
         if self._node is None:
             self._miss(now_s)
         else:

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from agent import daemon
 from agent.config import AgentConfig
-from agent.daemon import Agent, run
+from agent.daemon import Agent, Shown, run
 from agent.samples import Samples
 from kvstore.errors import NotConnectedError, SessionLostError, StoreError
 from kvstore.pulse import Pulse
@@ -177,6 +177,27 @@ def test_a_node_without_hooks_is_named_once(
             agent.turn(90.0)
         agent.close()
     assert [entry["event"] for entry in logs] == ["no_hooks_here"]
+
+
+def test_while_zookeeper_is_away_the_metrics_of_the_jvms_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*of: object) -> None:
+        raise NotConnectedError("away")
+
+    session = cast(Session, cast(Any, SimpleNamespace(interruptions=0)))
+    config, shown, tended = AgentConfig("localhost:1", tmp_path), Shown(), []
+    with PlanWriter(tmp_path / "plan", b"plan") as writer:
+        agent = Agent(config, session, writer, threading.Event(), shown)
+        monkeypatch.setattr(agent._puller, "sync", fail)
+        monkeypatch.setattr(agent._stores, "discover", lambda: tended.append(True))
+        samples = Samples(supervisor=SUPERVISOR)
+        monkeypatch.setattr(agent._stores, "read", lambda *, with_loads: samples)
+        with pytest.raises(NotConnectedError, match="away"):
+            agent.turn(100.0)
+        agent.close()
+    assert tended == [True]
+    assert shown.samples is samples
 
 
 def test_an_agent_that_no_jvm_names_the_node_to_is_not_ready(
