@@ -81,6 +81,10 @@ _GAUGES = {
     "moves_under_way": ("Moves in the plan, void ones left out.", "topology phase"),
     "load_age_seconds": ("Age of the oldest load report in the last cycle.", "topology"),
     "workers": ("Workers, with hooks or without.", "topology hooks"),
+    "resting": (
+        "1 while an operator has deactivated the topology, or switched the hooks off.",
+        "topology",
+    ),
 }
 for _row in RESOURCES:
     _GAUGES |= {
@@ -197,6 +201,8 @@ class Telemetry(Collector):
             gauges.add("workers", hooked, name, "true")
             gauges.add("workers", len(view.observation.slots) - hooked, name, "false")
             gauges.add("executors_not_running", len(view.observation.not_running), name)
+            off = view.observation.switched_off is not None
+            gauges.add("resting", off or view.publication.status == "INACTIVE", name)
             phases = [entry.phase for entry in view.plan.entries if entry.void is None]
             for phase in Phase:
                 gauges.add("moves_under_way", phases.count(phase), name, phase)

@@ -50,6 +50,10 @@ WELL = {
     'nstorm_decisions_total{topology="wc",outcome="STALE_METRICS",instance="a"}': "0+1",
     'nstorm_decisions_total{topology="wc",outcome="MOVED",instance="a"}': "0+12",
     'nstorm_decisions_total{topology="",outcome="STAND_BACK",instance="a"}': "0",
+    # Of a topology that an operator has deactivated.
+    'nstorm_decisions_total{topology="off",outcome="STAND_BACK",instance="a"}': "0+12",
+    'nstorm_resting{topology="off",instance="a"}': "1",
+    'nstorm_resting{topology="wc",instance="a"}': "0",
     'nstorm_moves_total{topology="wc",outcome="UNDONE",instance="a"}': "1",
     'nstorm_moves_under_way{topology="wc",phase="STOP",instance="a"}': "0",
     'nstorm_moves_under_way{topology="wc",phase="SETTLE",instance="a"}': "1",

@@ -219,6 +219,24 @@ def test_executors_that_run_nowhere_are_told(decided: tuple[CycleInput, Memory, 
     assert told(telemetry)["nstorm_executors_not_running", "wc-1"] == there
 
 
+def test_a_topology_that_an_operator_has_stopped_rests(
+    decided: tuple[CycleInput, Memory, Report],
+) -> None:
+    seen, memory, report = decided
+    (view,) = seen.topologies
+    inactive = structs.replace(view.publication, status="INACTIVE")
+    off = tuple(structs.replace(node, off="a fault") for node in view.acks)
+    for published, acks, rests in (
+        (view.publication, view.acks, 0),
+        (inactive, view.acks, 1),
+        (view.publication, off, 1),
+    ):
+        telemetry = at_work()
+        now = replace(seen, topologies=(TopologyView(published, view.plan, acks),))
+        telemetry.cycle(now, memory, report.topologies, 0.02)
+        assert told(telemetry)["nstorm_resting", "wc-1"] == rests
+
+
 def test_a_move_that_has_ended_is_counted_with_its_phases() -> None:
     telemetry = at_work()
     telemetry.ended(MOVE)
