@@ -3,6 +3,7 @@
 import subprocess
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
@@ -64,8 +65,19 @@ WELL = {
 }
 
 
-def test_each_alert_fires_for_what_it_names_and_for_nothing_else(tmp_path: Path) -> None:
+def promtool(folder: Path, tests: list[dict[str, Any]]) -> None:
+    """Let Prometheus try nstorm's rules and queries on series."""
     need_prometheus()
+    path = folder / "tests.yml"
+    path.write_text(
+        yaml.safe_dump({"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": tests})
+    )
+    command: list[str | Path] = [PROMETHEUS / "promtool", "test", "rules", path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_each_alert_fires_for_what_it_names_and_for_nothing_else(tmp_path: Path) -> None:
     assert {rule["alert"] for rule in alerts()} == set(WRONG)
     tests = [
         {
@@ -87,18 +99,67 @@ def test_each_alert_fires_for_what_it_names_and_for_nothing_else(tmp_path: Path)
         }
         for name, wrong in {**WRONG, "nothing": {}}.items()
     ]
-    path = tmp_path / "tests.yml"
-    path.write_text(
-        yaml.safe_dump({"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": tests})
-    )
-    done = subprocess.run(
-        [PROMETHEUS / "promtool", "test", "rules", path],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    promtool(tmp_path, tests)
+
+
+@pytest.mark.parametrize(
+    ("values", "fires"),
+    [
+        ("_x5 1000+0x35", {7: 1, 19: 1, 25: 0}),  # a new worker, whose first scrape has it
+        ("7+0x5 _x24 7+0x10", {30: 0, 38: 0}),  # the agent was away, and nothing new is there
+        ("7+0x5 _x24 9+0x10", {30: 1, 38: 1}),
+    ],
+)
+def test_what_a_worker_did_before_it_was_scraped_is_seen(
+    tmp_path: Path, values: str, fires: dict[int, int]
+) -> None:
+    tests = [
+        {
+            "interval": "1m",
+            "name": name,
+            "input_series": [
+                {
+                    "series": f'nstorm_worker_{name}_total{{topology="wc",port="1",instance="a"}}',
+                    "values": values,
+                },
+                {"series": 'nstorm_leads{job="nstorm-controller"}', "values": "1+0x60"},
+            ],
+            "promql_expr_test": [
+                {
+                    "expr": "count(ALERTS) or vector(0)",
+                    "eval_time": f"{minute}m",
+                    "exp_samples": [{"labels": "{}", "value": number}],
+                }
+                for minute, number in fires.items()
+            ],
+        }
+        for name in ("hook_errors", "tuples_dropped")
+    ]
+    promtool(tmp_path, tests)
+
+
+def test_the_dashboard_counts_what_a_worker_did_before_it_was_scraped(tmp_path: Path) -> None:
+    asked = [one for one in dashboard_queries() if "_dropped_" in one or "_errors_" in one]
+    tests = [
+        {
+            "interval": "1m",
+            "input_series": [
+                {"series": f'nstorm_worker_{name}_total{{topology="wc"}}', "values": values}
+                for name in ("hook_errors", "tuples_dropped")
+            ],
+            "promql_expr_test": [
+                {
+                    "expr": query,
+                    "eval_time": "30m",
+                    "exp_samples": [{"labels": "{}", "value": found}],
+                }
+                for query in asked
+            ],
+        }
+        for values, found in (("_x5 1000+0x35", 1000), ("0+0x40", 0))
+    ]
+    assert len(asked) == 2
+    promtool(tmp_path, tests)
 
 
 @pytest.mark.zookeeper
@@ -130,7 +191,6 @@ def test_a_standby_shows_0_of_what_it_would_count_as_leader(zookeeper: str, tmp_
 
 def test_a_change_of_leader_changes_no_sum_of_the_dashboard(tmp_path: Path) -> None:
     """One controller leads, hangs, and leads again; then it ends. Another leads in between."""
-    need_prometheus()
     moves = 'nstorm_moves_total{topology="wc",outcome="MOVED",instance="%s"}'
     rules = [rule for rule in dashboard_queries() if 'outcome="MOVED"' in rule]
     (query,) = (rule.replace("$topology", "wc").replace("[24h]", "[2h]") for rule in rules)
@@ -142,12 +202,8 @@ def test_a_change_of_leader_changes_no_sum_of_the_dashboard(tmp_path: Path) -> N
         "eval_time": "2h",
         "exp_samples": [{"labels": "{}", "value": 120}],
     }
-    path = tmp_path / "tests.yml"
     test = {"interval": "1m", "input_series": series, "promql_expr_test": [expected]}
-    path.write_text(yaml.safe_dump({"tests": [test]}))
-    command: list[str | Path] = [PROMETHEUS / "promtool", "test", "rules", path]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
+    promtool(tmp_path, [test])
 
 
 MOVED_0 = 'nstorm_moves_total{outcome="MOVED",topology="wc-1"} 0.0'
