@@ -2,6 +2,7 @@
 
 import configparser
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -66,6 +67,15 @@ def test_a_service_has_no_rights_that_it_does_not_need_and_comes_back(name: str)
     text = (ROOT / "deploy" / "systemd" / f"{name}.service").read_text("utf-8")
     assert "StartLimitIntervalSec=0\n" in text.partition("[Service]")[0]
     assert (service["Restart"], float(service["RestartSec"])) == ("always", 5.0)
+
+
+def test_a_trial_of_notices_has_the_rights_of_the_service() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text("utf-8")
+    (line,) = [line for line in page.splitlines() if "systemd-run" in line]
+    trial = dict(one.split("=") for one in re.findall(r"-p (\S+)", line))
+    service = unit("nstorm-controller")
+    assert {key: service[key] for key in trial} == trial
+    assert trial.keys() >= {"User", "NoNewPrivileges", "ProtectSystem"}
 
 
 @pytest.mark.parametrize("name", UNITS)
