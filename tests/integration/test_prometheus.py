@@ -1,5 +1,6 @@
 """The alerts and a sum of the dashboard, by the rules of a real Prometheus."""
 
+import json
 import subprocess
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +12,15 @@ import yaml
 
 from controller.storm.leader_status import read
 from tests.integration.test_controller_live import NSTORM, new_root, played, wait_for, write_conf
-from tests.scraping import PROMETHEUS, RULES, alerts, dashboard_queries, free_port, need_prometheus
+from tests.scraping import (
+    DASHBOARD,
+    PROMETHEUS,
+    RULES,
+    alerts,
+    dashboard_queries,
+    free_port,
+    need_prometheus,
+)
 
 MINUTES = 40
 # What each alert is made of: series by the minute. Next to them stands what is well.
@@ -160,6 +169,14 @@ def test_the_dashboard_counts_what_a_worker_did_before_it_was_scraped(tmp_path: 
     ]
     assert len(asked) == 2
     promtool(tmp_path, tests)
+
+
+def test_the_dashboard_names_who_leads_now() -> None:
+    """A query over the time of the dashboard would show who has led within it, as 1."""
+    (panel,) = (one for one in json.loads(DASHBOARD.read_text())["panels"] if one["id"] == 1)
+    (target,) = panel["targets"]
+    assert (target["expr"], target["instant"]) == ("nstorm_leads == 1", True)
+    assert (target["legendFormat"], panel["options"]["textMode"]) == ("{{instance}}", "name")
 
 
 @pytest.mark.zookeeper
