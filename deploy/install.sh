@@ -72,7 +72,11 @@ if [ -n "$has_systemd" ]; then
         echo "nstorm: $units/$unit stays as it is: compare it with $PWD/$unit"
     fi
     systemctl daemon-reload
-    echo "nstorm-$role: to start it type  systemctl enable --now $unit"
+    if systemctl is-active --quiet "$unit"; then  # on what was installed before
+        echo "nstorm-$role: to take up this version type  systemctl restart $unit"
+    else
+        echo "nstorm-$role: to start it type  systemctl enable --now $unit"
+    fi
 else
     echo "nstorm-$role: to start it type  $into/bin/nstorm $role --conf /etc/storm/storm.yaml"
 fi

@@ -113,8 +113,13 @@ def run(archive: Path, *arguments: str | Path) -> subprocess.CompletedProcess[st
 
 
 def with_systemd(tmp_path: Path) -> Path:
-    """Let root and a systemd be here, whose calls `calls` has; give the folder of the units."""
-    for name, lines in (("id", "echo 0"), ("systemctl", f'echo "$*" >> {tmp_path}/calls')):
+    """Let root and a systemd be here; give the folder of the units.
+
+    `calls` has how it was called, and its services run while there is `active`.
+    """
+    is_active = f'[ "$1" != is-active ] || [ -e {tmp_path}/active ]'
+    systemctl = f'echo "$*" >> {tmp_path}/calls; {is_active}'
+    for name, lines in (("id", "echo 0"), ("systemctl", systemctl)):
         command = tmp_path / "path" / name
         command.write_text(f"#!/bin/sh\n{lines}\n")
         command.chmod(0o755)
@@ -231,6 +236,10 @@ def test_a_repeated_installation_leaves_a_unit_that_was_changed(
     stays = f"nstorm: {unit} stays as it is: compare it with {archive / unit.name}\n"
     assert (done.returncode, done.stdout) == (0, stays + to_start)
     assert unit.read_text() == changed
+    (tmp_path / "active").touch()
+    to_restart = to_start.replace("start it", "take up this version")
+    to_restart = to_restart.replace("enable --now", "restart")
+    assert run(archive, opt).stdout == stays + to_restart
 
 
 def test_an_undo_leaves_the_jar_that_storm_yaml_names(archive: Path, tmp_path: Path) -> None:
