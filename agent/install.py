@@ -41,8 +41,11 @@ def main(arguments: Sequence[str]) -> int:
     except ConfigError as error:
         print(f"nstorm: {printable(str(error))}", file=sys.stderr)
     except OSError as error:
-        why = f"{error.filename}: {error.strerror}"
-        print(f"nstorm: {printable(why)}; run it as the owner of Storm's files", file=sys.stderr)
+        # What a write has no room for names no file.
+        why = f"{error.filename or given.storm_home}: {error.strerror}"
+        if isinstance(error, PermissionError):
+            why += "; run it as the owner of Storm's files"
+        print(f"nstorm: {printable(why)}", file=sys.stderr)
     return 2
 
 
@@ -149,13 +152,16 @@ def _refuse_old_java(hooks: Path) -> None:
     java = jar.java()
     if java is None:
         raise ConfigError("there is no java: set JAVA_HOME to that of Storm")
-    done = subprocess.run(
-        [java, f"-javaagent:{hooks}", "-version"],
-        capture_output=True,
-        text=True,
-        timeout=_JAVA_LIMIT_S,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [java, f"-javaagent:{hooks}", "-version"],
+            capture_output=True,
+            text=True,
+            timeout=_JAVA_LIMIT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise ConfigError(f"{java} -version took longer than {_JAVA_LIMIT_S:g} s") from None
     said = [line for line in done.stderr.splitlines() if line.startswith("nstorm:")]
     if said or done.returncode:
         why = said[0] if said else f"exit code {done.returncode} with {hooks}"

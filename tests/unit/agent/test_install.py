@@ -212,6 +212,26 @@ def test_no_copy_of_a_storm_yaml_stays_that_could_not_be_written(
     assert names == {"storm.yaml", "storm.yaml.before-nstorm"}
 
 
+def test_a_java_that_does_not_end_is_refused(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("JAVA_DOES", "exec sleep 60")
+    monkeypatch.setattr("agent.install._JAVA_LIMIT_S", 0.0)
+    assert main(["--storm-home", str(home)]) == 2
+    assert capsys.readouterr().err.endswith("jdk/bin/java -version took longer than 0 s\n")
+
+
+def test_a_full_disk_is_named_without_advice_on_rights(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*of: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")  # as a write names no file
+
+    monkeypatch.setattr("shutil.copyfile", fail)
+    assert main(["--storm-home", str(home)]) == 2
+    assert capsys.readouterr().err == f"nstorm: {home}: No space left on device\n"
+
+
 @pytest.mark.parametrize(
     ("java_does", "refused"),
     [
