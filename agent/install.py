@@ -302,6 +302,8 @@ def _may_be_entered(folder: Path) -> bool:
 
 
 def _put_jar(source: Path, kept: Path, link: Path) -> None:
+    if kept.parent.is_symlink() and kept.parent.lstat().st_uid != os.geteuid():
+        raise ConfigError(f"{kept.parent} is a link of another user: run it as that user")
     kept.parent.mkdir(exist_ok=True)
     if not _may_be_entered(kept.parent):  # by the umask
         kept.parent.chmod(0o755)
@@ -316,17 +318,22 @@ def _put_jar(source: Path, kept: Path, link: Path) -> None:
 
 def _replace(conf: Path, text: str, *, is_stock: bool) -> None:
     """Write a file whole or not at all, and keep the last one of stock Storm next to it."""
-    state = conf.stat()
     kept = conf.with_name(f"{conf.name}.before-nstorm")
     if is_stock or not kept.exists():
-        shutil.copy2(conf, kept)
-    handle, made = tempfile.mkstemp(dir=conf.parent)
+        _write(kept, conf.read_bytes(), conf)
+    _write(conf, text.encode(), conf)
+
+
+def _write(path: Path, data: bytes, like: Path) -> None:
+    """Put a file in place with the rights of another, and follow no link that is there."""
+    state = like.stat()
+    handle, made = tempfile.mkstemp(dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            shutil.copystat(conf, made)  # also the ACL; the write then sets the time
+            shutil.copystat(like, made)  # also the ACL; the write then sets the time
             shutil.chown(made, state.st_uid, state.st_gid)
-            file.write(text.encode())
-        Path(made).replace(conf)
+            file.write(data)
+        Path(made).replace(path)
     except BaseException:
         Path(made).unlink()  # it may have the secrets of the first
         raise

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import pwd
 import struct
 import zipfile
 from pathlib import Path
@@ -209,7 +210,27 @@ def test_no_copy_of_a_storm_yaml_stays_that_could_not_be_written(
     assert main(["--storm-home", str(home)]) == 2
     assert "Operation not permitted; run it as the owner" in capsys.readouterr().err
     names = {path.name for path in (home / "conf").iterdir()}
-    assert names == {"storm.yaml", "storm.yaml.before-nstorm"}
+    assert names == {"storm.yaml"}
+
+
+def test_no_link_of_storms_user_decides_where_root_writes(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at, victim, kept = ["--storm-home", str(home)], tmp_path / "victim", "storm.yaml.before-nstorm"
+    victim.mkdir()
+    (victim / "file").write_text("of root\n")
+    (home / "conf" / kept).symlink_to(victim / "file")
+    text = (home / "conf/storm.yaml").read_text()
+    if os.geteuid() == 0:
+        (home / "nstorm").symlink_to(victim)
+        os.lchown(home / "nstorm", pwd.getpwnam("nobody").pw_uid, 0)
+        assert main(at) == 2
+        assert f"{home}/nstorm is a link of another user" in capsys.readouterr().err
+        (home / "nstorm").unlink()
+    assert main(at) == 0
+    assert [(file.name, file.read_text()) for file in victim.iterdir()] == [("file", "of root\n")]
+    assert not (home / "conf" / kept).is_symlink()
+    assert (home / "conf" / kept).read_text() == text
 
 
 def test_a_java_that_does_not_end_is_refused(
