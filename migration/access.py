@@ -1,6 +1,7 @@
 """Who nstorm is at ZooKeeper, from Storm's own keys; and who may use which of its nodes."""
 
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -119,12 +120,21 @@ def _principals(document: Mapping[str, Any], keys: Mapping[str, Any]) -> list[li
 
 def _storms_login(document: Mapping[str, Any]) -> Any:
     """Find the JAAS file of Storm's JVMs on this machine."""
-    options = " ".join(
-        str(document.get(f"{daemon}.childopts") or "") for daemon in ("supervisor", "nimbus")
-    )
-    named = re.findall(rf"-D{re.escape(_LOGIN)}=(\S+)", options)
+    prefix = f"-D{_LOGIN}="
+    given = (document.get(f"{daemon}.childopts") or "" for daemon in ("supervisor", "nimbus"))
+    words = [word for options in given for word in _words(options)]
+    named = [word.removeprefix(prefix) for word in words if word.startswith(prefix)]
     there = [path for path in named if Path(path).exists()]
     return document.get(_LOGIN) or next(iter(there or named), None)
+
+
+def _words(options: Any) -> list[str]:
+    """Split the options of a daemon as `storm` does, which takes quotes off."""
+    text = " ".join(map(str, options)) if isinstance(options, list) else str(options)
+    try:
+        return shlex.split(text)
+    except ValueError:  # a quote has no end
+        return text.split()
 
 
 def _needs(path: Path, extra: str) -> ConfigError:
@@ -134,6 +144,12 @@ def _needs(path: Path, extra: str) -> ConfigError:
 
 def _logged_in(found: Ensemble, path: Path) -> Ensemble:
     login = jaas.client_login(path)
+    for key in ("username", "password", "principal", "keyTab"):
+        if "${" in login.options.get(key, ""):
+            raise ConfigError(
+                f"{path}: {key}: has ${{…}}, which a JVM replaces by a property of its own: write "
+                f"the value itself, or name another file by {PREFIX}zookeeper.jaas"
+            )
     if find_spec("puresasl") is None:
         raise _needs(path, "sasl")
     if login.module == "DigestLoginModule":

@@ -11,7 +11,9 @@ from migration import ConfigError
 # The section that ZooKeeper's client reads.
 CLIENT = "Client"
 _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/|#[^\n]*', re.DOTALL)
-_ESCAPED = re.compile(r"\\(.)")
+# As Java's StreamTokenizer has them: up to three octal digits, a letter, or the character alone.
+_ESCAPED = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)")
+_LETTERS = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True))
 _WORD = re.compile(r'"((?:[^"\\]|\\.)*)"|([^\s{};="]+)|([{};=])|(\S)')
 
 
@@ -85,4 +87,9 @@ def _words(text: str) -> Iterator[tuple[str, bool]]:
     for quoted, bare, sign, odd in _WORD.findall(text):
         if odd:
             raise ValueError(f"{odd} has no end")
-        yield (bare or sign, bool(sign)) if bare or sign else (_ESCAPED.sub(r"\1", quoted), False)
+        yield (bare or sign, bool(sign)) if bare or sign else (_ESCAPED.sub(_plain, quoted), False)
+
+
+def _plain(escaped: re.Match[str]) -> str:
+    found = escaped[1]
+    return chr(int(found, 8)) if found[0] in "01234567" else _LETTERS.get(found, found)

@@ -30,14 +30,28 @@ def test_storms_own_digest_is_taken() -> None:
     assert "secret" not in repr(found)
 
 
+OPTION = "-Djava.security.auth.login.config"
+
+
 @pytest.mark.parametrize(
-    "key", ["nstorm.zookeeper.jaas", "java.security.auth.login.config", "supervisor.childopts"]
+    ("key", "value"),
+    [
+        ("nstorm.zookeeper.jaas", "{}"),
+        ("java.security.auth.login.config", "{}"),
+        ("supervisor.childopts", f"-Xmx1g {OPTION}={{}}"),
+        ("supervisor.childopts", f'-Xmx1g "{OPTION}={{}}"'),
+        ("nimbus.childopts", f"{OPTION}='{{}}' -Xmx1g"),
+        ("nimbus.childopts", f'{OPTION}={{}} -Dx="'),
+        ("nimbus.childopts", ["-Xmx1g", f"{OPTION}={{}}", "-Dx=y"]),
+    ],
 )
-def test_a_jaas_file_is_found_where_storm_has_it(tmp_path: Path, key: str) -> None:
+def test_a_jaas_file_is_found_where_storm_has_it(
+    tmp_path: Path, key: str, value: str | list[str]
+) -> None:
     path = tmp_path / "jaas.conf"
     path.write_text(JAAS)
-    value = f"-Xmx1g -Djava.security.auth.login.config={path}" if "opts" in key else str(path)
-    found = ensemble({key: value})
+    made = [one.format(path) for one in ([value] if isinstance(value, str) else value)]
+    found = ensemble({key: made[0] if isinstance(value, str) else made})
     assert found.who == "sasl:storm"
     assert found.sasl == {"mechanism": "DIGEST-MD5", "username": "storm", "password": "secret"}
     assert "secret" not in repr(found)
@@ -72,6 +86,10 @@ def test_what_cannot_be_is_refused_by_name(document: dict[str, Any], said: str) 
             "keyTab: /no/keytab: No such file or directory: let the user of this process read it",
         ),
         ('DigestLoginModule required username="a"', "has no username or no password"),
+        (
+            'Krb5LoginModule required principal="a@B" keyTab="${user.home}/k"',
+            "keyTab: has ${…}, which a JVM replaces by a property of its own: write the value",
+        ),
         ("OtherModule required", "has OtherModule: nstorm knows DigestLoginModule and Krb5Login"),
     ],
 )

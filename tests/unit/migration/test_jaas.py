@@ -35,6 +35,19 @@ def test_of_several_sections_the_first_module_of_client_counts(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (r"p\101ss\tword", "pAss\tword"),
+        (r"\7\08\377\400\1012", "\x07\x008\xff 0A2"),
+        (r"a\\b\"c\d\n", 'a\\b"cd\n'),
+    ],
+)
+def test_what_is_escaped_is_what_java_reads(written: str, read: str) -> None:
+    text = f'Client {{ a required b="{written}"; }};'
+    assert parse(text)["Client"].options["b"] == read
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("", "has no section Client; its sections: none"),
