@@ -63,6 +63,10 @@ class _Server(WSGIServer):
         """Leave a client that has gone."""
 
 
+class _Server6(_Server):
+    address_family = socket.AF_INET6
+
+
 def _cut_off(client: socket.socket) -> None:
     with suppress(OSError):  # the client has gone since
         client.shutdown(socket.SHUT_RDWR)
@@ -82,7 +86,8 @@ def _listen(at: Endpoint, answers: Any) -> _Server:
             context.load_cert_chain(at.certificate, at.key)
         except OSError as error:
             raise OSError(f"{at.certificate} and its key cannot be used: {error}") from error
-    server = make_server(at.host, at.port, answers, _Server, _Handler)
+    kind = _Server6 if ":" in at.host else _Server
+    server = make_server(at.host, at.port, answers, kind, _Handler)
     if context is not None:
         # A client shakes hands with its first byte, and so within the limit of its time.
         server.socket = context.wrap_socket(

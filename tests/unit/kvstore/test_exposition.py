@@ -76,6 +76,21 @@ def test_it_serves_what_prometheus_reads(served: tuple[int, One, Pulse, Clock]) 
     assert found["process_resident_memory_bytes"].value > 1e6
 
 
+@pytest.mark.parametrize("host", ["::1", "::"])
+def test_it_serves_at_an_address_of_ipv6(host: str) -> None:
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6) as probe:
+            port: int = probe.getsockname()[1]
+    except OSError:
+        pytest.skip("a machine without IPv6")
+    asked = f"http://[::1]:{port}/healthz"
+    with (
+        exposed(Endpoint(host, port), "agent", One(), Pulse({})),
+        urllib.request.urlopen(asked, timeout=30) as answer,
+    ):
+        assert answer.read() == b"ok\n"
+
+
 def test_health_and_readiness_are_told_apart(served: tuple[int, One, Pulse, Clock]) -> None:
     port, _, pulse, clock = served
     pulse.beat("ZooKeeper")
