@@ -25,8 +25,11 @@ units=/etc/systemd/system
 has_systemd=
 if [ "$(id -u)" = 0 ] && [ -d /run/systemd/system ]; then has_systemd=yes; fi
 
+# A venv of this script, also one that pip could not fill, or of the same by hand.
+is_ours() { [ -e "$into/bin/nstorm" ] || grep -qs "^prompt = 'nstorm'" "$into/pyvenv.cfg"; }
+
 if [ -n "$undo" ]; then
-    [ -f "$into/pyvenv.cfg" ] || refuse "$into: nothing of this script is there"
+    is_ours || refuse "$into: nothing of this script is there"
     # The unit of this role may start what is in another folder by now.
     if [ -n "$has_systemd" ] && grep -qsF "$into/bin/" "$units/$unit"; then
         systemctl disable --quiet --now "$unit"
@@ -54,12 +57,12 @@ machine=${machine%.whl}
 [ "$(uname -m)" = "$machine" ] || refuse "this archive is for $machine, and this machine is $(uname -m): take the archive for it"
 "$python" -c "" 2>/dev/null || refuse "this archive is for $python, which is not here: install it, or take the archive for a Python that is here"
 
-if [ ! -f "$into/pyvenv.cfg" ]; then
+if ! is_ours; then
     for one in bin include lib lib64 share; do  # all that --undo removes
         [ ! -e "$into/$one" ] || refuse "$into: has the $one of another program: name a folder of its own"
     done
 fi
-"$python" -m venv "$into" || refuse "$into: cannot be made; Debian has venv in the package python3-venv"
+"$python" -m venv "$into" --prompt nstorm || refuse "$into: cannot be made; Debian has venv in the package python3-venv"
 # Without force pip keeps an earlier build of the same version, and does not name it.
 "$into/bin/pip" install --quiet --no-index --find-links . --require-hashes --force-reinstall -r requirements.txt
 role=${unit#nstorm-}

@@ -99,7 +99,8 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (made / f"nstorm-0.2.0-cp399-cp399-linux_{platform.machine()}.whl").touch()
     python = path / "python3.99"
     python.write_text(
-        '#!/bin/sh\n[ "$1" = -c ] && exit\nmkdir -p "$3/bin" && touch "$3/pyvenv.cfg"\n'
+        '#!/bin/sh\n[ "$1" = -c ] && exit\n'
+        'mkdir -p "$3/bin" && echo "prompt = \'$5\'" > "$3/pyvenv.cfg"\n'
         'echo "#!/bin/sh" > "$3/bin/pip" && chmod +x "$3/bin/pip"\n'
     )
     python.chmod(0o755)
@@ -146,7 +147,7 @@ def test_a_later_build_of_the_same_version_replaces_what_is_installed(
     python = tmp_path / f"path/python3.{sys.version_info.minor}"
     # A venv with the pip of this one: to install pip takes seconds.
     python.write_text(
-        f'#!/bin/sh\n[ "$1" = -c ] && exit\n{sys.executable} -m venv --without-pip "$3"\n'
+        f'#!/bin/sh\n[ "$1" = -c ] && exit\n{sys.executable} -m venv --without-pip "$3" $4 $5\n'
         f'echo "#!/bin/sh\nexec {sys.executable} -m pip --python $3 \\"\\$@\\"" > "$3/bin/pip"\n'
         'chmod +x "$3/bin/pip"\n'
     )
@@ -212,6 +213,19 @@ def test_a_folder_that_no_unit_can_name_is_refused(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_the_venv_of_another_program_is_refused(archive: Path, tmp_path: Path) -> None:
+    opt = tmp_path / "opt"
+    (opt / "bin").mkdir(parents=True)
+    (opt / "pyvenv.cfg").write_text("version = 3.11.7\n")
+    for asked, refused in (([], "has the bin of another"), (["--undo"], "nothing of this script")):
+        done = run(archive, *asked, opt)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith(f"nstorm: {opt}: {refused}")
+    (opt / "bin/nstorm").touch()  # one that was made by hand
+    assert run(archive, opt).returncode == run(archive, "--undo", opt).returncode == 0
+    assert not opt.exists()
+
+
 @pytest.mark.parametrize("name", ["bin", "lib", "share"])
 def test_the_folder_of_another_program_is_refused(archive: Path, tmp_path: Path, name: str) -> None:
     (tmp_path / "storm" / name).mkdir(parents=True)
@@ -250,7 +264,7 @@ def test_an_undo_leaves_the_jar_that_storm_yaml_names(archive: Path, tmp_path: P
         2,
         f"nstorm: {into}: nothing of this script is there\n",
     )
-    (into / "pyvenv.cfg").touch()
+    (into / "pyvenv.cfg").write_text("prompt = 'nstorm'\n")
     (into / "nstorm-hooks.jar").touch()
     assert run(archive, "--undo", into).returncode == 0
     assert [one.name for one in into.iterdir()] == ["nstorm-hooks.jar"]
