@@ -1,17 +1,13 @@
 """Does the work in this process, one part after the other: for logs that need no Spark."""
 
-import hashlib
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
-from urllib.parse import quote
 
-import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import dataset
 
 from controller.errors import TuneError
@@ -25,14 +21,12 @@ from controller.pipeline.schemas import (
     QUARANTINE_FILE,
     RAW,
     TICK,
+    folder_of,
 )
 from controller.pipeline.ticks import in_order
 
 # Spark also writes it last: what has no such file is not whole.
 WHOLE = "_SUCCESS"
-# The names of the topologies whose folders have a shorter one; as above, it is no table.
-_WHOLE_NAMES = "_names.json"
-_LONGEST_BYTES = 255 - len("topology=")
 _BY = dataset.partitioning(pa.schema([DECODED.field(name) for name in BY]), flavor="hive")
 
 
@@ -80,10 +74,8 @@ class Fold:
         by = dataset.partitioning(
             pa.schema([job.schema.field(name) for name in job.by]), flavor="hive"
         )
-        whole: dict[str, str] = {}
-        made = job.work(before)
         # Here, not in Arrow's threads: the main thread would hear no signal until they have ended.
-        batches = list(_shortened(made, whole) if job.by else made)
+        batches = list(job.work(before))
         dataset.write_dataset(
             pa.Table.from_batches(batches, job.schema),
             folder,
@@ -93,8 +85,6 @@ class Fold:
             use_threads=False,  # rows stay in their order
             max_partitions=2**20,
         )
-        if whole:
-            (folder / _WHOLE_NAMES).write_bytes(msgspec.json.encode(whole))
         (folder / WHOLE).touch()
 
     def rows(self, folders: Sequence[str], schema: pa.Schema, **where: Any) -> pa.Table:
@@ -102,7 +92,7 @@ class Fold:
         return pa.concat_tables([schema.empty_table(), *parts])
 
     def ticks(self, episode: Episode, folders: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        where = {"kind": TICK, "topology": episode.topology, "day": episode.day}
+        where = {"kind": TICK, "folder": folder_of(episode.topology), "day": episode.day}
         for folder in folders:
             yield from in_order(self._read(folder, DECODED, where).to_batches())
 
@@ -113,35 +103,9 @@ class Fold:
         )
         chosen = None
         for name, value in where.items():
-            one = dataset.field(name) == (_short(value) if name == "topology" else value)
+            one = dataset.field(name) == value
             chosen = one if chosen is None else chosen & one
-        table, names = files.to_table(filter=chosen), self._tables / folder / _WHOLE_NAMES
-        return _named(table, msgspec.json.decode(names.read_bytes())) if names.exists() else table
-
-
-def _short(topology: str) -> str:
-    """Name the folder of a topology: with its %-encoding, no part of a path may be longer."""
-    if len(quote(topology, safe="")) <= _LONGEST_BYTES:
-        return topology
-    return hashlib.sha256(topology.encode()).hexdigest()
-
-
-def _shortened(
-    batches: Iterable[pa.RecordBatch], whole: dict[str, str]
-) -> Iterator[pa.RecordBatch]:
-    """Give topologies the names of their folders, and note what these stand for."""
-    for batch in batches:
-        names = pc.unique(batch["topology"]).to_pylist()
-        short = {_short(name): name for name in names if _short(name) != name}
-        whole.update(short)
-        yield _named(batch, {name: own for own, name in short.items()}) if short else batch
-
-
-def _named(rows: Any, names: Mapping[str, str]) -> Any:
-    """Give topologies other names, in a batch or a table."""
-    at = rows.schema.get_field_index("topology")
-    found = [names.get(name, name) for name in rows["topology"].to_pylist()]
-    return rows.set_column(at, rows.schema.field(at), pa.array(found, pa.string()))
+        return files.to_table(filter=chosen)
 
 
 def _size_bytes(path: Path) -> int:

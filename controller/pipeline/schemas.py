@@ -5,6 +5,10 @@ one topology on one day. `LEFT_OUT`: what of a segment could not be used. `RUN`:
 has changed, as it was known at the end of the segment. What belongs to another kind is null.
 """
 
+import hashlib
+import re
+from typing import Any
+
 import pyarrow as pa
 
 # The kinds of rows.
@@ -71,13 +75,31 @@ DECODED = pa.schema(
         ("rule", pa.string()),  # of what was left out
         ("count", pa.int64()),
         ("effect", pa.string()),  # of a run: `Effect` as JSON
-        ("kind", pa.string()),
         ("topology", pa.string()),
+        ("kind", pa.string()),
+        ("folder", pa.string()),  # of the topology, see `folder_of`
         ("day", pa.int32()),  # since 1970, UTC
     ]
 )
 SEGMENT = ("order_s", "writer", "number")  # with `row`, the order of ticks
-BY = ("kind", "topology", "day")
+BY = ("kind", "folder", "day")
+
+_PLAIN = re.compile(r"[A-Za-z0-9._-]{1,200}")
+
+
+def folder_of(topology: str) -> str:
+    """Name the folder of a topology, a digest where the name is long or not plain ASCII.
+
+    Arrow and Spark write other letters in the names of folders in different ways.
+    """
+    plain = _PLAIN.fullmatch(topology)
+    return topology if plain else hashlib.sha256(topology.encode()).hexdigest()
+
+
+def named(topology: str, day: int) -> dict[str, Any]:
+    """Fill the columns of a row of `DECODED` with what it is of."""
+    return {"topology": topology, "folder": folder_of(topology), "day": day}
+
 
 # When a controller led: the first tick of an epoch in a segment.
 LED = pa.schema([("cluster", pa.string()), ("epoch", pa.int64()), ("time_s", pa.float64())])

@@ -26,7 +26,7 @@ from controller.errors import TuneError
 from controller.journal.lines import JournalError
 from controller.journal.reader import Segment
 from controller.pipeline.engine import Episode, Job, RawFile, Rows, Work
-from controller.pipeline.schemas import DECODED, QUARANTINE, QUARANTINE_FILE, TICK
+from controller.pipeline.schemas import DECODED, QUARANTINE, QUARANTINE_FILE, TICK, folder_of
 from controller.pipeline.ticks import in_order
 from controller.pipeline.where import INSTALL
 
@@ -216,7 +216,7 @@ class SparkEngine:
 
     def _ticks(self, episode: Episode, folders: Sequence[str]) -> Any:
         """Read folder after folder; to sort an episode here would spill it to the disk."""
-        where = {"kind": TICK, "topology": episode.topology, "day": episode.day}
+        where = {"kind": TICK, "folder": folder_of(episode.topology), "day": episode.day}
         parts = [self._read([folder], DECODED, where) for folder in folders]
         return reduce(lambda rows, part: rows.union(part), parts).coalesce(1)
 

@@ -27,6 +27,8 @@ from controller.pipeline.schemas import (
     RUN,
     SEGMENT,
     TICK,
+    folder_of,
+    named,
 )
 from controller.replay.recording import (
     Counts,
@@ -92,15 +94,15 @@ def decoded(
     follows_tick = None if head is None else head.seq
     yield from rows_of(found, order_s, segment.writer, segment.number, follows_tick)
     known = {"order_s": order_s, "writer": segment.writer, "number": segment.number}
-    left_out = {**known, "kind": LEFT_OUT, "topology": NO_TOPOLOGY, "day": NO_DAY}
+    left_out = {**known, "kind": LEFT_OUT, **named(NO_TOPOLOGY, NO_DAY)}
     rows = [
         {**left_out, "rule": rule, "count": count}
         for rule, count in sorted(log.skipped.items())
         if count
     ]
     rows += [
-        {**known, "kind": RUN, "topology": topology, "time_s": begun_s, "effect": effect.decode()}
-        | {"day": int(begun_s // DAY_S)}
+        {**known, "kind": RUN, "time_s": begun_s, "effect": effect.decode()}
+        | named(topology, int(begun_s // DAY_S))
         for (topology, begun_s), effect in sorted(reader.effects.items())
     ]
     yield pa.RecordBatch.from_pylist(rows, DECODED)
@@ -190,8 +192,7 @@ def _count(parts: dict[tuple[str, int], dict[str, Any]], span: Span, day: int) -
     part = parts.setdefault(
         (span.topology, day),
         {
-            "topology": span.topology,
-            "day": day,
+            **named(span.topology, day),
             "ticks": 0,
             "executors": 0,
             "span_s": 0.0,
@@ -226,6 +227,7 @@ def _rows(span: Span, known: Mapping[str, Any], row: int) -> pa.RecordBatch:
         **{name: [value] * count for name, value in known.items()},
         "kind": [TICK] * count,
         "topology": [span.topology] * count,
+        "folder": [folder_of(span.topology)] * count,
     }
     arrays = [
         pa.array(columns[field.name], field.type)

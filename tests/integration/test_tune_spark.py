@@ -1,6 +1,7 @@
 """The same stages on Spark: on this machine, and on a cluster of which an executor is killed."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import socket
@@ -36,6 +37,7 @@ from controller.tune.space import Space, parameter_sets
 from controller.weeks.log_report import OfHours
 from controller.weeks.run import answered
 from tests.recorded_world import record
+from tests.tuned_world import laid_out, span
 
 CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 START_S, STOP_S = 300.0, 60.0
@@ -195,6 +197,16 @@ def test_spark_finds_what_one_process_finds_and_goes_on_where_it_broke_off(
         assert stages(Fold(tables), journal, told.append) == expected
     assert told[-1] == 1.0
     assert any((tmp_path / "spark-events").iterdir())
+
+
+def test_spark_reads_what_this_process_has_decoded_whatever_the_name(tmp_path: Path) -> None:
+    one = span(20, [1], lambda tick: [(0, 1, 10.0)])
+    first = dataclasses.replace(one.first, topology="größe-1-7")
+    here, made = laid_out([dataclasses.replace(one, first=first)], tmp_path / "tables")
+    (episode,) = episodes(made)
+    with spark("local[1]", tmp_path / "spark.log", str(tmp_path / "tables")) as engine:
+        found = [list(one.ticks(episode, episode.folders)) for one in (here, engine)]
+    assert [[batch.num_rows for batch in batches] for batches in found] == [[20], [20]]
 
 
 def archive(folder: Path) -> dict[str, str]:

@@ -83,8 +83,8 @@ def test_a_segment_may_be_packed_while_the_log_is_read(tmp_path: Path) -> None:
     assert sum(len(span.time_s) for span in spans(log)) == whole
 
 
-def test_a_name_may_be_too_long_for_a_folder(tmp_path: Path) -> None:
-    """Its 27 letters have 9 bytes each in the name of a folder; a shorter name has its own."""
+def test_a_name_may_be_none_for_a_folder(tmp_path: Path) -> None:
+    """Arrow and Spark write letters beyond ASCII in different ways: no folder may have them."""
     one = span(20, [1], lambda tick: [(0, 1, 10.0)])
     long = dataclasses.replace(one.first, topology=f"{'拓' * 27}-1-1700000000")
     other = dataclasses.replace(one, first=dataclasses.replace(long, topology="拓-1-7"))
@@ -96,6 +96,9 @@ def test_a_name_may_be_too_long_for_a_folder(tmp_path: Path) -> None:
         assert (back.topology, len(back.time_s)) == (episode.topology, 20)
     (alone,) = episodes(found, "拓" * 27)
     assert alone.topology == long.topology
+    folders = [path.name for path in tmp_path.glob("ticks/*/kind=tick/*")]
+    assert len(folders) == 2
+    assert all(re.fullmatch("folder=[0-9a-f]{64}", name) for name in folders)
 
 
 def test_ticks_of_a_segment_are_put_in_order_and_segments_stay() -> None:
