@@ -18,10 +18,11 @@ import numpy as np
 
 from controller.config import build
 from controller.core.cluster import Floats, Ints, natural_key
+from controller.core.times import HOUR_S
 from controller.journal.writer import Bounds, Writer
 from controller.output import counted
 from deploy.ingest import MOST_FRAC
-from deploy.ingest.metrics_log import Sample, loads, samples
+from deploy.ingest.metrics_log import GAP_TIMES, Sample, loads, samples
 from deploy.ingest.prometheus import prometheus_rows
 from deploy.ingest.quarantine import Quarantine
 from deploy.ingest.signs import (
@@ -129,6 +130,10 @@ class Tables:
     usual_s: float = 0.0
     long: list[tuple[float, float]] = field(default_factory=list)
 
+    @property
+    def first_span_s(self) -> float:
+        return self.usual_s or ASSUMED_SPAN_S
+
 
 def ingest(
     files: Iterable[Path], out: Path, topology: str, most_frac: float = MOST_FRAC
@@ -180,12 +185,35 @@ def gathered(files: Iterable[Path], most_frac: float = MOST_FRAC) -> Tables:
     first_s = min(times_s)
     tables.times_s = sorted(times_s.union(t for t in tables.sampled_s if t > first_s))
     tables.usual_s, tables.long = gaps(tables.times_s)
+    _check_together(tables)
     tables.said += [
         f"no traffic is known for {span_s:g} s before {time_s:.0f}, where windows have "
         f"{tables.usual_s:g} s: taken to be as in the window after it"
         for time_s, span_s in tables.long
     ]
     return tables
+
+
+def _check_together(tables: Tables) -> None:
+    """Refuse tables that are of other executors or of another time than the edges."""
+    if tables.usual_s > HOUR_S:
+        raise IngestError(
+            f"windows have {tables.usual_s:g} s, and a journal has none above {HOUR_S:g} s: give "
+            "the counts of shorter windows"
+        )
+    ends = {end for _, source, target, _ in tables.edges for end in (source, target)}
+    for what, names in (("placement", set(tables.places)), ("CPU", {row[1] for row in tables.cpu})):
+        if names and not names & ends:
+            raise IngestError(
+                f"no executor of the {what} ({_some(sorted(names))}) is in the edges "
+                f"({_some(sorted(ends))})"
+            )
+    first_s, last_s = tables.times_s[0] - tables.first_span_s, tables.times_s[-1]
+    if tables.cpu and not any(first_s <= row[0] <= last_s for row in tables.cpu):
+        raise IngestError(
+            f"no CPU is of the time of the edges, {first_s:.0f} to {last_s:.0f}: its first is of "
+            f"{min(row[0] for row in tables.cpu):.0f}"
+        )
 
 
 def _read(path: Path, tables: Tables) -> None:
@@ -483,17 +511,32 @@ def _windows(
         )
     capacity = sum(node.cpu_capacity for node in publication.nodes) / 100
     cores, done = np.zeros(len(index)), 0
+    # CPU may be in longer windows than edges.
+    holds_s = GAP_TIMES * max(tables.first_span_s, gaps(sorted({row[0] for row in cpu}))[0])
+    at_s, missing = np.full(len(index), -np.inf), np.zeros(len(index), np.int64)
     times = {time_s: span_s / tables.usual_s for time_s, span_s in tables.long}
-    first_span_s = tables.usual_s or ASSUMED_SPAN_S
-    for before_s, time_s in itertools.pairwise([times_s[0] - first_span_s, *times_s]):
+    for before_s, time_s in itertools.pairwise([times_s[0] - tables.first_span_s, *times_s]):
         table = np.array(rows[time_s], dtype=np.float64).reshape(-1, 3)
         ends = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
         while done < len(cpu) and cpu[done][0] <= time_s:
-            cores[cpu[done][1]] = cpu[done][2]
+            row_s, executor, used_cores = cpu[done]
+            at_s[executor], cores[executor] = row_s, used_cores
             done += 1
-        shared = _by_tuples(len(index), *ends, table[:, 2]) * capacity / 2
-        used = cores.copy() if cpu else shared
+        known, share = time_s - at_s <= holds_s, _by_tuples(len(index), *ends, table[:, 2])
+        missing += ~known
+        of_all = capacity / 2
+        if share[known].any():
+            of_all = min(of_all, cores[known].sum() / share[known].sum())
+        used = np.where(known, cores, share * of_all)
         yield Window(time_s, time_s - before_s, used, *ends, table[:, 2] * times.get(time_s, 1.0))
+    if cpu and missing.any():
+        names_at = sorted((i, name) for name, i in at.items() if missing[i])
+        tables.said.append(
+            f"no CPU is known of {counted(len(names_at), 'executor')} "
+            f"({_some([name for _, name in names_at])}), in up to {missing.max()} of "
+            f"{counted(len(times_s), 'window')}: each is taken to need for a tuple what the others "
+            "do, and at most its share by tuples of half of all capacity"
+        )
 
 
 def _by_tuples(count: int, source: Ints, target: Ints, tuples: Floats) -> Floats:

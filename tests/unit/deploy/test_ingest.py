@@ -23,7 +23,7 @@ PLACES = (
     "executor,worker,component,kind,capacity_cores\n"
     "1,a:6700,lines,spout,2\n2,b:6700,split,bolt,2\n3,b:6700,count,bolt,2\n"
 )
-CPU = "time_s,executor,cpu_cores\n1000,1,0.5\n1000,2,0.25\n1010,2,0.75\n"
+CPU = "time_s,executor,cpu_cores\n1000,1,0.5\n1000,2,0.25\n1000,3,0.5\n1010,2,0.75\n"
 
 
 def files(tmp_path: Path, **texts: str) -> list[Path]:
@@ -78,6 +78,48 @@ def test_what_is_missing_is_assumed_and_said(tmp_path: Path) -> None:
     # Half of three cores, shared out by tuples: 750, 550 and 300 of 1600.
     assert span.cpu_cores[0].sum() == pytest.approx(1.5)
     assert sorted(span.cpu_cores[0] / 1.5) == pytest.approx([300 / 1600, 550 / 1600, 750 / 1600])
+
+
+def cpu_of(*rows: tuple[float, int]) -> str:
+    """Give each of these executors 0.5 cores at these seconds."""
+    return CPU.partition("\n")[0] + "\n" + "".join(f"{t},{e},0.5\n" for t, e in rows)
+
+
+def test_cpu_that_is_not_known_is_said_and_is_not_0(tmp_path: Path) -> None:
+    given = files(tmp_path, edges=EDGES, places=PLACES, cpu=cpu_of((1000, 1), (1000, 2)))
+    said = "\n".join(ingest(given, tmp_path / "out", "t"))
+    assert "no CPU is known of 1 executor (3), in up to 5 of 5 windows: each is taken" in said
+    # 1 and 2 handle 1,300 tuples with a core, and 3 handles 300.
+    assert measured(tmp_path / "out").cpu_cores[:, 2] == pytest.approx([3 / 13] * 4)
+    # Where they handle few, not more than the share of half of all capacity.
+    given = files(tmp_path, edges=EDGES, places=PLACES, cpu=cpu_of((1000, 3)))
+    ingest(given, tmp_path / "most", "t")
+    assert measured(tmp_path / "most").cpu_cores[0, :2] == pytest.approx(
+        [2 * 750 / 1600, 2 * 550 / 1600]
+    )
+
+
+def test_cpu_holds_for_a_while_and_not_for_ever(tmp_path: Path) -> None:
+    edges = EDGES.partition("\n")[0] + "\n"
+    edges += "".join(f"{1000 + 5 * t},1,2,100\n" for t in range(40))
+    given = files(tmp_path, edges=edges, cpu=cpu_of((1050, 1), (1050, 2)))
+    said = "\n".join(ingest(given, tmp_path / "out", "t"))
+    # Ten windows before, and those more than 50 s later.
+    assert "no CPU is known of 2 executors (1, 2), in up to 29 of 40 windows" in said
+
+
+def test_tables_of_something_else_are_refused(tmp_path: Path) -> None:
+    week_s = 7 * 86_400
+    for at_s in (1000 + week_s, 1000 - 500):
+        with pytest.raises(IngestError, match=f"no CPU is of the time of the edges, 995 .* {at_s}"):
+            gathered(files(tmp_path, edges=EDGES, cpu=cpu_of((at_s, 1))))
+    other = "executor,worker\nx1,a:6700\nx2,b:6700\n"
+    with pytest.raises(IngestError, match=r"the placement \(x1, x2\) is in the edges \(1, 2, 3\)"):
+        gathered(files(tmp_path, edges=EDGES, places=other))
+    long = EDGES.partition("\n")[0] + "\n"
+    long += "".join(f"{7200 * t},1,2,100\n" for t in range(1, 6))
+    with pytest.raises(IngestError, match="windows have 7200 s, and a journal has none above 3600"):
+        gathered(files(tmp_path, edges=long))
 
 
 def spouts(said: list[str]) -> str:
@@ -208,7 +250,9 @@ def test_storms_own_metrics_as_far_as_they_go(tmp_path: Path) -> None:
     span = measured(tmp_path / "out")
     assert span.first.component_of == ("lines", "lines", "split")
     assert span.traffic_tps.tolist() == [[5.0, pytest.approx(5 / 3)]] * 2
-    assert span.cpu_cores[0].tolist() == [0, 0, 0.25]
+    # Spouts have no capacity: they need for a tuple what the bolt does.
+    assert span.cpu_cores[0].tolist() == [0.1875, 0.0625, 0.25]
+    assert "no CPU is known of 2 executors (1, 2), in up to 3 of 3 windows" in said
 
 
 T = 1_700_000_000
