@@ -1,6 +1,7 @@
 """Made-up hours of topologies on shared nodes, as the stage of hours leaves them."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,21 +16,28 @@ FIRST_DAY = 20_465
 FIRST_HOUR = FIRST_DAY * 24
 
 
-def made(
+def made(cores: Mapping[str, Mapping[str, Floats]], **given: Any) -> Hours:
+    """Take hours as `made_rows` lays them out."""
+    return Hours.of(made_rows(cores, **given))
+
+
+def made_rows(
     cores: Mapping[str, Mapping[str, Floats]],
     *,
     capacity: Mapping[str, float],
     latency_ms: Mapping[str, Floats] | None = None,
     input_tps: Mapping[str, Floats] | None = None,
     seen_s: float = HOUR_S,
-) -> Hours:
+) -> pa.Table:
     """Lay hours out: the CPU of each topology on each node, (H,), is its peak as well.
 
-    Where it is NaN the topology was not measured.
+    Where it is NaN the node was not there; on all nodes, the topology was not measured.
     """
     rows = []
     for name, by_node in cores.items():
-        topology, whole = f"{name}-1-7", np.array(sum(by_node.values()))
+        topology = f"{name}-1-7"
+        each = np.array(list(by_node.values()))
+        whole = np.where(np.isnan(each).all(axis=0), np.nan, np.nan_to_num(each).sum(axis=0))
         for hour, used in enumerate(whole.tolist()):
             if np.isnan(used):
                 continue
@@ -55,8 +63,9 @@ def made(
                     "peak_cores": float(one[hour]),
                 }
                 for node, one in by_node.items()
+                if not np.isnan(one[hour])
             ]
-    return Hours.of(pa.Table.from_pylist(rows, HOURS))
+    return pa.Table.from_pylist(rows, HOURS)
 
 
 def rhythm(days: int) -> Floats:

@@ -34,6 +34,7 @@ class _Unit:
 
     node: str
     capacity_cores: float
+    last: int = 0  # hour of the day in which it was there last
     core_s: Floats = field(default_factory=_minutes)  # (MINUTES,), as all of these
 
 
@@ -69,9 +70,12 @@ class _Day:
         core_s = span.cpu_cores[rows] * span.span_s[rows, np.newaxis]
         for unit, name in enumerate(names):
             node = cluster.nodes[node_of.get(unit, unit)]
+            # A supervisor that lost its folder comes back under another id.
+            node = span.hosts.get(node, node)
             cores = float(cluster.unit_cores[unit])
             known = self.units.get(name) or _Unit(node, cores)
             self.units[name], known.capacity_cores = known, cores
+            known.last = max(known.last, int(minute.max(initial=0)) // MINUTES_OF_HOUR)
             here = at == unit
             if here.any():
                 np.add.at(known.core_s, minute, core_s[:, here].sum(axis=1))
@@ -125,8 +129,8 @@ class _Day:
         for name, unit in self.units.items():
             mean, peak = _by_hour(unit.core_s, self.seen_s)
             once = dict(zip(("own_core_s", "usual_core_s"), compared.get(name, ()), strict=False))
-            # Of a unit without load one row is enough.
-            for hour in [h for h in seen if peak[h] > 0] or seen[:1]:
+            # Of hours without load one row is enough: until when the unit was there.
+            for hour in sorted({h for h in seen if peak[h] > 0} | {unit.last}):
                 yield {
                     **known,
                     "hour": self.day * HOURS_OF_DAY + hour,

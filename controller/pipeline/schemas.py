@@ -136,7 +136,7 @@ HOURS = pa.schema(
         ("topology", pa.string()),
         ("hour", pa.int64()),  # since 1970, UTC
         ("unit", pa.string()),
-        ("node", pa.string()),
+        ("node", pa.string()),  # the name of its host
         ("capacity_cores", pa.float64()),  # of the unit
         ("cores", pa.float64()),  # mean
         ("peak_cores", pa.float64()),  # of the busiest minute but one; so is the next peak

@@ -1,5 +1,6 @@
 """What a host less would mean: how full the others would be at the highest hour of the log."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -20,39 +21,43 @@ class HostLess(Struct, frozen=True):
     node: str
     capacity_cores: float
     peak_cores: float  # what topologies use of it at their peaks, at most
-    rest_frac: float  # how full all others would be together, in their fullest hour
+    # How full all others would be together, in their fullest hour; None where they have no CPU.
+    rest_frac: float | None
     at_s: float  # when that was, Unix seconds
     next_month_frac: Between | None  # the same next month; None where the log is too short
 
 
 def without_each(hours: Hours) -> list[HostLess]:
-    """Leave each host of the last day out, the one that would be missed most first.
+    """Leave each host of the last hour out, the one that would be missed most first.
 
     All of the CPU is added up. Whether executors can be divided so, and what else runs on hosts, is
     not looked at.
     """
-    recent = hours.hour >= hours.count - HOURS_OF_DAY
-    there = np.unique(hours.node_of[hours.unit[recent]])
-    whole = float(hours.node_cores[there].sum())
+    there = np.unique(hours.node_of[hours.unit[hours.hour == hours.count - 1]])
+    cores_of = hours.cores_of_node[:, -1]
     used = hours.used_of_node.sum(axis=0)
     at, to_come, found = int(used.argmax()), need_of_all(hours), []
     for node in there.tolist():
-        own = float(hours.node_cores[node])
-        rest = max(whole - own, 1e-9)
+        own = float(cores_of[node])
+        rest = float(np.delete(cores_of, node).sum())
         next_month = None
-        if to_come is not None:
+        if to_come is not None and rest > 0:
             low, middle, high = (cores / rest for cores in to_come.cores)
             next_month = low, middle, high
         one = HostLess(
             hours.nodes[node],
             own,
             float(hours.used_of_node[node].max()),
-            float(used[at]) / rest,
+            float(used[at]) / rest if rest > 0 else None,
             hours.time_s(at),
             next_month,
         )
         found.append(one)
-    return sorted(found, key=lambda one: (-one.rest_frac, -one.peak_cores))
+    return sorted(found, key=_missed)
+
+
+def _missed(one: HostLess) -> tuple[float, float]:
+    return -math.inf if one.rest_frac is None else -one.rest_frac, -one.peak_cores
 
 
 class SlowHost(Struct, frozen=True):
@@ -101,6 +106,8 @@ def line(found: Sequence[HostLess], high_frac: float) -> str:
     if len(found) < 2:
         return "There is one host: without it nothing runs."
     worst = found[0]
+    if worst.rest_frac is None:
+        return f"Without {worst.node} no CPU is left."
     others = "other host" if len(found) == 2 else f"other {len(found) - 1}"
     fits = "below" if worst.rest_frac <= high_frac else "above"
     text = (

@@ -12,7 +12,7 @@ from controller.weeks.paid import JudgedRun
 class OfHours(Struct, frozen=True):
     """The answers that need no more than the hours of all topologies."""
 
-    begun_s: float  # Unix seconds, as the next
+    begun_s: float  # of the topologies that are shown, in Unix seconds, as the next
     ended_s: float
     needs: tuple[TopologyNeed, ...]
     disturbed: tuple[Disturbed, ...]

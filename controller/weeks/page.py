@@ -34,6 +34,7 @@ def _parts(found: LogReport) -> Iterator[str]:
     yield bars(
         (f"without {one.node}", (one.rest_frac, *_middle(one.next_month_frac)))
         for one in found.hosts[:MOST_ROWS]
+        if one.rest_frac is not None
     )
     yield "<h2>What would auto have gained and risked?</h2>"
     yield items(found.searches)

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from controller.config import build
@@ -88,9 +89,11 @@ def answered(
     """
     hours = Hours.of(pa.Table.from_batches(batches, HOURS))
     every = disturbed.disturbed(hours)
+    seen_s = [one.seen_s for one in hours.topologies if one.name in shown]
+    seen = np.flatnonzero(~np.isnan(seen_s).all(axis=0))
     found = OfHours(
-        begun_s=hours.time_s(0),
-        ended_s=hours.time_s(hours.count),
+        begun_s=hours.time_s(int(seen[0])),
+        ended_s=hours.time_s(int(seen[-1]) + 1),
         needs=tuple(one for one in needs(hours) if one.topology in shown),
         disturbed=tuple(one for one in every if {one.topology, one.by} & set(shown)),
         full=tuple(disturbed.full(hours, high_frac)),

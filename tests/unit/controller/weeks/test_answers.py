@@ -15,12 +15,13 @@ from controller.weeks.auto import gained
 from controller.weeks.disturbed import disturbed, full, lines
 from controller.weeks.hosts import line, without_each
 from controller.weeks.hours import Hours
-from controller.weeks.log_report import LogReport
+from controller.weeks.log_report import LogReport, OfHours
 from controller.weeks.need import LEAST_TREND_DAYS, Forecast, TopologyNeed, forecast, needs
 from controller.weeks.page import page
 from controller.weeks.paid import line as line_of_runs
 from controller.weeks.paid import runs
-from tests.weeks_world import FIRST_DAY, FIRST_HOUR, made, rhythm
+from controller.weeks.run import answered
+from tests.weeks_world import FIRST_DAY, FIRST_HOUR, made, made_rows, rhythm
 
 SEEDS = 40
 
@@ -213,6 +214,34 @@ def test_a_host_less() -> None:
     worst = without_each(days)[0]
     assert worst.next_month_frac is not None
     assert worst.next_month_frac[1] == pytest.approx(2 * 2.2 / 6, rel=0.02)
+
+
+def test_a_host_that_has_gone_takes_nothing_over() -> None:
+    hour = np.arange(24 * 2)
+    here = np.where(hour < 28, 1.0, 1.5)
+    cores = {"wc": {"a": here, "b": here, "c": np.where(hour < 28, 1.0, np.nan)}}
+    found = without_each(made(cores, capacity=dict.fromkeys("abc", 2.0)))
+    assert [(one.node, one.rest_frac) for one in found] == [("a", 1.5), ("b", 1.5)]
+    assert line(found, 0.8).startswith("Without a the other host would be 150% full")
+
+
+def test_without_the_only_host_that_has_cpu_none_is_left() -> None:
+    cores = {"wc": {"a": np.ones(2), "b": np.zeros(2)}}
+    found = without_each(made(cores, capacity={"a": 4.0, "b": 0.0}))
+    assert [(one.node, one.rest_frac) for one in found] == [("a", None), ("b", 0.25)]
+    assert line(found, 0.8) == "Without a no CPU is left."
+    none: dict[str, Any] = dict.fromkeys(LogReport.__struct_fields__, ())
+    texts = dict.fromkeys(("about", "host_line", "run_line"), "")
+    assert "without b" in page(LogReport(**{**none, **texts, "hosts": tuple(found)}))
+
+
+def test_the_time_is_that_of_the_topologies_that_are_shown() -> None:
+    new = np.where(np.arange(48) < 40, np.nan, 1.0)
+    table = made_rows({"old": {"a": np.ones(48)}, "new": {"a": new}}, capacity={"a": 4.0})
+    (row,) = (batch for batch in answered(table.to_batches(), shown=["new"], high_frac=0.8))
+    found = msgspec.msgpack.decode(row.to_pylist()[0]["found"], type=OfHours)
+    assert found.begun_s == (FIRST_HOUR + 40) * HOUR_S
+    assert found.ended_s == (FIRST_HOUR + 48) * HOUR_S
 
 
 def test_only_workers_that_are_there_have_cpu() -> None:

@@ -11,12 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 from controller.cli.main import app
+from controller.core.cluster import Cluster
 from controller.core.times import HOUR_S
 from controller.errors import TuneError
 from controller.pipeline.schemas import HOURS
 from controller.pipeline.stages import episodes, hours
 from controller.replay.recording import Ended, PlacementChange
-from controller.weeks.hosts import slow, slow_line
+from controller.weeks.hosts import slow, slow_line, without_each
 from controller.weeks.hours import Hours
 from migration.model import LATENCY_BUCKETS
 from tests.messages import replace as replaced
@@ -59,6 +60,24 @@ def test_an_episode_is_added_up_by_hour(tmp_path: Path) -> None:
     assert one.acked.tolist() == [4.0 * HOUR_TICKS] * 2
     assert one.failed.tolist() == [0.0, 0.0]
     assert all(40 < value < 48 for value in one.latency_p50_ms)
+
+
+def test_a_unit_has_a_row_of_the_hour_in_which_it_was_there_last(tmp_path: Path) -> None:
+    """The guest on b idles in the second hour; then b comes back as c, on the same host."""
+    begin_s = BEGIN_S // HOUR_S * HOUR_S + HOUR_S
+    load = span(2 * HOUR_TICKS, [1], lambda tick: [(0, 1, 10.0)], begin_s=begin_s)
+    cpu = load.cpu_cores.copy()
+    cpu[HOUR_TICKS:, 2:] = 0.0
+    hosts = {"b": "old", "c": "old"}
+    load = replace(load, cpu_cores=cpu, hosts=hosts)
+    later = span(HOUR_TICKS, [1], lambda tick: [(0, 1, 10.0)], begin_s=begin_s + 2 * HOUR_S)
+    cluster = Cluster.build("ac", [("a:1", "a", 4.0), ("c:1", "c", 4.0)])
+    later = replace(later, cluster=cluster, hosts=hosts)
+    engine, ticks = laid_out([load, later], tmp_path)
+    found = Hours.of(engine.rows(hours(engine, episodes(ticks), lambda share: None), HOURS))
+    assert (found.nodes, found.units) == (("a", "old"), ("a:1", "b:1", "c:1"))
+    assert found.hour[found.unit == 1].tolist() == [0, 1]
+    assert [one.capacity_cores for one in without_each(found)] == [4.0, 4.0]
 
 
 def test_a_host_that_is_twice_slower_is_found(tmp_path: Path) -> None:
@@ -109,7 +128,7 @@ def test_a_journal_of_minutes_gets_an_answer_to_each_question(journal: Path) -> 
     assert "a trend 14 whole days are needed, and the log has 0" in need["verdict"]
     assert need["headroom_factor"] > 1
     assert document["disturbed"] == []
-    assert {one["node"] for one in document["hosts"]} == {"a", "b"}
+    assert {one["node"] for one in document["hosts"]} == {"host-a", "host-b"}
     (gained,) = document["gained"]
     assert gained["days"][0]["moves"] > 0
     assert gained["gain_frac"] > 0 and gained["interval_frac"] is None
