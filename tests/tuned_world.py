@@ -62,7 +62,8 @@ def span(
         cluster=CLUSTER,
         first=first,
         place=place,
-        time_s=begin_s + TICK_S * np.arange(ticks, dtype=np.float64),
+        # A tick is at the end of its time.
+        time_s=begin_s + TICK_S * np.arange(1, ticks + 1, dtype=np.float64),
         span_s=np.full(ticks, TICK_S),
         cpu_cores=cpu,
         traffic_tps=table,

@@ -51,7 +51,7 @@ class _Day:
     work: dict[str, dict[str, Floats]] = field(default_factory=dict)
 
     def take(self, span: Span) -> None:
-        minute = ((span.time_s - self.day * DAY_S) // MINUTE_S).astype(np.int64)
+        minute = ((span.middle_s - self.day * DAY_S) // MINUTE_S).astype(np.int64)
         np.add.at(self.seen_s, minute, span.span_s)
         emits = spouts_of(span.first)[span.source]
         np.add.at(self.input_tuples, minute, span.traffic_tps[:, emits].sum(axis=1) * span.span_s)

@@ -120,7 +120,7 @@ def rows_of(
     parts: dict[tuple[str, int], dict[str, Any]] = {}
     row = 0
     for piece, span in enumerate(part for one in spans for part in _days(one)):
-        day = int(span.time_s[0] // DAY_S)
+        day = int(span.middle_s[0] // DAY_S)
         yield _rows(span, {**known, "piece": piece, "day": day}, row)
         row += len(span.time_s)
         _count(parts, span, day)
@@ -182,7 +182,7 @@ def _opened(uri: str, data: bytes | None) -> Callable[[], IO[bytes]]:
 
 def _days(span: Span) -> Iterator[Span]:
     """Cut where another day begins."""
-    days = span.time_s // DAY_S
+    days = span.middle_s // DAY_S
     bounds = [0, *(np.flatnonzero(np.diff(days)) + 1).tolist(), len(days)]
     for start, stop in itertools.pairwise(bounds):
         yield span if stop - start == len(days) else span.rows(start, stop)

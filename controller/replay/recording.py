@@ -98,6 +98,11 @@ class Span:
         for begin, end in pairwise(sorted(changes)):
             yield begin, end, changes[begin]
 
+    @property
+    def middle_s(self) -> Floats:
+        """(T,), the middle of the time that each load stands for: its hour and day are those."""
+        return self.time_s - self.span_s / 2
+
     def placements(self) -> Iterator[tuple[int, int, Ints]]:
         """Give each placement, (E,), as recorded, with the rows of its ticks: first and end."""
         place = self.place.copy()

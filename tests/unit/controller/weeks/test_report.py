@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from controller.cli.main import app
 from controller.core.cluster import Cluster
-from controller.core.times import HOUR_S
+from controller.core.times import DAY_S, HOUR_S
 from controller.errors import TuneError
 from controller.pipeline.schemas import HOURS
 from controller.pipeline.stages import episodes, hours
@@ -60,6 +60,20 @@ def test_an_episode_is_added_up_by_hour(tmp_path: Path) -> None:
     assert one.acked.tolist() == [4.0 * HOUR_TICKS] * 2
     assert one.failed.tolist() == [0.0, 0.0]
     assert all(40 < value < 48 for value in one.latency_p50_ms)
+
+
+def test_a_window_of_an_hour_counts_for_the_hour_that_it_covers(tmp_path: Path) -> None:
+    day_s = BEGIN_S // DAY_S * DAY_S
+    load = span(24, [1], lambda tick: [(0, 1, 10.0)])
+    ends_s = day_s + HOUR_S * np.arange(1, 25)
+    cpu = load.cpu_cores * np.where(np.arange(24) == 12, 2.0, 1.0)[:, np.newaxis]
+    long = replace(load, time_s=ends_s, span_s=np.full(24, HOUR_S), cpu_cores=cpu)
+    engine, ticks = laid_out([long], tmp_path)
+    (episode,) = episodes(ticks)
+    assert (episode.day, episode.ticks) == (day_s // DAY_S, 24)
+    found = Hours.of(engine.rows(hours(engine, [episode], lambda share: None), HOURS))
+    assert found.time_s(0) == day_s
+    assert found.topologies[0].cores.argmax() == 12
 
 
 def test_a_unit_has_a_row_of_the_hour_in_which_it_was_there_last(tmp_path: Path) -> None:
