@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from msgspec import Struct, structs
+from msgspec import UNSET, Struct, UnsetType, structs
 
 # So that quotients stay finite; what is less counts as nothing.
 LEAST = 1e-15
@@ -155,6 +155,12 @@ class Effect(Struct, frozen=True):
     end: str = ""  # whether the moves were kept, or why not; empty while they are judged
     # Up to where from where the input is like it was, in tuples/s, where executors were taken back.
     like_tps: tuple[float, float] | None = None
+    before: int | UnsetType = UNSET  # moves of the run before `moves`, where these were cut
+
+    @property
+    def count(self) -> int:
+        """All moves of the run."""
+        return len(self.moves) + (self.before or 0)
 
     def __str__(self) -> str:
         facts = [self.sentence]
@@ -165,7 +171,8 @@ class Effect(Struct, frozen=True):
 
     def cut_to(self, most: int) -> "Effect":
         """Name only the last moves."""
-        return structs.replace(self, moves=self.moves[-most:])
+        before = max(len(self.moves) - most, 0) or UNSET
+        return structs.replace(self, moves=self.moves[-most:], before=before)
 
 
 def percent(factor: float) -> str:

@@ -32,7 +32,7 @@ def runs(rows: Iterable[Mapping[str, Any]]) -> list[JudgedRun]:
         except msgspec.ValidationError as error:
             raise of_another_version(error) from error
         name = topology_name(row["topology"])
-        found.append(JudgedRun(name, row["time_s"], len(effect.moves), effect.verdict, str(effect)))
+        found.append(JudgedRun(name, row["time_s"], effect.count, effect.verdict, str(effect)))
     return found
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from controller.core.figures import Effect, Verdict
 from controller.core.times import HOUR_S
+from controller.journal.cycle_record import SHOWN_MOVES
 from controller.pipeline.figures import Figures
 from controller.pipeline.schemas import HOURS
 from controller.weeks.auto import gained
@@ -285,13 +286,14 @@ def test_what_auto_gains_and_risks() -> None:
 def test_which_runs_paid() -> None:
     def row(begun_s: float, verdict: Verdict, moves: int) -> dict[str, object]:
         effect = Effect(verdict, "CPU −3 %", tuple(f"m{n}" for n in range(moves)), begun_s)
-        text = msgspec.json.encode(effect).decode()
+        # The journal names only the last moves.
+        text = msgspec.json.encode(effect.cut_to(SHOWN_MOVES)).decode()
         return {"topology": "wc-1-7", "time_s": begun_s, "effect": text}
 
-    found = runs([row(1.0, Verdict.BETTER, 3), row(2.0, Verdict.WORSE, 1)])
+    found = runs([row(1.0, Verdict.BETTER, 3), row(2.0, Verdict.WORSE, 40)])
     assert [(one.topology, one.moves, one.verdict) for one in found] == [
         ("wc", 3, "better"),
-        ("wc", 1, "worse"),
+        ("wc", 40, "worse"),
     ]
-    assert line_of_runs(found) == "2 runs of 4 moves: 1 better, 1 worse."
+    assert line_of_runs(found) == "2 runs of 43 moves: 1 better, 1 worse."
     assert line_of_runs([]) == "The log has no run of moves."
