@@ -9,17 +9,12 @@ from controller.console import Console
 from controller.output import counted
 from controller.pipeline import stages
 from controller.pipeline.engine import Engine, Episode
-from controller.pipeline.fold import Fold
-from controller.pipeline.opened import HERE, opened, progress, started
-from controller.pipeline.spark import cores_of
+from controller.pipeline.opened import opened, progress
 from controller.pipeline.where import Where
 from controller.tune.choice import Objective, SetOutcome, ranked
 from controller.tune.command import Sweep
-from controller.tune.searches import rehearse
+from controller.tune.searches import timed
 from controller.tune.space import ParameterSet, Space, parameter_sets, without_moves
-
-# Up to here one core is enough for trials.
-FOLD_S = 600.0
 
 
 def run(
@@ -49,11 +44,7 @@ def run(
         for line in ticks.left_out:
             console.print(f"skipped: {line}", highlight=False)
         names = {one.topology for one in episodes}
-        with console.status("timing the searches"):
-            master = where.master or HERE
-            searches = rehearse(stages.samples(engine, episodes), sets, cores_of(master))
-        if isinstance(engine, Fold) and searches.spent_s > FOLD_S:
-            engine = stack.enter_context(started(where, console))
+        engine, searches = timed(stack, engine, episodes, sets, where=where, console=console)
         every = [*sets, without_moves(today, names)]
         *outcomes, no_moves = _swept(engine, episodes, every, console, searches.topologies)
         if searches.again:

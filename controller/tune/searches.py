@@ -3,16 +3,26 @@
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 from controller.config import Config
+from controller.console import Console
 from controller.core.policy import Question
 from controller.output import counted
+from controller.pipeline.engine import Engine, Episode
+from controller.pipeline.fold import Fold
+from controller.pipeline.opened import HERE, started
+from controller.pipeline.spark import cores_of
+from controller.pipeline.stages import samples
+from controller.pipeline.where import Where
 from controller.replay.recording import Span
 from controller.replay.rerun import Rerun
 from controller.tune.space import ParameterSet
 
+# Up to here one core is enough for trials.
+FOLD_S = 600.0
 # Searches are made while the whole sweep takes no longer than this on the cores that it has.
 MOST_S = 600.0
 # After so much CPU it is known what a search of a topology takes.
@@ -144,6 +154,23 @@ def rehearse(
         left_s -= search_s
         found.append(TopologyCost(topology, executors, decide_s, search_s))
     return Searches(found, len(sets), sum(alike[name] for name in asking), cores)
+
+
+def timed(
+    stack: ExitStack,
+    engine: Engine,
+    of: Sequence[Episode],
+    sets: Sequence[ParameterSet],
+    *,
+    where: Where,
+    console: Console,
+) -> tuple[Engine, Searches]:
+    """Plan searches for the cores that there are, and start Spark where one takes too long."""
+    with console.status("timing the searches"):
+        found = rehearse(samples(engine, of), sets, cores_of(where.master or HERE))
+    if isinstance(engine, Fold) and found.spent_s > FOLD_S:
+        engine = stack.enter_context(started(where, console))
+    return engine, found
 
 
 def _cpu_s(config: Config, spans: Sequence[Span], search: _Timed) -> float:

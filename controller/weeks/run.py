@@ -1,6 +1,7 @@
 """Asks all questions of a log, through the stages of the pipeline."""
 
 from collections.abc import Collection, Iterable
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -13,12 +14,11 @@ from controller.console import Console
 from controller.core.times import utc
 from controller.output import counted
 from controller.pipeline import stages
-from controller.pipeline.opened import HERE, opened, progress
+from controller.pipeline.opened import opened, progress
 from controller.pipeline.schemas import CONCLUDED, HOURS
-from controller.pipeline.spark import cores_of
 from controller.pipeline.ticks import Batches
 from controller.pipeline.where import Where
-from controller.tune.searches import rehearse
+from controller.tune.searches import timed
 from controller.tune.space import ParameterSet, without_moves
 from controller.weeks import auto, disturbed, hosts, paid
 from controller.weeks.hours import Hours
@@ -33,7 +33,8 @@ def run(where: Where, *, topology: str | None, console: Console) -> LogReport:
     What is asked of one topology alone counts its neighbours as well. Raises `TuneError` where
     there is nothing to report on, or Spark gives up; `JournalError` where the log cannot be read.
     """
-    with opened(where, console) as (engine, log):
+    with ExitStack() as stack:
+        engine, log = stack.enter_context(opened(where, console))
         today: dict[str, Any] = dict(build(log.log.newest_head().config).keys)
         with progress(console, "reading the log") as report:
             ticks = stages.ticks(engine, log, report)
@@ -48,9 +49,8 @@ def run(where: Where, *, topology: str | None, console: Console) -> LogReport:
         work = partial(answered, shown=shown, high_frac=high_frac)
         packed = stages.concluded(engine, folders, work)
         hours = msgspec.msgpack.decode(packed, type=OfHours)
-        with console.status("timing the searches"):
-            samples = stages.samples(engine, of)
-            searches = rehearse(samples, sets, cores_of(where.master or HERE))
+        # The other set moves nothing, so it searches nothing.
+        engine, searches = timed(stack, engine, of, sets[:1], where=where, console=console)
         with progress(console, "mode auto") as report:
             configs = [one.config for one in sets]
             tried = stages.trials(engine, of, configs, report, searches.topologies)

@@ -16,7 +16,6 @@ from controller.journal.writer import Bounds
 from controller.pipeline import opened
 from controller.pipeline.spark import spark
 from controller.replay.recording import spans
-from controller.tune import run as sweep
 from controller.tune import searches
 from controller.tune.searches import Searches, TopologyCost
 from migration import ConfigError
@@ -118,8 +117,8 @@ def test_the_best_sets_are_ranked_with_searches_where_not_all_can_be(
     whole = {row["settings"]: row for row in as_json(journal)["ranking"]}
     cost = TopologyCost("wc-1", 8, 0.0, 7 * 600.0)  # a third of the seven sets
     found = Searches([cost], sets=7, searching=7, cores=3)
-    monkeypatch.setattr(sweep, "rehearse", lambda *given: found)
-    monkeypatch.setattr(sweep, "FOLD_S", found.spent_s)  # else Spark would have to start
+    monkeypatch.setattr(searches, "rehearse", lambda *given: found)
+    monkeypatch.setattr(searches, "FOLD_S", found.spent_s)  # else Spark would have to start
     document = as_json(journal)
     assert "only the 3 parameter sets that are best without searches" in document["left_out"][0]
     assert len(document["ranking"]) == 3

@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,13 @@ from controller.cli.main import app
 from controller.core.cluster import Cluster
 from controller.core.times import DAY_S, HOUR_S
 from controller.errors import TuneError
+from controller.pipeline.fold import Fold
 from controller.pipeline.schemas import HOURS
 from controller.pipeline.stages import episodes, hours
+from controller.pipeline.where import Where
 from controller.replay.recording import Ended, PlacementChange
+from controller.tune import searches
+from controller.tune.searches import Searches, TopologyCost
 from controller.weeks.hosts import slow, slow_line, without_each
 from controller.weeks.hours import Hours
 from migration.model import LATENCY_BUCKETS
@@ -157,3 +163,23 @@ def test_a_journal_of_minutes_gets_an_answer_to_each_question(journal: Path) -> 
     assert text.splitlines()[-1] == "written: build/report/report.html"
     with pytest.raises(TuneError, match="the log has no topology x, it has wc-1"):
         run("journal", "--topology", "x")
+
+
+def test_searches_that_take_long_on_one_core_are_made_on_spark(
+    journal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Any] = []
+
+    @contextmanager
+    def started(where: Where, console: object) -> Iterator[Fold]:
+        yield Fold(Path(where.tables))
+
+    def rehearsed(samples: Any, sets: Any, cores: int) -> Searches:
+        made.append([one.name for one in sets])
+        return Searches([TopologyCost("wc-1", 8, 601.0, 0.0)], len(sets), 0, cores)
+
+    monkeypatch.setattr(searches, "rehearse", rehearsed)
+    monkeypatch.setattr(searches, "started", lambda *given: made.append("Spark") or started(*given))
+    run("journal")
+    # The set without moves searches nothing.
+    assert made == [["as today (mode auto)"], "Spark"]
