@@ -4,6 +4,7 @@ Nothing is held but one record, so a log may be as long as it likes.
 """
 
 import itertools
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -193,12 +194,29 @@ class Log:
         return [f"{count} {what}" for what, count in sorted(self.skipped.items()) if count]
 
 
-def by_writer(segments: Iterable[Segment]) -> tuple[tuple[Segment, ...], ...]:
-    """Put segments in order; of one that is there twice the first counts."""
+def size_bytes(path: Path) -> int:
+    """Return the size of a file or of its packed form; raises `JournalError` where it is away."""
+    try:
+        with open_segment(path) as opened:
+            return os.fstat(opened.fileno()).st_size
+    except OSError as error:
+        raise JournalError(f"{path}: {error.strerror}") from None
+
+
+def by_writer(
+    segments: Iterable[Segment],
+    size_of: Callable[[Segment], int] = lambda one: size_bytes(one.path),
+) -> tuple[tuple[Segment, ...], ...]:
+    """Put segments in order; of one that is there twice the packed one counts, then the longest.
+
+    The other was copied while it was written.
+    """
     known: dict[tuple[str, int], Segment] = {}
     for segment in segments:
-        # Killed while compressing, a writer leaves both forms; they hold the same.
-        known.setdefault((segment.writer, segment.number), segment)
+        first = known.setdefault((segment.writer, segment.number), segment)
+        if first is not segment:
+            best = max(first, segment, key=lambda one: (one.path.suffix == ".gz", size_of(one)))
+            known[segment.writer, segment.number] = best
     of: dict[str, list[Segment]] = {}
     for key in sorted(known):
         of.setdefault(key[0], []).append(known[key])

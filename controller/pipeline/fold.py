@@ -1,6 +1,5 @@
 """Does the work in this process, one part after the other: for logs that need no Spark."""
 
-import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,7 +11,7 @@ from pyarrow import dataset
 
 from controller.errors import TuneError
 from controller.journal.lines import JournalError
-from controller.journal.reader import open_segment, segments_in
+from controller.journal.reader import open_segment, segments_in, size_bytes
 from controller.pipeline.engine import Episode, Job, RawFile, Rows
 from controller.pipeline.schemas import (
     BY,
@@ -40,7 +39,7 @@ class Fold:
 
     def files(self, paths: Sequence[str]) -> list[RawFile]:
         found = [one for path in paths for one in segments_in(Path(path.removeprefix("file:")))]
-        return [RawFile(str(one.path), _size_bytes(one.path), one) for one in found]
+        return [RawFile(str(one.path), size_bytes(one.path), one) for one in found]
 
     def quarantined(self, paths: Sequence[str]) -> Counter[str]:
         folders = [Path(path.removeprefix("file:")) for path in paths]
@@ -106,14 +105,6 @@ class Fold:
             one = dataset.field(name) == value
             chosen = one if chosen is None else chosen & one
         return files.to_table(filter=chosen)
-
-
-def _size_bytes(path: Path) -> int:
-    try:
-        with open_segment(path) as opened:
-            return os.fstat(opened.fileno()).st_size
-    except OSError as error:
-        raise JournalError(f"{path}: {error.strerror}") from None
 
 
 def _rules(file: Path) -> list[str]:

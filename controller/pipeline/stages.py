@@ -90,14 +90,14 @@ def raw(engine: Engine, paths: Sequence[str]) -> Raw:
 
     Raises `JournalError` where a path is not there, or there is no segment at all.
     """
-    found: dict[tuple[str, int], RawFile] = {}
-    for file in engine.files(paths):
-        found.setdefault((file.segment.writer, file.segment.number), file)
-    opened = [replace(file.segment, opened=partial(engine.opened, file)) for file in found.values()]
-    writers = by_writer(opened)
+    found = {
+        replace(file.segment, opened=partial(engine.opened, file)): file
+        for file in engine.files(paths)
+    }
+    writers = by_writer(found, lambda one: found[one].size_bytes)
     if not writers:
         raise no_segment(", ".join(paths))
-    files = tuple(found[one.writer, one.number] for one in itertools.chain(*writers))
+    files = tuple(found[one] for one in itertools.chain(*writers))
     lacks = [
         f"{count} in {QUARANTINE_FILE}: {rule}"
         for rule, count in sorted(engine.quarantined(paths).items())

@@ -182,6 +182,23 @@ def test_what_is_damaged_is_counted_once_and_the_rest_is_read(tmp_path: Path) ->
     assert len(read_back(tmp_path / "tables", tmp_path / "log")) > 3
 
 
+@pytest.mark.parametrize("order", ["monday tuesday", "tuesday monday", "."])
+def test_of_two_copies_of_a_segment_the_whole_one_counts(tmp_path: Path, order: str) -> None:
+    record(tmp_path / "tuesday", ticks=range(40), mode="advise")
+    (whole,) = (tmp_path / "tuesday").iterdir()
+    (tmp_path / "monday").mkdir()
+    lines = whole.read_bytes().splitlines(keepends=True)
+    (tmp_path / "monday" / whole.name).write_bytes(b"".join(lines[:6]))
+    folders = [tmp_path / name for name in order.split()]
+    assert [part.ticks for part in decoded(tmp_path / "tables", *folders).parts] == [39]
+    assert sum(len(span.time_s) for span in spans(Log.open(folders))) == 39
+    packed = tmp_path / "monday" / whole.name
+    packed.write_bytes(whole.read_bytes())
+    pack(packed)
+    whole.write_bytes(whole.read_bytes()[:-10] + b"\n")
+    assert [part.ticks for part in decoded(tmp_path / "packed", *folders).parts] == [39]
+
+
 def test_a_packed_file_of_zeros_is_a_damaged_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
