@@ -11,11 +11,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from controller.errors import CommandError
 
@@ -65,7 +65,11 @@ class _Executor(Struct, frozen=True, rename="camel"):
     uptime_seconds: float = 0.0
     transferred: float = 0.0  # tuples within the window
     executed: float = 0.0
-    capacity: float = 0.0  # the share of the time in which it executed
+    # The share of the time in which it executed; a text in the locale of the UI.
+    capacity: float | str = 0.0
+
+    def __post_init__(self) -> None:
+        structs.force_setattr(self, "capacity", float(str(self.capacity).replace(",", ".")))
 
 
 class _Input(Struct, frozen=True):
@@ -100,6 +104,14 @@ class UiTopology:
     subscriptions: Mapping[str, tuple[_Subscription, ...]]  # by the component that subscribes
 
 
+class Looked(NamedTuple):
+    """What the UI shows of a cluster."""
+
+    shown: list[UiTopology]
+    cores: Mapping[str, float]  # CPU by host
+    unread: dict[str, CommandError]  # why a topology cannot be read, by id
+
+
 @dataclass(frozen=True, slots=True)
 class Made:
     """A snapshot as in docs/snapshot.md, and what was assumed in it."""
@@ -132,15 +144,24 @@ def fetch(url: str, path: str, kind: type[T]) -> T:
         raise CommandError(f"{whole}: not an answer of the UI of Storm 2: {error}") from None
 
 
-def look(url: str, get: Any = fetch) -> tuple[list[UiTopology], dict[str, float]]:
-    """Read all active topologies, and the CPU of each host in cores."""
+def look(url: str, get: Any = fetch) -> Looked:
+    """Read all active topologies; raises CommandError where none of them can be read."""
     if not urlsplit(url).netloc:
         raise CommandError(f"{url}: not a URL such as http://ui:8080")
     cores: dict[str, float] = defaultdict(float)
     for one in get(url, "supervisor/summary", _Supervisors).supervisors:
-        cores[one.host] += (DEFAULT_CPU if one.total_cpu is None else one.total_cpu) / 100
-    listed = get(url, "topology/summary", _Topologies).topologies
-    return [_shown(url, t, get) for t in listed if t.status in ("", "ACTIVE")], cores
+        if one.total_cpu:
+            cores[one.host] += one.total_cpu / 100
+    found = Looked([], cores, {})
+    for listed in get(url, "topology/summary", _Topologies).topologies:
+        if listed.status in ("", "ACTIVE"):
+            try:
+                found.shown.append(_shown(url, listed, get))
+            except CommandError as error:  # it may have been killed since it was listed
+                found.unread[listed.id] = error
+    if found.unread and not found.shown:
+        raise next(iter(found.unread.values()))
+    return found
 
 
 def _shown(url: str, topology: _Topology, get: Any) -> UiTopology:
@@ -184,7 +205,7 @@ def _cores_used(shown: UiTopology) -> Mapping[str, float]:
     used: dict[str, float] = defaultdict(float)
     for component in shown.components.values():
         for one in _executors(component):
-            used[one.host] += one.capacity
+            used[one.host] += float(one.capacity)
     return used
 
 
@@ -232,7 +253,7 @@ def _made(
             "nodes": [
                 {
                     "id": host,
-                    "cpu_capacity": cores.get(host) or DEFAULT_CPU / 100,
+                    "cpu_capacity": cores.get(host, DEFAULT_CPU / 100),
                     "cpu_others": others.get(host, 0.0),
                 }
                 for host in hosts
@@ -246,7 +267,7 @@ def _made(
                     "id": one.id.strip("[]"),
                     "component": name,
                     "worker": f"{one.host}:{one.port}",
-                    "cpu": one.capacity,
+                    "cpu": float(one.capacity),
                     "queue": 0,
                     "pinned": "Trident" if is_trident else _pinned(name, stay),
                 }

@@ -91,9 +91,13 @@ def assess(
 def _of_ui(url: str, checked: Path | None, topology: str) -> Iterator[_Case]:
     stay = stays_of(_text(checked)) if checked else {}
     with named_when_slow(url):
-        shown = look(url)
-    made_of = {made.document["topology"]: made for made in snapshots(*shown, stay)}
+        found, cores, unread = look(url)
+    made_of = {made.document["topology"]: made for made in snapshots(found, cores, stay)}
     asked = {id_: made for id_, made in made_of.items() if _is_named(topology, id_)}
+    missing = [id_ for id_ in unread if _is_named(topology, id_)]
+    for id_, error in unread.items():
+        why = str(error) if id_ in missing else f"{error}: the CPU that {id_} uses counts as free"
+        _cannot(why, len(asked) + len(missing) if id_ in missing else 0)
     for id_, made in (asked or made_of).items():
         try:
             cluster, snapshot = parse(msgspec.json.encode(made.document).decode())

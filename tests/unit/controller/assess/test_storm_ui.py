@@ -1,11 +1,14 @@
 """Storm's UI is read as its sources write it, and what it does not show is assumed by name."""
 
+import json
 from typing import Any
 
 import msgspec
 import pytest
+from typer.testing import CliRunner
 
 from controller.assess.storm_ui import Made, fetch, look, snapshots, stays_of
+from controller.cli.main import app
 from controller.errors import CommandError
 from controller.snapshot import parse
 from tests.storm_ui import ANSWERS, COMPONENTS, ID, component, executor, got, served, subscribed
@@ -20,7 +23,8 @@ def get(answers: dict[str, Any] = ANSWERS) -> Any:
 
 
 def made(answers: dict[str, Any] = ANSWERS, **stay: Any) -> list[Made]:
-    return list(snapshots(*look("http://ui", get(answers)), stay))
+    shown, cores, _ = look("http://ui", get(answers))
+    return list(snapshots(shown, cores, stay))
 
 
 def with_components(**changed: Any) -> dict[str, Any]:
@@ -98,8 +102,33 @@ def test_nothing_of_trident_moves() -> None:
     assert {row["pinned"] for row in one.document["executors"]} == {"Trident"}
 
 
-def test_a_host_of_which_no_supervisor_is_shown_has_storms_default() -> None:
-    (one,) = made({**ANSWERS, "supervisor/summary": {"supervisors": []}})
+def test_a_locale_with_a_comma_is_read() -> None:
+    bolts = [executor(3, "a", 0, 100, capacity="0,300"), executor(4, "b", 0, 500)]
+    (one,) = made(with_components(work=component("bolt", bolts, [got("source", 600_000)])))
+    assert [row["cpu"] for row in one.document["executors"]][2] == 0.3
+
+
+def test_a_topology_that_has_gone_since_it_was_listed_ends_nothing() -> None:
+    gone = {"id": "gone-3-1700000002", "name": "gone", "status": "ACTIVE"}
+    topologies = [gone, *ANSWERS["topology/summary"]["topologies"]]
+    answers = {**ANSWERS, "topology/summary": {"topologies": topologies}}
+    with served(answers) as url:
+        for words in ([], ["--topology", "shop"]):
+            result = CliRunner().invoke(app, ["assess", url, "-o", "json", *words])
+            (found,) = json.loads(result.stdout)
+            assert found["topology"] == ID
+            assert "gone-3-1700000002?window=600&sys=true: answers 404" in result.stderr
+        assert result.stderr.endswith("the CPU that gone-3-1700000002 uses counts as free\n")
+        for words in (["--topology", "gone"], []):
+            result = CliRunner().invoke(app, ["assess", url, *words])
+            assert "answers 404" in str(result.exception)
+            del topologies[1:]  # then it is the only one
+
+
+@pytest.mark.parametrize("some", [0, 2])
+def test_a_host_of_which_no_cpu_is_shown_has_storms_default(some: int) -> None:
+    none = [{"host": "a", "totalCpu": 0.0}, {"host": "b"}]
+    (one,) = made({**ANSWERS, "supervisor/summary": {"supervisors": none[:some]}})
     assert {node["cpu_capacity"] for node in one.document["nodes"]} == {4.0}
     assert "The CPU of a, b is not shown: 4 cores each." in one.assumed
 
