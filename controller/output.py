@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -49,6 +50,16 @@ def unix_s(option: str, text: str, none_s: float) -> float:
 def tell(output: Output, found: Mapping[str, Any], *lines: str) -> None:
     """Print what was done: a document for programs, else lines."""
     print(json.dumps(found) if output is Output.JSON else "\n".join(lines))
+
+
+@contextmanager
+def writing(option: str, path: Path) -> Iterator[None]:
+    """Turn what cannot be written at the place that an option names into one sentence."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or error
+        raise CommandError(f"{option} {error.filename or path}: {why}") from None
 
 
 def counted(count: int, what: str) -> str:

@@ -21,7 +21,7 @@ from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.hostnames import shown
 from controller.core.pins import NO_HOOKS
 from controller.errors import CommandError, SnapshotError
-from controller.output import Output, OutputOption
+from controller.output import Output, OutputOption, writing
 from controller.snapshot import parse
 from migration.model import topology_name
 
@@ -78,10 +78,8 @@ def assess(
     hosts = {id_: host for *_, named in cases for id_, host in named.items()}
     if html:
         marked = {id_: escape(host) for id_, host in hosts.items()}
-        try:
+        with writing("--html", html):
             html.write_text(shown(page(found), marked), "utf-8")
-        except OSError as error:
-            raise CommandError(f"--html {html}: {error.strerror}") from None
     if output is Output.JSON:
         print(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
     else:

@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -51,6 +52,9 @@ class _CutStream(PrintableStream):
 def run(app: typer.Typer, name: str) -> None:
     """Run a command line; errors a user can mend end in one line and exit code 2."""
     usual_streams = sys.stdout, sys.stderr
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A letter that a locale lacks is a question mark, and JSON stays JSON.
+        sys.stdout.reconfigure(errors="replace")
     sys.stdout, sys.stderr = PrintableStream(sys.stdout), _CutStream(sys.stderr)
     # So that what was begun is cleaned up; daemons and the lab put handlers of their own instead.
     usual = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))

@@ -11,7 +11,7 @@ import typer
 
 from controller.config import from_storm_yaml
 from controller.console import Console
-from controller.output import Output, OutputOption, quiet
+from controller.output import Output, OutputOption, quiet, writing
 from controller.pipeline.where import (
     MasterOption,
     PathsArgument,
@@ -67,7 +67,10 @@ def tune(
     conf: Annotated[
         Path | None, typer.Option(help="storm.yaml to change; else the settings in the log.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the figures.")] = Path("build/tune"),
+    out: Annotated[
+        Path,
+        typer.Option(help="Folder for the figures; storm.yaml.diff there is written or removed."),
+    ] = Path("build/tune"),
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Find the best settings for a recorded log.
@@ -85,6 +88,8 @@ def tune(
     goal = Objective.parse(objective)
     asked = read_space(space) if space else None
     keys = storm_yaml.read_as(conf, from_storm_yaml)[0].keys if conf else None
+    # As it is: `patch` takes no other ends of lines.
+    text = conf.read_bytes().decode() if conf else None
     where = Where.of(paths, out, tables, master, spark_conf)
     with quiet(logging.CRITICAL):
         found = needed("controller.tune.run").run(
@@ -97,26 +102,23 @@ def tune(
         )
     suggestion = suggest(found.outcomes, goal)
     document = as_document(found.outcomes, goal, suggestion, found.no_moves, found.left_out)
-    proposed = proposed_diff(conf.read_text() if conf else None, suggestion, found.today)
+    proposed = proposed_diff(text, suggestion, found.today)
     diff = proposed or ""
     shown = proposed_keys(suggestion) if proposed is None else diff
-    files = _write(out, document, diff, shown, found.about)
+    png, report, change = (out / name for name in ("front.png", "report.html", "storm.yaml.diff"))
+    files = [str(path) for path in (png, report, *[change] * bool(diff))]
+    printed = Console()
     if output is Output.JSON:
         skipped = list(found.skipped)
         print(json.dumps({**document, "diff": diff, "skipped": skipped, "files": files}, indent=1))
-        return
-    printed = Console()
-    print_found(printed, document, shown)
-    printed.print(f"written: {', '.join(files)}", highlight=False, soft_wrap=True)
-
-
-def _write(out: Path, document: dict[str, Any], diff: str, shown: str, about: str) -> list[str]:
-    """Write what people look at, and the diff if there is one."""
-    png, report, change = out / "front.png", out / "report.html", out / "storm.yaml.diff"
-    draw(document, png)
-    report.write_text(page(document, shown, png.read_bytes(), about))
-    # One of an earlier run would be taken for this one's.
-    change.unlink(missing_ok=True)
-    if diff:
-        change.write_text(diff)
-    return [str(path) for path in (png, report, change) if path.exists()]
+    else:
+        print_found(printed, document, shown)
+    with writing("--out", out):
+        # One of an earlier run would be taken for this one's.
+        change.unlink(missing_ok=True)
+        if diff:
+            change.write_bytes(diff.encode())
+        draw(document, png)
+        report.write_text(page(document, shown, png.read_bytes(), found.about), "utf-8")
+    if output is Output.TABLE:
+        printed.print(f"written: {', '.join(files)}", highlight=False, soft_wrap=True)

@@ -51,8 +51,13 @@ def proposed_diff(
     if not suggestion.helps:
         return ""
     changes = dict(suggestion.best.parameters.changes)
-    if (before := storm_yaml) is None:
+    if storm_yaml is None:
         before = "".join(_line(key, today[key]) for key in changes if today.get(key) is not None)
+    else:
+        before = storm_yaml.replace("\r\n", "\n")
+    end = "\r\n" if storm_yaml and "\r\n" in storm_yaml else "\n"
+    if storm_yaml and before.replace("\n", end) != storm_yaml:
+        return None  # its lines have ends of both kinds
     after, wanted = before, {PREFIX + key: value for key, value in changes.items()}
     try:
         for key, value in changes.items():
@@ -61,9 +66,8 @@ def proposed_diff(
             return None
     except yaml.YAMLError:
         return None
-    lines = difflib.unified_diff(
-        before.splitlines(True), after.splitlines(True), "storm.yaml", "storm.yaml"
-    )
+    sides = (text.replace("\n", end).splitlines(True) for text in (before, after))
+    lines = difflib.unified_diff(*sides, "storm.yaml", "storm.yaml")
     return "".join(line if line.endswith("\n") else line + _NO_LINE_END for line in lines)
 
 

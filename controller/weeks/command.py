@@ -8,8 +8,7 @@ import msgspec
 import typer
 
 from controller.console import Console
-from controller.errors import TuneError
-from controller.output import Output, OutputOption, quiet
+from controller.output import Output, OutputOption, quiet, writing
 from controller.pipeline.where import (
     MasterOption,
     PathsArgument,
@@ -46,11 +45,11 @@ def report(
         found = run(where, topology=topology, console=Console(stderr=True))
     page = needed("controller.weeks.page")
     html = out / "report.html"
-    try:
-        html.write_text(page.page(found))
-    except OSError as error:
-        raise TuneError(f"--out {html}: {error.strerror}") from None
     if output is Output.JSON:
         print(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
-        return
-    print("\n".join([*page.lines(found), f"written: {html}"]))
+    else:
+        print("\n".join(page.lines(found)))
+    with writing("--out", html):
+        html.write_text(page.page(found), "utf-8")
+    if output is Output.TABLE:
+        print(f"written: {html}")

@@ -1,6 +1,8 @@
 """``nstorm tune`` on the command line, without Spark: what it prints, and what cannot be."""
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -218,6 +220,33 @@ def test_a_log_of_another_version_or_of_nothing(journal: Path) -> None:
     edit(path, lambda head: head.update(format=99))
     with pytest.raises(JournalError, match="no segment begins with a whole head of format"):
         run(journal)
+
+
+@pytest.mark.parametrize("command", ["tune", "report"])
+def test_what_cannot_be_written_is_one_line_after_the_answer(
+    journal: Path, nstorm: Nstorm, command: str
+) -> None:
+    Path("out/report.html").mkdir(parents=True)
+    given = ["--space", "space.yaml"] if command == "tune" else []
+    done = nstorm(command, str(journal), *given, "--out", "out")
+    assert done.code == 2
+    assert done.err.splitlines()[-1] == "nstorm: --out out/report.html: Is a directory"
+    assert ("The best of" if command == "tune" else "Next month") in done.out
+    assert "written" not in done.out
+
+
+@pytest.mark.parametrize("command", ["tune", "report"])
+def test_a_page_is_utf_8_in_any_locale(journal: Path, command: str) -> None:
+    given = ["--space", "space.yaml"] if command == "tune" else []
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    code = "from controller.cli.main import main; main()"
+    line = [sys.executable, "-c", code, command, str(journal), *given, "--out", "out"]
+    done = subprocess.run(
+        line, env={**os.environ, **ascii_only}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    text = Path("out/report.html").read_bytes().decode()
+    assert not text.isascii()
 
 
 def test_a_missing_extra_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

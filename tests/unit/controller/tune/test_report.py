@@ -88,6 +88,15 @@ def test_the_diff_changes_the_lines_of_the_file_and_adds_those_it_lacks(
     assert "# ours" in after
 
 
+def test_the_ends_of_lines_stay(suggestion: Suggestion) -> None:
+    before = "nstorm.load.high: 0.8\r\nui.port: 1\r\n"
+    diff = proposed_diff(before, suggestion, TODAY) or ""
+    lines = diff.splitlines(True)[3:]
+    assert len(lines) == 4 and all(line.endswith("\r\n") for line in lines)
+    assert patched(before, diff).splitlines(True)[0] == "nstorm.load.high: 0.9\r\n"
+    assert proposed_diff("a: 1\r\nb: 1\n", suggestion, TODAY) is None
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
