@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from controller.config import build
 from controller.console import Console
 from controller.pipeline import stages
 from controller.pipeline.opened import opened, progress
 from controller.pipeline.schemas import TRIALS
 from controller.pipeline.where import Where
+from controller.replay.playback import recorded_config
 from controller.tune.space import Space, parameter_sets
 
 
@@ -30,7 +30,7 @@ def made(
         episodes = stages.episodes(ticks, topology)
         if stage == "episodes":
             return [asdict(one) for one in episodes], ticks.left_out
-        today = dict(build(log.log.newest_head().config).keys)
+        today = dict(recorded_config(log.log.newest_head()).keys)
         sets = parameter_sets(asked or Space().narrowed(today), today)
         with progress(console, "parameter sets") as report:
             folders = stages.trials(engine, episodes, [one.config for one in sets], report)

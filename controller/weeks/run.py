@@ -18,6 +18,7 @@ from controller.pipeline.opened import opened, progress
 from controller.pipeline.schemas import CONCLUDED, HOURS
 from controller.pipeline.ticks import Batches
 from controller.pipeline.where import Where
+from controller.replay.playback import recorded_config
 from controller.tune.searches import timed
 from controller.tune.space import ParameterSet, without_moves
 from controller.weeks import auto, disturbed, hosts, paid
@@ -35,7 +36,7 @@ def run(where: Where, *, topology: str | None, console: Console) -> LogReport:
     """
     with ExitStack() as stack:
         engine, log = stack.enter_context(opened(where, console))
-        today: dict[str, Any] = dict(build(log.log.newest_head().config).keys)
+        today: dict[str, Any] = dict(recorded_config(log.log.newest_head()).keys)
         with progress(console, "reading the log") as report:
             ticks = stages.ticks(engine, log, report)
         of = stages.episodes(ticks, topology)

@@ -249,6 +249,17 @@ def test_a_page_is_utf_8_in_any_locale(journal: Path, command: str) -> None:
     assert not text.isascii()
 
 
+@pytest.mark.parametrize("command", ["tune", "report", "pipeline trials"])
+def test_settings_of_another_version_are_those_of_the_journal(
+    journal: Path, nstorm: Nstorm, command: str
+) -> None:
+    (path,) = journal.iterdir()
+    edit(path, lambda head: head["config"].update({"some.new.key": 1}))
+    done = nstorm(*command.split(), str(journal))
+    assert done.code == 2
+    assert "nstorm: the journal's configuration is of another version: " in done.err
+
+
 def test_a_missing_extra_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with (
