@@ -314,8 +314,9 @@ class Fit:
 
     @cached_property
     def frac(self) -> Floats:
-        """(W,), the share of the capacity that is used."""
-        return self.used / self.capacity
+        """(W,), the share of the capacity that is used; not finite where there is none."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.used / self.capacity
 
     def above(self, limit: Floats) -> Marks:
         """Mark the workers above a limit, (W,); one that was filled up to it is not."""

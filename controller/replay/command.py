@@ -178,11 +178,13 @@ def _compared(name: str, scores: dict[str, Rerun]) -> dict[str, Any]:
 
 
 def _score(series: Series) -> dict[str, Any]:
+    most = float(series.max_load_frac.max())
     return {
         "inter_node_frac": round(series.inter_node_frac, 6),
         "moves": len(series.moves),
         "unserved_core_s": round(float(series.unserved_core_s.sum()), 3),
-        "max_load_frac": round(float(series.max_load_frac.max()), 6),
+        # None where a worker has no CPU.
+        "max_load_frac": round(most, 6) if math.isfinite(most) else None,
         "outcomes": {
             OUTCOMES[outcome].value: count
             for outcome, count in Counter(series.outcome.tolist()).most_common()
@@ -233,7 +235,7 @@ def _print_what_if(document: dict[str, Any]) -> None:
                 f"{score['inter_node_frac']:.4f}",
                 str(score["moves"]),
                 f"{score['unserved_core_s']:.0f}",
-                f"{score['max_load_frac']:.2f}",
+                "–" if (most := score["max_load_frac"]) is None else f"{most:.2f}",
             )
         console.print(table)
         for key in ("recorded", "changed"):

@@ -15,7 +15,8 @@ from controller.replay import rerun
 from deploy.ingest.tables import ingest
 from migration import ConfigError
 from migration.settings import DEFAULT, TUNABLE
-from tests.recorded_world import BEGIN_S, edit, record
+from tests.messages import replace
+from tests.recorded_world import BEGIN_S, Recorded, edit, record
 
 
 def run(*arguments: str | Path, code: int = 0) -> str:
@@ -64,6 +65,19 @@ def test_a_part_of_the_time(journal: Path) -> None:
         run(journal, "--from", "2030-01-01")
     with pytest.raises(CommandError, match="--to: 'soon' is no time such as"):
         run(journal, "--to", "soon")
+
+
+def test_the_share_of_a_worker_without_cpu_is_none(tmp_path: Path) -> None:
+    def each(tick: int, run: Recorded) -> None:
+        one, two = run.world.publication.nodes
+        nodes = one, replace(two, cpu_capacity=0.0)
+        run.world.publication = replace(run.world.publication, nodes=nodes)
+
+    given = {"worker.cpu.capacity": None}
+    record(tmp_path, ticks=range(12), mode="advise", keys=given, each=each)
+    (one,) = as_json(tmp_path, "--set", "load.high=0.7")["topologies"]
+    assert one["as_it_was"]["max_load_frac"] is None
+    assert " – " in run(tmp_path, "--set", "load.high=0.7")
 
 
 def test_a_difference_ends_with_code_1(journal: Path) -> None:
