@@ -13,7 +13,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial, reduce
 from importlib import import_module
 from io import BytesIO
@@ -34,7 +34,7 @@ JDK = "apt-get install openjdk-17-jre-headless"
 OLDEST = 3, 5  # release of Spark
 # How often a task is tried again when the worker that had it dies.
 TRIES = 4
-STOP_S = 30.0
+STOP_S, END_S = 30.0, 1.0
 # A row of ticks may have a hundred kilobytes; a thousand of them would not fit.
 ROWS = 64
 # A task writes into this number of folders at once.
@@ -75,6 +75,9 @@ def spark(
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # `local-cluster[...]` starts workers of its own.
     local = re.match(r"local(\[|$)", master) is not None
+    if local:
+        # Its UI, which has no login, would be open to all machines.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     settings = pyspark.SparkConf().setMaster(_patient(master)).setAppName("nstorm tune")
     # A folder that happens to be called like a package of ours is none.
     settings.setExecutorEnv("PYTHONSAFEPATH", "1")
@@ -85,11 +88,19 @@ def spark(
         context: Any = None
         try:
             context = pyspark.SparkContext(conf=settings, gateway=gateway)
+            # It would print a stack trace where the JVM dies.
+            context._accumulatorServer.handle_error = lambda *about: None
             session = import_module("pyspark.sql").SparkSession(context)
             cores = context.defaultParallelism
             yield SparkEngine(session, tables, cores, cores + 1 if local else MOST_JOBS)
         except Exception as error:
-            if not type(error).__module__.startswith(("py4j", "pyspark")):
+            of_spark = type(error).__module__.startswith(("py4j", "pyspark"))
+            if (of_spark or isinstance(error, OSError)) and (code := _ended(gateway.proc)):
+                raise TuneError(
+                    f"Spark's JVM has ended with code {code}; see {log}. Where memory was short: "
+                    "--spark-conf spark.driver.memory=4g"
+                ) from error
+            if not of_spark:
                 raise
             raise TuneError(f"Spark at {master} gave up: {_cause(error)}; see {log}") from error
         finally:
@@ -314,11 +325,21 @@ def _why(log: Path) -> str:
     return next(errors, written[0] if written else "it printed nothing")[:300]
 
 
+def _ended(process: Any) -> int:
+    """Return the exit code of a JVM that has ended or is about to; 0 where it runs."""
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(END_S)
+    return process.returncode or 0
+
+
 def _stop(context: Any, gateway: Any) -> None:
     """End the JVM too: Spark itself would leave it until this process ends."""
-    if context is not None:
-        context.stop()
-    gateway.shutdown()
+    # One that has died answers nothing. The second call stops what Spark has in this process.
+    for _ in range(2 if context is not None else 0):
+        with suppress(Exception):
+            context.stop()
+    with suppress(Exception):
+        gateway.shutdown()
     # The JVM ends when its standard input does.
     gateway.proc.stdin.close()
     try:

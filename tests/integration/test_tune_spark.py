@@ -278,6 +278,26 @@ def test_another_spark_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Monke
         pytest.fail("that Spark is not known")
 
 
+def test_a_jvm_that_dies_is_one_sentence_and_its_ui_is_of_this_machine(
+    journal: Path, tmp_path: Path
+) -> None:
+    started: list[psutil.Process] = []
+
+    def die(share: float) -> None:
+        (jvm,) = (one for one in psutil.Process().children() if one.name() == "java")
+        ports = [one.laddr.ip for one in jvm.net_connections() if one.status == "LISTEN"]
+        assert ports and {ip.removeprefix("::ffff:") for ip in ports} == {"127.0.0.1"}
+        jvm.kill()
+        started.append(jvm)
+
+    with (
+        pytest.raises(TuneError, match=r"^Spark's JVM has ended with code -9; see .*spark\.log\."),
+        spark("local[1]", tmp_path / "spark.log", str(tmp_path / "tables")) as engine,
+    ):
+        stages(engine, journal, die)
+    assert len(started) == 1
+
+
 @LEFT_OPEN
 def test_a_master_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     with (
