@@ -1,5 +1,6 @@
 """Where a log lies, where its tables stay, and who works: what all commands on a log ask for."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -76,6 +77,11 @@ class Where:
         for path in paths if master is None else ():
             if ":" not in path and not Path(path).exists():
                 raise JournalError(f"{path}: no such file or folder")
+        if master and not master.startswith("local") and not re.match(r"\w+:", tables or ""):
+            raise TuneError(
+                f"--master {master}: its workers see no folder of this machine: name one that all "
+                "see, --tables hdfs://..., or --tables file:/... on a disk that is shared"
+            )
         try:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -197,6 +197,9 @@ def test_what_cannot_be_is_one_message(journal: Path, tmp_path: Path) -> None:
     with pytest.raises(TuneError, match="--objective speed: must be balanced"):
         run(journal, "--objective", "speed")
     (tmp_path / "file").write_text("")
+    for tables in ([], ["--tables", "here"]):
+        with pytest.raises(TuneError, match="--master yarn: its workers see no folder of this"):
+            run(journal, "--master", "yarn", *tables)
     with pytest.raises(TuneError, match="--out file: File exists"):
         run(journal, "--out", "file")
     (tmp_path / "space.yaml").write_text("load.high: [2]\n")
