@@ -1,5 +1,6 @@
 """Does the work in this process, one part after the other: for logs that need no Spark."""
 
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -60,8 +61,22 @@ class Fold:
             done(job)
 
     def _do(self, job: Job, folder: Path) -> None:
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+        # Another command may make the same part now. What begins so is not read as a part.
+        making = folder.with_name(f"_{os.getpid()}-{folder.name}")
+        try:
+            shutil.rmtree(making, ignore_errors=True)
+            making.mkdir(parents=True)
+            self._make(job, making)
+            try:
+                making.rename(folder)
+            except OSError:
+                if not (folder / WHOLE).exists():
+                    shutil.rmtree(folder, ignore_errors=True)
+                    making.rename(folder)
+        finally:
+            shutil.rmtree(making, ignore_errors=True)
+
+    def _make(self, job: Job, folder: Path) -> None:
         of = job.of
         before: Iterable[pa.RecordBatch]
         if isinstance(of, Episode):

@@ -45,7 +45,8 @@ def measured(
         rmtree(tables, ignore_errors=True)
         for name, stage in STAGES.items():
             tell(f"round {number + 1} of {rounds}: {stage}")
-            given = ["pipeline", stage, str(log), "--tables", str(tables), "--master", master]
+            given = ["pipeline", stage, str(log), "--master", master]
+            given += ["--tables", f"file:{tables.absolute()}"]
             given += ["--out", str(folder / "out"), "-o", "json"]
             given += [] if space is None else ["--space", str(space)]
             for key, value in _run(given).items():

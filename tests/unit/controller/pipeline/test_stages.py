@@ -8,6 +8,7 @@ import shutil
 import signal
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -251,6 +252,27 @@ def test_a_signal_ends_what_is_under_way(tmp_path: Path) -> None:
     finally:
         signal.signal(signal.SIGUSR1, usual)
     assert ended == []
+
+
+def test_two_commands_may_make_the_same_part_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = pa.schema([("one", pa.int64())])
+    row = pa.RecordBatch.from_pylist([{"one": 1}], schema)
+
+    def work(before: Iterable[pa.RecordBatch], others: int) -> Iterator[pa.RecordBatch]:
+        yield row
+        for _ in range(others):
+            made(0)
+
+    def made(others: int) -> None:
+        job = Job("folder/part", Rows((), schema), partial(work, others=others), schema)
+        monkeypatch.setattr(os, "getpid", lambda: others)
+        Fold(tmp_path).do([job], lambda job: None)
+
+    made(1)
+    assert Fold(tmp_path).rows(["folder/part"], schema)["one"].to_pylist() == [1]
+    assert [path.name for path in (tmp_path / "folder").iterdir()] == ["part"]
 
 
 def test_what_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
