@@ -101,8 +101,17 @@ def named(topology: str, day: int) -> dict[str, Any]:
     return {"topology": topology, "folder": folder_of(topology), "day": day}
 
 
-# When a controller led: the first tick of an epoch in a segment.
-LED = pa.schema([("cluster", pa.string()), ("epoch", pa.int64()), ("time_s", pa.float64())])
+# When a controller led: the first and the last tick of an epoch in a segment.
+LED = pa.schema(
+    [
+        ("writer", pa.string()),
+        ("number", pa.int64()),
+        ("cluster", pa.string()),
+        ("epoch", pa.int64()),
+        ("time_s", pa.float64()),
+        ("last_s", pa.float64()),
+    ]
+)
 
 # One parameter set in one episode, a row for what it is chosen by and one for what is held back.
 TRIALS = pa.schema(

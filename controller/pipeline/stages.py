@@ -5,11 +5,12 @@ as it is, so a run goes on where another one broke off.
 """
 
 import itertools
+import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from controller.config import Config
 from controller.errors import TuneError
@@ -43,6 +44,8 @@ SAMPLE_TICKS = 720
 # Folders of trials begin so, and a day follows.
 _TRIALS = "trials/part="
 
+# When epochs began, by cluster and epoch.
+_Epochs: TypeAlias = dict[tuple[str, int], float]
 Progress = Callable[[float], None]  # the share that is done, up to 1
 
 
@@ -107,10 +110,10 @@ def raw(engine: Engine, paths: Sequence[str]) -> Raw:
 
 def ticks(engine: Engine, of: Raw, progress: Progress) -> Ticks:
     """Decode the segments, each for itself."""
-    began_s = _began_s(engine, of)
+    ended_by = _ended_by(engine, of)
     near = _neighbours(of)
     jobs = [
-        _decoding(file, order_s, began_s, *near[file.uri]) for file, order_s in _ordered(of.files)
+        _decoding(file, order_s, ended_by, *near[file.uri]) for file, order_s in _ordered(of.files)
     ]
     _do(engine, jobs, progress)
     made = found(engine, jobs)
@@ -316,17 +319,29 @@ def _do(engine: Engine, jobs: Sequence[Job], progress: Progress) -> None:
     engine.do(jobs, count)
 
 
-def _began_s(engine: Engine, of: Raw) -> dict[tuple[str, int], float]:
-    """Find out when each epoch began; a controller alone is never overtaken."""
+def _ended_by(engine: Engine, of: Raw) -> Mapping[tuple[str, int], _Epochs]:
+    """Find of each segment the epochs that began before its end, and ended those that it has.
+
+    Of any others no segment depends: or else each start of a controller would make all parts again.
+    A controller alone is never overtaken.
+    """
     if len(of.log.writers) < 2:
         return {}
     jobs = [Job(f"led/{_name(file)}", file, led, LED) for file in of.files]
     engine.do(jobs, lambda job: None)
-    found: dict[tuple[str, int], float] = {}
-    for row in engine.rows([job.folder for job in jobs], LED).to_pylist():
+    rows = engine.rows([job.folder for job in jobs], LED).to_pylist()
+    began_s: _Epochs = {}
+    for row in rows:
         key = row["cluster"], row["epoch"]
-        found[key] = min(found.get(key, row["time_s"]), row["time_s"])
-    return dict(sorted(found.items()))
+        began_s[key] = min(began_s.get(key, row["time_s"]), row["time_s"])
+    found: dict[tuple[str, int], _Epochs] = {}
+    for row in rows:
+        own = row["cluster"], row["epoch"]
+        later = [(at, key) for key, at in began_s.items() if key[0] == own[0] and key > own]
+        at_s, first = min(later, default=(math.inf, own))
+        if at_s <= row["last_s"]:
+            found.setdefault((row["writer"], row["number"]), {})[first] = at_s
+    return found
 
 
 def _ordered(files: Sequence[RawFile]) -> list[tuple[RawFile, float]]:
@@ -356,10 +371,13 @@ def _neighbours(of: Raw) -> dict[str, tuple[bool, RawFile | None]]:
 def _decoding(
     file: RawFile,
     order_s: float,
-    began_s: dict[tuple[str, int], float],
+    ended_by: Mapping[tuple[str, int], _Epochs],
     follows: bool,
     after: RawFile | None,
 ) -> Job:
+    read = [one.segment for one in (file, after) if one is not None]
+    epochs = [ended_by.get((one.writer, one.number), {}) for one in read]
+    began_s = dict(sorted(item for one in epochs for item in one.items()))
     made_of = digest(order_s, began_s, follows, after and after.segment.number)
     work = partial(decoded, order_s=order_s, began_s=began_s, follows=follows)
     name = f"ticks/{_name(file)}-{made_of}"

@@ -51,13 +51,16 @@ class Unchanging(NamedTuple):
 
 
 def led(batches: Iterable[pa.RecordBatch]) -> Batches:
-    """Find when a segment's controller led first in each epoch."""
+    """Find when a segment's controller led first and last in each epoch."""
     for segment in _segments(batches):
-        first: dict[tuple[str, int], float] = {}
+        found: dict[tuple[str, int], dict[str, Any]] = {}
         for key, time_s in segment.led():
-            first[key] = min(first.get(key, time_s), time_s)
-        rows = [{"cluster": key[0], "epoch": key[1], "time_s": s} for key, s in first.items()]
-        yield pa.RecordBatch.from_pylist(rows, LED)
+            known = {"writer": segment.writer, "number": segment.number}
+            known |= {"cluster": key[0], "epoch": key[1], "time_s": time_s, "last_s": time_s}
+            row = found.setdefault(key, known)
+            row["time_s"] = min(row["time_s"], time_s)
+            row["last_s"] = max(row["last_s"], time_s)
+        yield pa.RecordBatch.from_pylist(list(found.values()), LED)
 
 
 def decoded(

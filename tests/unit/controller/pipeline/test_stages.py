@@ -164,6 +164,18 @@ def test_of_two_leaders_the_later_epoch_counts(tmp_path: Path) -> None:
     assert sum(part.ticks for part in found.parts) == 19 + 19
 
 
+def test_a_controller_that_starts_later_changes_no_part_of_before(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    record(log / "a", ticks=range(20), mode="advise", bounds=SMALL)
+    record(log / "b", ticks=range(14, 30), name="two", epoch=1, mode="advise", bounds=SMALL)
+    before = decoded(tmp_path / "tables", log)
+    assert before.left_out == ("6 ticks of a leader that had lost its lead",)
+    record(log / "c", ticks=range(30, 40), name="three", epoch=2, mode="advise", bounds=SMALL)
+    after = decoded(tmp_path / "tables", log)
+    assert after.left_out == before.left_out
+    assert set(before.folders) < set(after.folders)
+
+
 def test_what_is_damaged_is_counted_once_and_the_rest_is_read(tmp_path: Path) -> None:
     record(tmp_path / "log", ticks=range(40), mode="advise", bounds=SMALL)
     whole = sum(part.ticks for part in decoded(tmp_path / "whole", tmp_path / "log").parts)
