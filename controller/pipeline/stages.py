@@ -35,6 +35,7 @@ from controller.pipeline.trials import Tried, tried
 from controller.replay.recording import Span
 from migration.model import topology_name
 
+FAR_DAYS = 365
 # Of each topology's time in which something could be decided.
 HELD_BACK_FRAC = 0.3
 # This number of parts for each core keeps all of them busy to the end, and shows the time to go.
@@ -135,11 +136,31 @@ def found(engine: Engine, jobs: Sequence[Job]) -> Ticks:
             field.name: row[field.name] for field in fields(SegmentPart) if field.name != "folder"
         }
         parts.append(SegmentPart(folder_of[row["writer"], row["number"]], **what))
+    kept = _near(parts)
+    far = sum(part.ticks for part in parts) - sum(part.ticks for part in kept)
     left_out = Counter({"segments that are there twice": len(again)})
+    left_out["ticks of a clock that was wrong by a year or more"] += far
     for row in _small(engine, folders, LEFT_OUT):
         left_out[row["rule"]] += row["count"]
     said = tuple(f"{count} {rule}" for rule, count in sorted(left_out.items()) if count)
-    return Ticks(folders, tuple(parts), said)
+    return Ticks(folders, tuple(kept), said)
+
+
+def _near(parts: Sequence[SegmentPart]) -> list[SegmentPart]:
+    """Keep the time with the most ticks where a year or more without any lies between.
+
+    A controller that starts before its clock is set has a few ticks of 1970.
+    """
+    ticks_of = Counter[int]()
+    for part in parts:
+        ticks_of[part.day] += part.ticks
+    times: list[list[int]] = []
+    for day in sorted(ticks_of):
+        if not times or day - times[-1][-1] >= FAR_DAYS:
+            times.append([])
+        times[-1].append(day)
+    days = max(times, key=lambda days: sum(ticks_of[day] for day in days), default=[])
+    return [part for part in parts if part.day in set(days)]
 
 
 def _copies(rows: Sequence[dict[str, Any]]) -> set[tuple[str, int]]:

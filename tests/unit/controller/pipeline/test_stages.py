@@ -30,7 +30,7 @@ from controller.replay.recording import Span, spans
 from controller.tune.space import ParameterSet, without_moves
 from tests.messages import replace
 from tests.recorded_world import Recorded, record, with_spouts
-from tests.tuned_world import laid_out, outcomes_of, span
+from tests.tuned_world import BEGIN_S, laid_out, outcomes_of, span
 
 SMALL = Bounds(segment_bytes=20_000)
 
@@ -100,6 +100,16 @@ def test_a_name_may_be_none_for_a_folder(tmp_path: Path) -> None:
     folders = [path.name for path in tmp_path.glob("ticks/*/kind=tick/*")]
     assert len(folders) == 2
     assert all(re.fullmatch("folder=[0-9a-f]{64}", name) for name in folders)
+
+
+def test_ticks_of_a_wrong_clock_are_left_out(tmp_path: Path) -> None:
+    year_s = 366 * 86_400.0
+    times_s = (3000.0, BEGIN_S - year_s, BEGIN_S, BEGIN_S + 86_400.0, BEGIN_S + 2 * year_s)
+    load = [span(20, [1], lambda tick: [(0, 1, 10.0)], begin_s=time_s) for time_s in times_s]
+    _, found = laid_out(load, tmp_path)
+    day = int(BEGIN_S // 86_400)
+    assert [(one.day, one.ticks) for one in episodes(found)] == [(day, 20), (day + 1, 20)]
+    assert found.left_out == ("60 ticks of a clock that was wrong by a year or more",)
 
 
 def test_ticks_of_a_segment_are_put_in_order_and_segments_stay() -> None:
