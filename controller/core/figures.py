@@ -160,7 +160,7 @@ class Effect(Struct, frozen=True):
     @property
     def count(self) -> int:
         """All moves of the run."""
-        return len(self.moves) + (self.before or 0)
+        return len(self.moves) + (0 if self.before is UNSET else self.before)
 
     def __str__(self) -> str:
         facts = [self.sentence]

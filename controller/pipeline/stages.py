@@ -32,6 +32,7 @@ from controller.pipeline.schemas import (
 )
 from controller.pipeline.ticks import Batches, decoded, led, spans_of
 from controller.pipeline.trials import Tried, tried
+from controller.replay.playback import recorded_config
 from controller.replay.recording import Span
 from migration.model import topology_name
 
@@ -57,6 +58,10 @@ class Raw:
     files: tuple[RawFile, ...]
     log: Log  # the same, opened where they lie
     lacks: tuple[str, ...] = ()  # one line a rule by which rows of tables were left out before
+
+    def keys(self) -> dict[str, Any]:
+        """Read the settings at its end; raises `JournalError` as `recorded_config` does."""
+        return dict(recorded_config(self.log.newest_head()).keys)
 
 
 @dataclass(frozen=True, slots=True)

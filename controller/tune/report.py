@@ -66,8 +66,8 @@ def proposed_diff(
             return None
     except yaml.YAMLError:
         return None
-    sides = (text.replace("\n", end).splitlines(True) for text in (before, after))
-    lines = difflib.unified_diff(*sides, "storm.yaml", "storm.yaml")
+    old, new = (text.replace("\n", end).splitlines(True) for text in (before, after))
+    lines = difflib.unified_diff(old, new, "storm.yaml", "storm.yaml")
     return "".join(line if line.endswith("\n") else line + _NO_LINE_END for line in lines)
 
 

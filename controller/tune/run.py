@@ -10,7 +10,6 @@ from controller.pipeline import stages
 from controller.pipeline.engine import Engine, Episode
 from controller.pipeline.opened import opened, progress
 from controller.pipeline.where import Where
-from controller.replay.playback import recorded_config
 from controller.tune.choice import Objective, SetOutcome, ranked
 from controller.tune.command import Sweep
 from controller.tune.searches import timed
@@ -33,7 +32,7 @@ def run(
     """
     with ExitStack() as stack:
         engine, log = stack.enter_context(opened(where, console))
-        today = dict(keys or recorded_config(log.log.newest_head()).keys)
+        today = dict(keys or log.keys())
         with progress(console, "reading the log") as report:
             ticks = stages.ticks(engine, log, report)
         episodes = stages.episodes(ticks, topology)

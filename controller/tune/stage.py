@@ -9,7 +9,6 @@ from controller.pipeline import stages
 from controller.pipeline.opened import opened, progress
 from controller.pipeline.schemas import TRIALS
 from controller.pipeline.where import Where
-from controller.replay.playback import recorded_config
 from controller.tune.space import Space, parameter_sets
 
 
@@ -30,7 +29,7 @@ def made(
         episodes = stages.episodes(ticks, topology)
         if stage == "episodes":
             return [asdict(one) for one in episodes], ticks.left_out
-        today = dict(recorded_config(log.log.newest_head()).keys)
+        today = log.keys()
         sets = parameter_sets(asked or Space().narrowed(today), today)
         with progress(console, "parameter sets") as report:
             folders = stages.trials(engine, episodes, [one.config for one in sets], report)

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable
 from contextlib import ExitStack
 from functools import partial
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -18,7 +17,6 @@ from controller.pipeline.opened import opened, progress
 from controller.pipeline.schemas import CONCLUDED, HOURS
 from controller.pipeline.ticks import Batches
 from controller.pipeline.where import Where
-from controller.replay.playback import recorded_config
 from controller.tune.searches import timed
 from controller.tune.space import ParameterSet, without_moves
 from controller.weeks import auto, disturbed, hosts, paid
@@ -36,7 +34,7 @@ def run(where: Where, *, topology: str | None, console: Console) -> LogReport:
     """
     with ExitStack() as stack:
         engine, log = stack.enter_context(opened(where, console))
-        today: dict[str, Any] = dict(recorded_config(log.log.newest_head()).keys)
+        today = log.keys()
         with progress(console, "reading the log") as report:
             ticks = stages.ticks(engine, log, report)
         of = stages.episodes(ticks, topology)

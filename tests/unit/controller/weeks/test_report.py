@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,7 @@ def test_an_episode_is_added_up_by_hour(tmp_path: Path) -> None:
 def test_a_window_of_an_hour_counts_for_the_hour_that_it_covers(tmp_path: Path) -> None:
     day_s = BEGIN_S // DAY_S * DAY_S
     load = span(24, [1], lambda tick: [(0, 1, 10.0)])
-    ends_s = day_s + HOUR_S * np.arange(1, 25)
+    ends_s = day_s + HOUR_S * np.arange(1, 25, dtype=np.float64)
     cpu = load.cpu_cores * np.where(np.arange(24) == 12, 2.0, 1.0)[:, np.newaxis]
     long = replace(load, time_s=ends_s, span_s=np.full(24, HOUR_S), cpu_cores=cpu)
     engine, ticks = laid_out([long], tmp_path)
@@ -174,12 +174,16 @@ def test_searches_that_take_long_on_one_core_are_made_on_spark(
     def started(where: Where, console: object) -> Iterator[Fold]:
         yield Fold(Path(where.tables))
 
+    def noted(where: Where, console: object) -> AbstractContextManager[Fold]:
+        made.append("Spark")
+        return started(where, console)
+
     def rehearsed(samples: Any, sets: Any, cores: int) -> Searches:
         made.append([one.name for one in sets])
         return Searches([TopologyCost("wc-1", 8, 601.0, 0.0)], len(sets), 0, cores)
 
     monkeypatch.setattr(searches, "rehearse", rehearsed)
-    monkeypatch.setattr(searches, "started", lambda *given: made.append("Spark") or started(*given))
+    monkeypatch.setattr(searches, "started", noted)
     run("journal")
     # The set without moves searches nothing.
     assert made == [["as today (mode auto)"], "Spark"]
