@@ -261,11 +261,16 @@ final class HookedWorker implements LocalCopies {
         ExecutorMetrics.remove(state.getMetricRegistry(), copy.id(), me.port());
         // Holds the queue alone: with the copy it would hold the user's bolt until the messages have timed out.
         Map<Integer, BackpressureState> last = backPressure.of(copy.id());
-        misrouted.retire(queue, routing.messageTimeoutSecs, () -> {
-            last.keySet().forEach(task -> tables.removeTask(task, queue));
-            backPressure.forget(last);
-            forgetBatches(queue);
-        });
+        misrouted.retire(
+                queue,
+                routing.messageTimeoutSecs,
+                () -> last.keySet().forEach(task -> tables.closeTask(task, queue)),
+                () -> {
+                    last.keySet().forEach(task -> tables.forgetTask(task, queue));
+                    // A thread that finds the queue full asks Storm for its state of back-pressure.
+                    backPressure.forget(last);
+                    forgetBatches(queue);
+                });
         unregister(copy);
     }
 

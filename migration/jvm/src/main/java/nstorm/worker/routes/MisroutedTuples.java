@@ -38,10 +38,31 @@ public final class MisroutedTuples implements Runnable {
         void flush();
     }
 
-    private record Retired(JCQueue queue, long untilNanos, Runnable onEnd) {}
+    /** The queue of an executor that has ended. */
+    private static final class Retired {
+        final JCQueue queue;
+        final Runnable onGone;
+        long untilNanos;
+        /** Run when its time is over; null once it was. */
+        Runnable onEnd;
+
+        Retired(JCQueue queue, long untilNanos, Runnable onEnd, Runnable onGone) {
+            this.queue = queue;
+            this.untilNanos = untilNanos;
+            this.onEnd = onEnd;
+            this.onGone = onGone;
+        }
+
+        boolean isOver(long nowNanos) {
+            return nowNanos - untilNanos > 0 && queue.size() == 0;
+        }
+    }
 
     private static final Logger LOG = LoggerFactory.getLogger(MisroutedTuples.class);
     private static final int LIMIT = 200_000;
+    /** For so long a thread that has found a queue may take to publish into it. */
+    private static final long LATE_NANOS = TimeUnit.SECONDS.toNanos(1);
+
     private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
     private static final long SLOW_RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
@@ -51,8 +72,12 @@ public final class MisroutedTuples implements Runnable {
     public final AtomicLong forwarded = new AtomicLong();
     public final AtomicLong dropped = new AtomicLong();
     private final AtomicInteger waiting = new AtomicInteger();
-    private final Queue<AddressedTuple> inbox = new ConcurrentLinkedQueue<>();
-    private final Queue<Retired> retiring = new ConcurrentLinkedQueue<>();
+    /** Tuples, and retired queues behind what their executors have offered. */
+    private final Queue<Object> inbox = new ConcurrentLinkedQueue<>();
+    /** What was taken out of the inbox and is to be sorted; like all below of the one thread. */
+    private final Queue<Object> taken = new ArrayDeque<>();
+
+    private final List<Retired> retiring = new ArrayList<>();
     private final Map<Integer, ArrayDeque<AddressedTuple>> byTask = new HashMap<>();
     private final AtomicBoolean reportedDrop = new AtomicBoolean();
     private final Delivery delivery;
@@ -101,9 +126,14 @@ public final class MisroutedTuples implements Runnable {
         messages.clear();
     }
 
-    /** Forwards what still arrives in the queue of a dead executor, as there is room, then runs {@code onEnd}. */
-    public void retire(JCQueue queue, long forSecs, Runnable onEnd) {
-        retiring.add(new Retired(queue, System.nanoTime() + TimeUnit.SECONDS.toNanos(forSecs), onEnd));
+    /**
+     * Forwards what still arrives in the queue of a dead executor, as there is room.
+     *
+     * @param onEnd run after that time, so that no more threads find the queue
+     * @param onGone run once none holds it any more
+     */
+    public void retire(JCQueue queue, long forSecs, Runnable onEnd, Runnable onGone) {
+        inbox.add(new Retired(queue, System.nanoTime() + TimeUnit.SECONDS.toNanos(forSecs), onEnd, onGone));
         LockSupport.unpark(thread);
     }
 
@@ -133,9 +163,19 @@ public final class MisroutedTuples implements Runnable {
     }
 
     private boolean round() {
+        for (Object offered = inbox.poll(); offered != null; offered = inbox.poll()) {
+            taken.add(offered);
+        }
+        // First, and after the inbox was emptied: a thread that finds the queue no more offers what it has behind what
+        // it had put there.
         drainRetired();
-        for (AddressedTuple tuple = inbox.poll(); tuple != null; tuple = inbox.poll()) {
-            byTask.computeIfAbsent(tuple.dest, t -> new ArrayDeque<>()).add(tuple);
+        for (Object offered = taken.poll(); offered != null; offered = taken.poll()) {
+            if (offered instanceof Retired retired) {
+                retiring.add(retired);
+                drain(retired.queue);
+            } else {
+                sort((AddressedTuple) offered);
+            }
         }
         boolean progress = false;
         for (Iterator<ArrayDeque<AddressedTuple>> queues = byTask.values().iterator(); queues.hasNext(); ) {
@@ -179,31 +219,42 @@ public final class MisroutedTuples implements Runnable {
         }
     }
 
-    private void drainRetired() {
-        List<Retired> ended = new ArrayList<>();
-        for (Retired retired : retiring) {
-            retired.queue()
-                    .consume(
-                            new JCQueue.Consumer() {
-                                @Override
-                                public void accept(Object event) {
-                                    AddressedTuple tuple = (AddressedTuple) event;
-                                    if (tuple.dest != AddressedTuple.BROADCAST_DEST) {
-                                        offer(tuple);
-                                    }
-                                }
+    private void sort(AddressedTuple tuple) {
+        byTask.computeIfAbsent(tuple.dest, t -> new ArrayDeque<>()).add(tuple);
+    }
 
-                                @Override
-                                public void flush() {}
-                            },
-                            this::hasRoom);
-            if (System.nanoTime() - retired.untilNanos() > 0 && retired.queue().size() == 0) {
-                ended.add(retired);
+    private void drainRetired() {
+        for (Iterator<Retired> queues = retiring.iterator(); queues.hasNext(); ) {
+            Retired retired = queues.next();
+            drain(retired.queue);
+            long nowNanos = System.nanoTime();
+            if (retired.isOver(nowNanos) && retired.onEnd != null) {
+                Runnable onEnd = retired.onEnd;
+                retired.onEnd = null;
+                retired.untilNanos = nowNanos + LATE_NANOS;
+                onEnd.run();
+            } else if (retired.isOver(nowNanos)) {
+                queues.remove();
+                retired.onGone.run();
             }
         }
-        for (Retired retired : ended) {
-            retiring.remove(retired);
-            retired.onEnd().run();
-        }
+    }
+
+    private void drain(JCQueue queue) {
+        queue.consume(
+                new JCQueue.Consumer() {
+                    @Override
+                    public void accept(Object event) {
+                        AddressedTuple tuple = (AddressedTuple) event;
+                        if (tuple.dest != AddressedTuple.BROADCAST_DEST) {
+                            waiting.incrementAndGet();
+                            sort(tuple);
+                        }
+                    }
+
+                    @Override
+                    public void flush() {}
+                },
+                this::hasRoom);
     }
 }

@@ -170,7 +170,7 @@ public final class TupleOrder {
             return false;
         }
         AddressedTuple going = new AddressedTuple(task, marker.tuple);
-        JCQueue queue = tables.routes.arrival(task);
+        JCQueue queue = tables.found(task);
         if (queue == null) {
             routing.misrouted.offer(going);
         }

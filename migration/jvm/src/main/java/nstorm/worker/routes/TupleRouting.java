@@ -2,6 +2,7 @@ package nstorm.worker.routes;
 
 import java.util.Iterator;
 import java.util.List;
+import nstorm.hook.Faults;
 import nstorm.wire.Slot;
 import org.apache.storm.Config;
 import org.apache.storm.daemon.worker.WorkerState;
@@ -9,10 +10,28 @@ import org.apache.storm.messaging.TaskMessage;
 import org.apache.storm.serialization.KryoTupleDeserializer;
 import org.apache.storm.tuple.AddressedTuple;
 import org.apache.storm.tuple.Tuple;
+import org.apache.storm.utils.JCQueue;
 import org.apache.storm.utils.ObjectReader;
 
 /** What becomes of tuples that come here and are another worker's, or must not overtake others: made of parts that need each other. */
 public final class TupleRouting {
+    /** What Storm's Netty threads find for a task whose queue has gone since the batch was looked at. */
+    private final class Unowned extends JCQueue {
+        Unowned() {
+            super("nstorm-unowned", "nstorm-unowned", 2, 0, 1, null, "", "", List.of(), 0, null);
+        }
+
+        @Override
+        public boolean tryPublish(Object event) {
+            try {
+                take((AddressedTuple) event);
+            } catch (Throwable e) {
+                Faults.contained("taking a tuple whose queue has gone", e);
+            }
+            return true;
+        }
+    }
+
     final WorkerState state;
     final Slot me;
     final WorkerTables tables;
@@ -40,6 +59,20 @@ public final class TupleRouting {
         forwarder = new TupleForwarder(this);
         misrouted = new MisroutedTuples(forwarder);
         handOver = new HandOver(state, tables.routes, misrouted);
+        tables.takeUnowned(new Unowned());
+    }
+
+    private void take(AddressedTuple tuple) {
+        if (OrderMarker.isOldWay(tuple.dest)) {
+            order.takeUngated(tuple);
+            return;
+        }
+        JCQueue left = tables.routes.arrival(tuple.dest);
+        if (left != null) {
+            // What this thread has put into a batch of it was sent before.
+            left.tryFlush();
+        }
+        misrouted.offer(tuple);
     }
 
     /** Takes a tuple out of a batch that has just arrived by Netty if this worker does not own it. */

@@ -1,5 +1,6 @@
 package nstorm.worker.routes;
 
+import java.util.AbstractMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -27,9 +28,24 @@ import org.apache.storm.utils.JCQueue;
  * The tables by which a worker state finds executors, tasks and queues, swapped for tables that may change.
  *
  * <p>Storm fills them once, in the constructor, and then reads them from several threads without a lock. So each
- * one is swapped for a concurrent table of the same content. The reconciler's thread alone changes them.
+ * one is swapped for a concurrent table of the same content. The reconciler's thread changes them, and the thread of misrouted tuples
+ * removes the queues of executors that have ended.
  */
 public final class WorkerTables {
+    /** What Storm's Netty threads look queues up in. They would throw where they find none, and Storm would end the JVM. */
+    private final class FoundQueues extends AbstractMap<Integer, JCQueue> {
+        @Override
+        public JCQueue get(Object task) {
+            JCQueue queue = taskToQueue.get(task);
+            return queue == null ? unowned : queue;
+        }
+
+        @Override
+        public Set<Entry<Integer, JCQueue>> entrySet() {
+            return taskToQueue.entrySet();
+        }
+    }
+
     public final Routes routes;
     private final Routes.TaskIds taskIds;
     private final Set<List<Long>> localExecutors;
@@ -37,11 +53,14 @@ public final class WorkerTables {
     private final Map<Integer, JCQueue> taskToQueue;
     private final AtomicReference<Map<Integer, NodeInfo>> taskToNodePort;
     private final AtomicReference<Map<NodeInfo, IConnection>> connections;
+    /** Takes what is for a task without a queue here: its queue may go after a batch was looked at. */
+    private volatile JCQueue unowned;
 
     /** Swaps the tables of a worker state that has just been built. */
     public WorkerTables(WorkerState state, int maxTaskId) {
         routes = new Routes(maxTaskId);
-        taskToQueue = swapMap(StormFields.TASK_TO_QUEUE, state);
+        taskToQueue = new ConcurrentHashMap<>(StormFields.<Map<Integer, JCQueue>>get(StormFields.TASK_TO_QUEUE, state));
+        StormFields.set(StormFields.TASK_TO_QUEUE, state, new FoundQueues());
         taskToQueue.forEach(routes::deliver);
         taskToQueue.forEach(routes::arrive);
         receiveQueues = swapMap(StormFields.EXECUTOR_RECEIVE_QUEUES, state);
@@ -89,19 +108,44 @@ public final class WorkerTables {
         receiveQueues.remove(id.toStorm(), queue);
     }
 
-    public void addTask(int task, JCQueue queue) {
+    void takeUnowned(JCQueue queue) {
+        unowned = queue;
+    }
+
+    public synchronized void addTask(int task, JCQueue queue) {
         taskToQueue.put(task, queue);
         routes.arrive(task, queue);
     }
 
     /** False if the task has another queue by now: the executor has come back. */
-    public boolean removeTask(int task, JCQueue queue) {
+    public synchronized boolean removeTask(int task, JCQueue queue) {
+        boolean removed = closeTask(task, queue);
+        forgetTask(task, queue);
+        return removed;
+    }
+
+    /**
+     * Storm finds the queue no more. A Netty thread that found it before has yet to flush its batch of it, and looks for that among the
+     * arrivals. So it stays there until {@link #forgetTask}.
+     *
+     * @return as {@link #removeTask}
+     */
+    public synchronized boolean closeTask(int task, JCQueue queue) {
         JCQueue known = taskToQueue.get(task);
-        if (known == null || known != queue && OrderGate.behind(known) != queue) {
-            return false;
+        return known != null && OrderGate.behind(known) == OrderGate.behind(queue) && taskToQueue.remove(task, known);
+    }
+
+    /** No thread holds the queue any more. */
+    public synchronized void forgetTask(int task, JCQueue queue) {
+        JCQueue known = routes.arrival(task);
+        if (known != null && OrderGate.behind(known) == OrderGate.behind(queue)) {
+            routes.arrive(task, null);
         }
-        routes.arrive(task, null);
-        return taskToQueue.remove(task, known);
+    }
+
+    /** Where what arrives for the task goes; null if it has no queue here. */
+    JCQueue found(int task) {
+        return taskToQueue.get(task);
     }
 
     public boolean hasTask(int task) {
@@ -114,7 +158,7 @@ public final class WorkerTables {
     }
 
     /** From now on the task's tuples come to the queue itself. */
-    void closeGate(int task, OrderGate gate) {
+    synchronized void closeGate(int task, OrderGate gate) {
         if (taskToQueue.replace(task, gate.direct, gate.queue)) {
             routes.arrive(task, gate.queue);
         }

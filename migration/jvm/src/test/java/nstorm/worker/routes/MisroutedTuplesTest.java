@@ -92,7 +92,7 @@ class MisroutedTuplesTest {
         MisroutedTuples misrouted = new MisroutedTuples(gate);
         List<JCQueue> left = List.of(queueOf(120_000), queueOf(120_000));
         AtomicInteger ended = new AtomicInteger();
-        left.forEach(queue -> misrouted.retire(queue, 0, ended::incrementAndGet));
+        left.forEach(queue -> misrouted.retire(queue, 0, ended::incrementAndGet, () -> {}));
         await(() -> !misrouted.hasRoom());
         TimeUnit.MILLISECONDS.sleep(50);
         assertEquals(0, misrouted.dropped.get());
@@ -101,6 +101,29 @@ class MisroutedTuplesTest {
         gate.closedTask = -1;
         await(() -> gate.delivered.size() == 240_000 && ended.get() == 2);
         assertEquals(0, misrouted.dropped.get());
+    }
+
+    /** A thread that has found the queue publishes into it once it is found no more, and then offers what follows. */
+    @Test
+    void whatComesIntoAQueueAsItIsGivenUpGoesOnInItsOrder() throws Exception {
+        Gate gate = new Gate();
+        MisroutedTuples misrouted = new MisroutedTuples(gate);
+        JCQueue queue = queueOf(0);
+        AddressedTuple late = new AddressedTuple(1, null);
+        AddressedTuple next = new AddressedTuple(1, null);
+        AtomicInteger gone = new AtomicInteger();
+        misrouted.retire(
+                queue,
+                0,
+                () -> {
+                    assertTrue(queue.tryPublish(late));
+                    misrouted.offer(next);
+                },
+                gone::incrementAndGet);
+        await(() -> gate.delivered.size() == 2);
+        assertEquals(List.of(late, next), gate.delivered);
+        await(() -> gone.get() == 1);
+        assertEquals(0, misrouted.parked());
     }
 
     private static JCQueue queueOf(int tuples) {
