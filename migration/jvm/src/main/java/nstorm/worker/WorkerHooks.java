@@ -32,6 +32,7 @@ public final class WorkerHooks implements HookSet {
             new Symbol(STATE, "taskToExecutorQueue", MAP),
             new Symbol(STATE, "outboundTasks", "Ljava/util/Set;"),
             new Symbol(STATE, "cachedTaskToNodePort", "Ljava/util/concurrent/atomic/AtomicReference;"),
+            new Symbol(STATE, "endpointSocketLock", "Ljava/util/concurrent/locks/ReentrantReadWriteLock;"),
             new Symbol(STATE, "bpTracker", "Lorg/apache/storm/daemon/worker/BackPressureTracker;"),
             new Symbol(STATE, "workerTransfer", "Lorg/apache/storm/daemon/worker/WorkerTransfer;"),
             new Symbol(STATE, "refreshConnectionsTimer", "Lorg/apache/storm/StormTimer;"),

@@ -6,8 +6,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReadWriteLock;
 import java.util.function.IntFunction;
 import java.util.stream.Collectors;
 import nstorm.wire.ExecutorId;
@@ -46,6 +49,9 @@ public final class WorkerTables {
         }
     }
 
+    /** For so long it waits for Storm's transfer thread, which may wait for a full connection. */
+    private static final long TURN_MS = 5;
+
     public final Routes routes;
     private final Routes.TaskIds taskIds;
     private final Set<List<Long>> localExecutors;
@@ -53,6 +59,8 @@ public final class WorkerTables {
     private final Map<Integer, JCQueue> taskToQueue;
     private final AtomicReference<Map<Integer, NodeInfo>> taskToNodePort;
     private final AtomicReference<Map<NodeInfo, IConnection>> connections;
+    /** Whose shared lock Storm's transfer thread holds while it sends. */
+    private final Lock sends;
     /** Takes what is for a task without a queue here: its queue may go after a batch was looked at. */
     private volatile JCQueue unowned;
 
@@ -79,6 +87,7 @@ public final class WorkerTables {
         StormFields.set(StormFields.OUTBOUND_TASKS, state, all);
         taskToNodePort = StormFields.get(StormFields.TASK_TO_NODE_PORT, state);
         connections = state.getCachedNodeToPortSocket();
+        sends = StormFields.<ReadWriteLock>get(StormFields.ENDPOINT_LOCK, state).writeLock();
     }
 
     private static <K, V> Map<K, V> swapMap(java.lang.reflect.Field field, WorkerState state) {
@@ -220,9 +229,7 @@ public final class WorkerTables {
 
     /** Whether Storm would take messages for the slot now; it drops them while a connection is being made. */
     public boolean isConnected(Slot slot) {
-        return connections.get().entrySet().stream()
-                .filter(one -> PlanOverlay.slot(one.getKey()).equals(slot))
-                .anyMatch(one -> isReady(one.getValue()));
+        return ready(slot) != null;
     }
 
     /** The slots for which that is so, of all that this worker has connections to. */
@@ -253,26 +260,47 @@ public final class WorkerTables {
     /**
      * Sends a message to a slot's worker. False if no connection to it stands now, or it is full. Storm would wait there, and a worker that
      * is silent for long counts as dead.
+     *
+     * <p>Storm's connection is for one thread. What the transfer thread has put into its batch would come behind what that thread sends
+     * next. The transfer thread sends under the shared lock.
      */
     public boolean send(Slot slot, TaskMessage message) {
-        for (Map.Entry<NodeInfo, IConnection> one : connections.get().entrySet()) {
-            if (PlanOverlay.slot(one.getKey()).equals(slot) && isReady(one.getValue()) && hasRoom(one.getValue())) {
-                one.getValue().send(List.of(message).iterator());
-                return true;
+        try {
+            if (!sends.tryLock(TURN_MS, TimeUnit.MILLISECONDS)) {
+                return false;
             }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
         }
-        return false;
+        try {
+            IConnection to = ready(slot);
+            if (to == null || !hasRoom(to)) {
+                return false;
+            }
+            to.send(List.of(message).iterator());
+            return true;
+        } finally {
+            sends.unlock();
+        }
     }
 
-    /** As Storm's transfer thread sends: waits while the connection is full; false if none stands. */
+    /** As Storm's transfer thread sends, and on that thread: waits while the connection is full; false if none stands. */
     boolean sendAll(Slot slot, List<TaskMessage> messages) {
+        IConnection to = ready(slot);
+        if (to != null) {
+            to.send(messages.iterator());
+        }
+        return to != null;
+    }
+
+    private IConnection ready(Slot slot) {
         for (Map.Entry<NodeInfo, IConnection> one : connections.get().entrySet()) {
             if (PlanOverlay.slot(one.getKey()).equals(slot) && isReady(one.getValue())) {
-                one.getValue().send(messages.iterator());
-                return true;
+                return one.getValue();
             }
         }
-        return false;
+        return null;
     }
 
     private static boolean hasRoom(IConnection connection) {

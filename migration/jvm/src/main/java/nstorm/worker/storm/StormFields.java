@@ -36,6 +36,7 @@ public final class StormFields {
     public static final Field TASK_TO_QUEUE = field(WorkerState.class, "taskToExecutorQueue");
     public static final Field OUTBOUND_TASKS = field(WorkerState.class, "outboundTasks");
     public static final Field TASK_TO_NODE_PORT = field(WorkerState.class, "cachedTaskToNodePort");
+    public static final Field ENDPOINT_LOCK = field(WorkerState.class, "endpointSocketLock");
     public static final Field BP_TRACKER = field(WorkerState.class, "bpTracker");
     public static final Field WORKER_TRANSFER = field(WorkerState.class, "workerTransfer");
     public static final Field REFRESH_CONNECTIONS_TIMER = field(WorkerState.class, "refreshConnectionsTimer");

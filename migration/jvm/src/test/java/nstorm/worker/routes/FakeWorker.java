@@ -124,6 +124,10 @@ public final class FakeWorker {
         });
     }
 
+    void connect(Slot slot, IConnection connection) {
+        connections.put(node(slot), connection);
+    }
+
     static NodeInfo node(Slot slot) {
         return new NodeInfo(slot.supervisor(), Set.of((long) slot.port()));
     }
