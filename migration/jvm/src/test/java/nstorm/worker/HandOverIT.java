@@ -36,7 +36,9 @@ class HandOverIT {
         }
 
         @Override
-        public void flush() {}
+        public boolean flush() {
+            return true;
+        }
     }
 
     private static OneWorker one;

@@ -34,8 +34,8 @@ public final class MisroutedTuples implements Runnable {
         /** True if delivered; false to try again later; must not block. What it throws costs this tuple alone. */
         boolean deliver(AddressedTuple tuple);
 
-        /** Called after a round that delivered something, to flush batches of this thread. */
-        void flush();
+        /** Called after a round that delivered something, to flush batches of this thread; false to be called again. */
+        boolean flush();
     }
 
     /** The queue of an executor that has ended. */
@@ -83,6 +83,9 @@ public final class MisroutedTuples implements Runnable {
     private final Delivery delivery;
     private final Thread thread;
 
+    /** Whether what was delivered may still be in a batch of this thread. */
+    private volatile boolean unflushed;
+
     /** Rounds in which tuples waited and none was delivered, since the last that was. */
     private int fruitless;
 
@@ -93,9 +96,9 @@ public final class MisroutedTuples implements Runnable {
         thread.start();
     }
 
-    /** Tuples waiting here. */
+    /** Tuples waiting here; one more while delivered ones wait in a batch of this thread. */
     public int parked() {
-        return waiting.get();
+        return waiting.get() + (unflushed ? 1 : 0);
     }
 
     /** Whether what can wait may be offered: half of the places are for what cannot. */
@@ -156,7 +159,7 @@ public final class MisroutedTuples implements Runnable {
     }
 
     private long pauseNanos() {
-        if (!byTask.isEmpty()) {
+        if (unflushed || !byTask.isEmpty()) {
             return fruitless < FAST_RETRIES ? RETRY_NANOS : SLOW_RETRY_NANOS;
         }
         return retiring.isEmpty() ? Long.MAX_VALUE : SLOW_RETRY_NANOS;
@@ -182,15 +185,16 @@ public final class MisroutedTuples implements Runnable {
             ArrayDeque<AddressedTuple> queue = queues.next();
             while (!queue.isEmpty() && leaves(queue.peek())) {
                 queue.poll();
-                waiting.decrementAndGet();
                 progress = true;
+                unflushed = true;
+                waiting.decrementAndGet();
             }
             if (queue.isEmpty()) {
                 queues.remove();
             }
         }
-        if (progress) {
-            delivery.flush();
+        if (unflushed) {
+            unflushed = !delivery.flush();
         }
         return progress;
     }

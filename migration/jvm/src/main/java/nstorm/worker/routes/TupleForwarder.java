@@ -80,7 +80,7 @@ final class TupleForwarder implements MisroutedTuples.Delivery {
     }
 
     @Override
-    public void flush() {
-        state.tryFlushRemotes();
+    public boolean flush() {
+        return routing.order.flush();
     }
 }

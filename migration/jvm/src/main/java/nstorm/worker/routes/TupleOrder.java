@@ -308,9 +308,22 @@ public final class TupleOrder {
 
     /** Sends a probe behind all that this thread has sent; false if there is no room. */
     boolean sendToPeer(int peer, Tuple probe) {
-        boolean taken = transferQueue.tryPublish(new TaskMessage(peer, bytes(probe)));
-        transferQueue.tryFlush();
-        return taken;
+        return publish(new TaskMessage(peer, bytes(probe)));
+    }
+
+    /** Into no batch of this thread: there it might wait for long. */
+    private boolean publish(TaskMessage message) {
+        return flush() && transferQueue.tryPublishDirect(message);
+    }
+
+    /** Whether nothing is left in this thread's batch for other workers: a flush moves at least one of what is in it. */
+    boolean flush() {
+        for (int i = 0; i < routing.transferBatch; i++) {
+            if (!transferQueue.tryFlush()) {
+                return false;
+            }
+        }
+        return true;
     }
 
     private void probed(Tuple tuple) {
@@ -398,9 +411,7 @@ public final class TupleOrder {
     }
 
     boolean transfer(int task, byte[] tuple) {
-        boolean taken = transferQueue.tryPublish(new TaskMessage(OrderMarker.oldWay(task), tuple));
-        transferQueue.tryFlush();
-        return taken;
+        return publish(new TaskMessage(OrderMarker.oldWay(task), tuple));
     }
 
     private synchronized byte[] bytes(Tuple marker) {

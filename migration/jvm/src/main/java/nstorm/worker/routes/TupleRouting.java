@@ -40,6 +40,7 @@ public final class TupleRouting {
     public final MisroutedTuples misrouted;
     public final HandOver handOver;
     public final int producerBatch;
+    final int transferBatch;
     /** Storm 3: a batch that is flushed before it is full makes the next ones smaller. */
     public final boolean dynamicBatch;
 
@@ -53,6 +54,7 @@ public final class TupleRouting {
         this.tables = tables;
         this.copies = copies;
         producerBatch = ObjectReader.getInt(state.getTopologyConf().get(Config.TOPOLOGY_PRODUCER_BATCH_SIZE), 1);
+        transferBatch = ObjectReader.getInt(state.getTopologyConf().get(Config.TOPOLOGY_TRANSFER_BATCH_SIZE), 1);
         dynamicBatch = ObjectReader.getBoolean(state.getTopologyConf().get("topology.producer.batch.dynamic"), false);
         messageTimeoutSecs = ObjectReader.getInt(state.getTopologyConf().get(Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS), 30);
         order = new TupleOrder(this);

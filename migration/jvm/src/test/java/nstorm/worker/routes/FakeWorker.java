@@ -21,6 +21,7 @@ import org.apache.storm.generated.Bolt;
 import org.apache.storm.generated.ComponentCommon;
 import org.apache.storm.generated.NodeInfo;
 import org.apache.storm.generated.StormTopology;
+import org.apache.storm.generated.StreamInfo;
 import org.apache.storm.messaging.IConnection;
 import org.apache.storm.tuple.AddressedTuple;
 import org.apache.storm.tuple.Fields;
@@ -67,7 +68,10 @@ public final class FakeWorker {
         StormTopology topology = new StormTopology(new HashMap<>(), new HashMap<>(), new HashMap<>());
         for (String component : List.of("source", "sink")) {
             Bolt bolt = new Bolt();
-            bolt.set_common(new ComponentCommon(new HashMap<>(), new HashMap<>()));
+            Map<String, StreamInfo> emits = new HashMap<>();
+            emits.put("default", new StreamInfo(List.of("number"), false));
+            emits.put("__system", new StreamInfo(List.of("event"), false));
+            bolt.set_common(new ComponentCommon(new HashMap<>(), emits));
             topology.put_to_bolts(component, bolt);
         }
         Map<String, Fields> streams = Map.of("default", new Fields("number"), "__system", new Fields("event"));

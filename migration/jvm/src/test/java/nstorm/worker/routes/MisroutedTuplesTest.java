@@ -21,6 +21,7 @@ class MisroutedTuplesTest {
         final List<AddressedTuple> delivered = Collections.synchronizedList(new ArrayList<>());
         volatile int closedTask = -1;
         volatile int brokenTask = -1;
+        volatile boolean flushes = true;
 
         @Override
         public boolean deliver(AddressedTuple tuple) {
@@ -31,7 +32,9 @@ class MisroutedTuplesTest {
         }
 
         @Override
-        public void flush() {}
+        public boolean flush() {
+            return flushes;
+        }
     }
 
     /** As a serialiser in Kotlin may throw anything. */
@@ -69,6 +72,20 @@ class MisroutedTuplesTest {
         assertEquals(0, misrouted.parked());
         assertEquals(200, misrouted.forwarded.get());
         assertEquals(0, misrouted.dropped.get());
+    }
+
+    /** A worker that has nothing parked may end. */
+    @Test
+    void whatIsInABatchOfItsThreadIsParkedUntilItIsFlushed() throws Exception {
+        Gate gate = new Gate();
+        gate.flushes = false;
+        MisroutedTuples misrouted = new MisroutedTuples(gate);
+        misrouted.offer(new AddressedTuple(1, null));
+        await(() -> misrouted.forwarded.get() == 1);
+        TimeUnit.MILLISECONDS.sleep(50);
+        assertEquals(1, misrouted.parked());
+        gate.flushes = true;
+        await(() -> misrouted.parked() == 0);
     }
 
     @Test

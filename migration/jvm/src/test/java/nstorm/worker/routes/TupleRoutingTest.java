@@ -1,12 +1,17 @@
 package nstorm.worker.routes;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 import nstorm.hook.Faults;
+import org.apache.storm.messaging.TaskMessage;
 import org.apache.storm.tuple.AddressedTuple;
 import org.apache.storm.utils.JCQueue;
 import org.junit.jupiter.api.Test;
@@ -75,5 +80,62 @@ class TupleRoutingTest {
         worker.tables.removeTask(FakeWorker.SINK, before);
         assertEquals(now, worker.tables.found(FakeWorker.SINK));
         assertEquals(now, worker.tables.routes.arrival(FakeWorker.SINK));
+    }
+
+    private static void await(BooleanSupplier condition) throws InterruptedException {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+        while (!condition.getAsBoolean()) {
+            assertTrue(System.nanoTime() < end, "waited 60 s");
+            Thread.sleep(1);
+        }
+    }
+
+    private static void fill(JCQueue queue) {
+        while (queue.tryPublishDirect("busy")) {}
+    }
+
+    private static int sent(FakeWorker from) {
+        AtomicInteger messages = new AtomicInteger();
+        from.transferQueue.consume(new JCQueue.Consumer() {
+            @Override
+            public void accept(Object event) {
+                messages.addAndGet(event instanceof TaskMessage ? 1 : 0);
+            }
+
+            @Override
+            public void flush() {}
+        });
+        return messages.get();
+    }
+
+    /** Storm's own threads flush their batches each millisecond. */
+    @Test
+    void whatIsForwardedDoesNotStayInABatchOfItsThread() throws Exception {
+        FakeWorker batched = new FakeWorker(10);
+        TupleRouting forwards = batched.routing();
+        batched.taskToNode.put(FakeWorker.SINK, FakeWorker.node(FakeWorker.OTHER));
+        fill(batched.transferQueue);
+        for (int i = 0; i < 7; i++) {
+            forwards.misrouted.offer(batched.tuple(FakeWorker.SINK, i));
+        }
+        await(() -> forwards.misrouted.forwarded.get() == 7);
+        AtomicInteger came = new AtomicInteger();
+        await(() -> came.addAndGet(sent(batched)) == 7);
+        await(() -> forwards.misrouted.parked() == 0);
+    }
+
+    /** Its thread may hold still from then on. */
+    @Test
+    void norDoesAMarkerOrAProbe() throws Exception {
+        FakeWorker batched = new FakeWorker(10);
+        TupleOrder order = batched.routing().order;
+        assertTrue(batched.transferQueue.tryPublish(new TaskMessage(FakeWorker.SINK, new byte[0])));
+        assertTrue(order.transfer(FakeWorker.SINK, new byte[0]));
+        assertEquals(2, sent(batched));
+        fill(batched.transferQueue);
+        assertFalse(order.transfer(FakeWorker.SINK, new byte[0]));
+        assertEquals(0, sent(batched));
+        assertTrue(order.transfer(FakeWorker.SINK, new byte[0]));
+        assertEquals(1, sent(batched));
     }
 }
