@@ -3,12 +3,15 @@ package nstorm.worker.routes;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.Iterator;
 import java.util.List;
+import java.util.ListIterator;
 import java.util.Spliterator;
 import java.util.Spliterators;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
@@ -99,6 +102,9 @@ public final class Routes extends ArrayList<JCQueue> {
     /**
      * The worker's own task ids. A change replaces an array, so that Storm's threads and the groupings that keep this
      * list iterate over it while executors come and go.
+     *
+     * <p>Users get it as {@code getThisWorkerTasks()}. What they change is a copy: Storm has no use for it. What they may call on an
+     * {@code ArrayList} does not throw here either, or their workers would end.
      */
     public static final class TaskIds extends ArrayList<Integer> {
         private static final long serialVersionUID = 1L;
@@ -155,8 +161,106 @@ public final class Routes extends ArrayList<JCQueue> {
         }
 
         @Override
+        public int lastIndexOf(Object task) {
+            return Arrays.asList(tasks).lastIndexOf(task);
+        }
+
+        private List<Integer> copy() {
+            return new ArrayList<>(Arrays.asList(tasks));
+        }
+
+        @Override
         public Iterator<Integer> iterator() {
-            return Arrays.asList(tasks).iterator();
+            return copy().iterator();
+        }
+
+        @Override
+        public ListIterator<Integer> listIterator() {
+            return copy().listIterator();
+        }
+
+        @Override
+        public ListIterator<Integer> listIterator(int index) {
+            return copy().listIterator(index);
+        }
+
+        @Override
+        public List<Integer> subList(int from, int to) {
+            return copy().subList(from, to);
+        }
+
+        @Override
+        public Integer set(int index, Integer task) {
+            return copy().set(index, task);
+        }
+
+        @Override
+        public void add(int index, Integer task) {
+            copy().add(index, task);
+        }
+
+        @Override
+        public boolean add(Integer task) {
+            return copy().add(task);
+        }
+
+        @Override
+        public boolean addAll(Collection<? extends Integer> more) {
+            return copy().addAll(more);
+        }
+
+        @Override
+        public boolean addAll(int index, Collection<? extends Integer> more) {
+            return copy().addAll(index, more);
+        }
+
+        @Override
+        public Integer remove(int index) {
+            return copy().remove(index);
+        }
+
+        @Override
+        public boolean remove(Object task) {
+            return copy().remove(task);
+        }
+
+        @Override
+        public boolean removeIf(Predicate<? super Integer> which) {
+            return copy().removeIf(which);
+        }
+
+        @Override
+        public boolean removeAll(Collection<?> others) {
+            return copy().removeAll(others);
+        }
+
+        @Override
+        public boolean retainAll(Collection<?> others) {
+            return copy().retainAll(others);
+        }
+
+        // Of Java 21, whose list returns objects as these do.
+
+        public Object getFirst() {
+            return listIterator().next();
+        }
+
+        public Object getLast() {
+            return listIterator(tasks.length).previous();
+        }
+
+        public Object removeFirst() {
+            return getFirst();
+        }
+
+        public Object removeLast() {
+            return getLast();
+        }
+
+        public List<Integer> reversed() {
+            List<Integer> reversed = copy();
+            Collections.reverse(reversed);
+            return reversed;
         }
 
         @Override
