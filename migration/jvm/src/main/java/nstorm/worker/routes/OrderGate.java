@@ -144,6 +144,8 @@ public final class OrderGate {
     private boolean unguarded;
 
     private long heardNanos = System.nanoTime();
+    /** The same for probes: what goes on coming the old way does not show that one is still on its way. */
+    private long probedNanos = System.nanoTime();
 
     OrderGate(String move, Slot me, JCQueue queue, boolean closed, Consumer<AddressedTuple> ungated) {
         this.move = move;
@@ -232,6 +234,7 @@ public final class OrderGate {
      */
     synchronized void probed(int workers, Collection<JCQueue> consumers) {
         probes++;
+        probedNanos = System.nanoTime();
         probesAwaited = workers;
         overflowing.addAll(consumers);
         openIfDue();
@@ -334,6 +337,11 @@ public final class OrderGate {
         int unordered = 0;
         openIfDue();
         letEarlyIn();
+        if (still || !closed || parked == 0 || probes >= probesAwaited) {
+            probedNanos = nowNanos;
+        } else if (nowNanos - probedNanos > PATIENCE_NANOS) {
+            unordered = giveUpProbes();
+        }
         boolean awaits = closed && parked > 0;
         for (Sender sender : senders.values()) {
             release(sender);
@@ -342,8 +350,15 @@ public final class OrderGate {
         if (still || !awaits) {
             heardNanos = nowNanos;
         } else if (nowNanos - heardNanos > PATIENCE_NANOS) {
-            unordered = giveUp();
+            unordered += giveUp();
         }
+        return unordered;
+    }
+
+    private int giveUpProbes() {
+        LOG.warn("order_given_up move={} awaits_probes={} probes={} awaited={}", move, closed, probes, awaited());
+        int unordered = early.size();
+        open();
         return unordered;
     }
 

@@ -285,6 +285,33 @@ class OrderGateTest {
         assertTrue(shut.idle(true));
     }
 
+    /** As where one probe was lost, while a worker that has not read of the move sends on. */
+    @Test
+    void aProbeIsGivenUpAlthoughTuplesGoOnComingTheOldWay() {
+        OrderGate shut = new OrderGate("m1", ME, queue, true, ungated::add);
+        long nowNanos = System.nanoTime();
+        assertEquals(0, shut.tick(nowNanos - 2 * OrderGate.PATIENCE_NANOS, false));
+        shut.expect(2);
+        publish(shut.direct, number(1, 1));
+        publish(shut.direct, number(2, 1));
+        assertTrue(shut.forwarded(number(3, 9)));
+        assertEquals(List.of(), taken());
+        assertEquals(1, shut.tick(nowNanos, false));
+        assertEquals(List.of(9, 1), taken());
+        assertEquals(1, shut.parked(), "its sender is still heard of the old way");
+    }
+
+    @Test
+    void eachProbeMakesTheOthersWaitedForAgain() {
+        OrderGate shut = new OrderGate("m1", ME, queue, true, ungated::add);
+        shut.tick(System.nanoTime() - 2 * OrderGate.PATIENCE_NANOS, false);
+        publish(shut.direct, number(1, 1));
+        assertTrue(shut.forwarded(number(3, 9)));
+        shut.probed(2, List.of());
+        assertEquals(0, shut.tick(System.nanoTime(), false), "the last one has just come");
+        assertEquals(2, shut.parked());
+    }
+
     @Test
     void norAsLongAsThatWaitsInAnOverflowHere() {
         OrderGate shut = new OrderGate("m1", ME, queue, true, ungated::add);
