@@ -41,10 +41,14 @@ final class TupleForwarder implements MisroutedTuples.Delivery {
         if (owner == null || owner.equals(routing.me) || forwarded.contains(tuple, System.nanoTime())) {
             return false;
         }
+        boolean atEnd = routing.order.atEnd(tuple.dest);
+        if (atEnd && !routing.order.reachesEnd(tuple.dest)) {
+            return false;
+        }
         if (serializer == null) {
             serializer = new KryoTupleSerializer(state.getTopologyConf(), state.getWorkerTopologyContext());
         }
-        boolean sent = routing.order.atEnd(tuple.dest)
+        boolean sent = atEnd
                 ? routing.order.transfer(tuple.dest, serializer.serialize(tuple.tuple))
                 : state.tryTransferRemote(tuple, null, serializer);
         if (sent) {
@@ -71,7 +75,8 @@ final class TupleForwarder implements MisroutedTuples.Delivery {
         if (routing.me.equals(to) || to == null) {
             return gate == null || gate.forwarded(marker);
         }
-        return !routing.order.atEnd(marker.dest) || routing.order.transfer(marker.dest, marker.tuple);
+        return !routing.order.atEnd(marker.dest)
+                || routing.order.reachesEnd(marker.dest) && routing.order.transfer(marker.dest, marker.tuple);
     }
 
     /** What has come back may go again; from any thread. */

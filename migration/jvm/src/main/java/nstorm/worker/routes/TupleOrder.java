@@ -75,6 +75,8 @@ public final class TupleOrder {
         final Set<Integer> senders = ConcurrentHashMap.newKeySet();
         /** Where the transfer thread has sent its tuples last. */
         volatile Slot lastSent;
+        /** What was sent to the other end has come back: no connection stood. */
+        volatile boolean cutOff;
         /** When the plan was followed last with the move in it; of the reconciler's thread. */
         long plannedNanos;
         /** The tasks of this worker that senders were last looked for among. */
@@ -100,6 +102,9 @@ public final class TupleOrder {
     /** A marker that has come before this worker knows of its move, or when it has no gate any more. */
     private record Late(AddressedTuple marker, long nanos) {}
 
+    /** A probe for a worker to which no connection stood. */
+    private record Unsent(Slot to, byte[] probe, long nanos) {}
+
     private final TupleRouting routing;
     private final WorkerTables tables;
     private final JCQueue transferQueue;
@@ -109,6 +114,7 @@ public final class TupleOrder {
     private final List<OrderGate> ended = new CopyOnWriteArrayList<>();
 
     private final Queue<Late> late = new ConcurrentLinkedQueue<>();
+    private final Queue<Unsent> unsent = new ConcurrentLinkedQueue<>();
     /** The workers that probes are sent to, by their pseudo task. */
     private final List<Slot> peers = new CopyOnWriteArrayList<>();
 
@@ -157,6 +163,11 @@ public final class TupleOrder {
         });
         ended.removeIf(OrderGate::drained);
         late.removeIf(one -> goesOn(one.marker) || now - one.nanos > OrderGate.PATIENCE_NANOS);
+        unsent.removeIf(one -> now - one.nanos > OrderGate.PATIENCE_NANOS || goesOn(one));
+    }
+
+    private boolean goesOn(Unsent one) {
+        return tables.isConnected(one.to) && publish(new TaskMessage(peer(one.to), one.probe));
     }
 
     /** Puts a late marker behind all that its sender has sent here, from where it goes the way of that. */
@@ -366,6 +377,16 @@ public final class TupleOrder {
         return one != null && one.otherEnd != null;
     }
 
+    /** Whether what goes to the other end of the task's move would get there; else it would come back again and again. */
+    boolean reachesEnd(int task) {
+        Moving one = moving.get(task);
+        if (one == null || !one.cutOff || one.otherEnd == null) {
+            return true;
+        }
+        one.cutOff = !tables.isConnected(one.otherEnd);
+        return !one.cutOff;
+    }
+
     /** What senders of this worker are to publish to from now on: to the copy here if it arrives, else to another worker. */
     public JCQueue turn(Copy copy, int task, boolean arrives) {
         OrderGate gate = gates.get(copy.id());
@@ -477,7 +498,10 @@ public final class TupleOrder {
         List<TaskMessage> arriving = new ArrayList<>();
         probes.forEach(probe -> arriving.add(new TaskMessage(PROBES, probe.message())));
         probes.clear();
-        tables.sendAll(to, arriving);
+        if (!tables.sendAll(to, arriving)) {
+            long now = System.nanoTime();
+            arriving.forEach(probe -> unsent.add(new Unsent(to, probe.message(), now)));
+        }
     }
 
     private static Slot slot(NodeInfo nodeOrNull) {
@@ -510,6 +534,9 @@ public final class TupleOrder {
         if (to != null && !to.equals(routing.me) && tables.sendAll(to, messages)) {
             messages.clear();
             return;
+        }
+        if (one != null) {
+            one.cutOff = true;
         }
         List<TaskMessage> back = new ArrayList<>();
         messages.forEach(message -> back.add(new TaskMessage(task, message.message())));

@@ -9,6 +9,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
@@ -45,8 +46,8 @@ public final class FakeWorker {
     final WorkerTransfer transfer = new ObjenesisStd().newInstance(WorkerTransfer.class);
     final JCQueue transferQueue;
     final ReentrantReadWriteLock sends = new ReentrantReadWriteLock();
-    final Map<Integer, NodeInfo> taskToNode = new HashMap<>();
-    final Map<NodeInfo, IConnection> connections = new HashMap<>();
+    final Map<Integer, NodeInfo> taskToNode = new ConcurrentHashMap<>();
+    final Map<NodeInfo, IConnection> connections = new ConcurrentHashMap<>();
     final WorkerTables tables;
 
     FakeWorker() throws ReflectiveOperationException {

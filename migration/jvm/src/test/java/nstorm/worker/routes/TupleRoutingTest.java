@@ -6,11 +6,20 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import nstorm.hook.Faults;
+import nstorm.wire.Entry;
+import nstorm.wire.ExecutorId;
+import nstorm.wire.Phase;
+import nstorm.wire.Plan;
+import nstorm.wire.Way;
+import org.apache.storm.messaging.ConnectionWithStatus.Status;
 import org.apache.storm.messaging.TaskMessage;
 import org.apache.storm.tuple.AddressedTuple;
 import org.apache.storm.utils.JCQueue;
@@ -137,5 +146,78 @@ class TupleRoutingTest {
         assertEquals(0, sent(batched));
         assertTrue(order.transfer(FakeWorker.SINK, new byte[0]));
         assertEquals(1, sent(batched));
+    }
+
+    /** What Storm's transfer thread sends; what the connection takes of it. */
+    private static List<TaskMessage> connect(FakeWorker from, Status status) {
+        List<TaskMessage> got = new ArrayList<>();
+        FakeConnection connection = new FakeConnection() {
+            @Override
+            public void send(Iterator<TaskMessage> messages) {
+                messages.forEachRemaining(got::add);
+            }
+        };
+        connection.status = status;
+        from.connect(FakeWorker.OTHER, connection);
+        return got;
+    }
+
+    /** As Storm's transfer thread does. */
+    private void sendQueued() {
+        Map<Integer, ArrayList<TaskMessage>> bundles = new HashMap<>();
+        worker.transferQueue.consume(new JCQueue.Consumer() {
+            @Override
+            public void accept(Object event) {
+                TaskMessage message = (TaskMessage) event;
+                bundles.computeIfAbsent(message.task(), task -> new ArrayList<>())
+                        .add(message);
+            }
+
+            @Override
+            public void flush() {}
+        });
+        routing.order.onSend(bundles, worker.taskToNode);
+    }
+
+    @Test
+    void aProbeThatNoConnectionTookGoesOnceThereIsOne() throws Throwable {
+        connect(worker, Status.Connecting);
+        OrderMarker.Probe probe = new OrderMarker.Probe(FakeWorker.SINK, 1, FakeWorker.OTHER);
+        worker.transferLocalBatch(List.of(new AddressedTuple(
+                TupleOrder.PROBES, OrderMarker.probe(worker.state.getWorkerTopologyContext(), probe))));
+        await(() -> worker.transferQueue.size() == 1);
+        sendQueued();
+        routing.order.follow(null);
+        assertEquals(0, worker.transferQueue.size());
+        List<TaskMessage> got = connect(worker, Status.Ready);
+        routing.order.follow(null);
+        sendQueued();
+        assertEquals(
+                List.of(TupleOrder.PROBES), got.stream().map(TaskMessage::task).toList());
+    }
+
+    /** Two threads would pass it to each other at full speed. */
+    @Test
+    void whatComesBackFromTheOtherEndWaitsUntilThatIsReached() throws Exception {
+        ExecutorId id = new ExecutorId(FakeWorker.SINK, FakeWorker.SINK);
+        worker.taskToNode.put(FakeWorker.SINK, FakeWorker.node(FakeWorker.OTHER));
+        worker.state.getWorkerTopologyContext().getTaskToNodePort().set(worker.taskToNode);
+        Entry entry = new Entry(
+                "m", id, FakeWorker.ME, FakeWorker.OTHER, Phase.DRAIN, FakeWorker.ME, 0, null, Way.LIVE, null, true);
+        routing.order.follow(new Plan("c", 1, 1, "t-1-1", List.of(entry)));
+        connect(worker, Status.Connecting);
+        routing.misrouted.offer(worker.tuple(FakeWorker.SINK, 1));
+        await(() -> worker.transferQueue.size() == 1);
+        sendQueued();
+        TimeUnit.MILLISECONDS.sleep(50);
+        assertEquals(0, worker.transferQueue.size());
+        assertEquals(1, routing.misrouted.parked());
+        List<TaskMessage> got = connect(worker, Status.Ready);
+        await(() -> worker.transferQueue.size() == 1);
+        sendQueued();
+        assertEquals(
+                List.of(OrderMarker.oldWay(FakeWorker.SINK)),
+                got.stream().map(TaskMessage::task).toList());
+        await(() -> routing.misrouted.parked() == 0);
     }
 }
