@@ -4,6 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import nstorm.hook.Faults;
 import nstorm.hook.HookStatus;
@@ -42,6 +44,11 @@ public final class WorkerCalls {
     /** Set on a thread that refreshes, null on all others. */
     private static final ThreadLocal<Boolean> REFRESHING = new ThreadLocal<>();
 
+    /** Storm's port is open before its state is built. */
+    private static final CountDownLatch BUILT = new CountDownLatch(1);
+    /** A take-over lasts some 50 ms. One that lasts longer than this has failed. */
+    private static final long BUILT_SECS = 10;
+
     private static volatile PlanOverlay overlay;
     private static volatile WorkerLoop loop;
 
@@ -63,6 +70,8 @@ public final class WorkerCalls {
         } catch (RuntimeException | LinkageError e) {
             HookStatus.refuse("worker state could not be taken over: " + e);
             Faults.report("taking over the worker state", e);
+        } finally {
+            BUILT.countDown();
         }
     }
 
@@ -162,6 +171,9 @@ public final class WorkerCalls {
     public static void onBatch(ArrayList<AddressedTuple> batch) {
         WorkerLoop now = loop;
         if (now == null) {
+            now = takenOver();
+        }
+        if (now == null) {
             return;
         }
         Routes routes = now.worker.tables.routes;
@@ -171,6 +183,22 @@ public final class WorkerCalls {
                 now.worker.takeMisrouted(batch, i);
                 return;
             }
+        }
+    }
+
+    /**
+     * Storm finds no queue for what comes for a move, or for an executor that a plan has moved away, and would throw. The other end sends
+     * such messages as soon as the port is open. So they wait until the state is taken over, or is not.
+     */
+    private static WorkerLoop takenOver() {
+        if (overlay == null || !HookStatus.active()) {
+            return null;
+        }
+        try {
+            return BUILT.await(BUILT_SECS, TimeUnit.SECONDS) ? loop : null;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return null;
         }
     }
 

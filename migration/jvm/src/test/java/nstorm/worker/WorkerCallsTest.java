@@ -2,11 +2,20 @@ package nstorm.worker;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.reflect.Field;
+import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import nstorm.hook.HookStatus;
+import nstorm.store.PlanStore;
+import nstorm.worker.plan.PlanOverlay;
+import nstorm.worker.routes.FakeWorker;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class WorkerCallsTest {
 
@@ -50,6 +59,32 @@ class WorkerCallsTest {
         Thread other = started(WorkerCallsTest::refresh);
         other.join(10_000);
         assertFalse(other.isAlive());
+    }
+
+    /** Its port is open before. What the other end of a move then sends would end the JVM. */
+    @Test
+    void aBatchWaitsUntilTheStateIsTakenOverOrIsNot(@TempDir Path dir) throws Exception {
+        Thread stock = started(() -> WorkerCalls.onBatch(new ArrayList<>()));
+        stock.join(10_000);
+        assertFalse(stock.isAlive(), "without hooks none waits");
+        Field overlay = WorkerCalls.class.getDeclaredField("overlay");
+        overlay.setAccessible(true);
+        overlay.set(null, new PlanOverlay("t", new PlanStore(dir, topology -> true)));
+        HookStatus.activate();
+        try {
+            Thread early = started(() -> WorkerCalls.onBatch(new ArrayList<>()));
+            early.join(300);
+            assertTrue(early.isAlive());
+            // It has no tracker of back-pressure, so it is not taken over.
+            WorkerCalls.onStateBuilt(new FakeWorker().state);
+            early.join(5_000);
+            assertFalse(early.isAlive());
+            assertNull(WorkerCalls.loop());
+            assertFalse(HookStatus.active());
+        } finally {
+            overlay.set(null, null);
+            System.clearProperty(HookStatus.REFUSED);
+        }
     }
 
     private static void refresh() {

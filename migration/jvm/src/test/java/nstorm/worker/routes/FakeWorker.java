@@ -50,7 +50,7 @@ public final class FakeWorker {
     final Map<NodeInfo, IConnection> connections = new ConcurrentHashMap<>();
     final WorkerTables tables;
 
-    FakeWorker() throws ReflectiveOperationException {
+    public FakeWorker() throws ReflectiveOperationException {
         this(1);
     }
 
