@@ -1,12 +1,19 @@
 package nstorm.trial;
 
 import java.io.IOException;
+import java.lang.reflect.Field;
+import java.lang.reflect.Modifier;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
+import java.util.stream.Collectors;
+import nstorm.memory.BoltMemory;
 import nstorm.memory.KeptTuples;
 import nstorm.memory.MoveWay;
 import nstorm.proof.Departure;
+import nstorm.state.StateSize;
 import nstorm.state.Whole;
 
 /**
@@ -58,6 +65,7 @@ final class Trial {
     private Outcome move() {
         source.memory.read();
         source.take(0, before);
+        size();
         MoveWay way = source.memory.way();
         if (way.tuples() != null) {
             return drain(way);
@@ -73,6 +81,20 @@ final class Trial {
             way = source.memory.way();
         }
         return way.state() == null ? compared(Way.STAYS, why, source, before) : carry(why);
+    }
+
+    /** As a worker does each minute, between two tuples. */
+    private void size() {
+        Set<String> fields = Arrays.stream(
+                        BoltMemory.user(source.bolt).getClass().getDeclaredFields())
+                .filter(field -> !Modifier.isStatic(field.getModifiers()))
+                .map(Field::getName)
+                .collect(Collectors.toSet());
+        try {
+            StateSize.aboutBytes(List.of(source.bolt), fields);
+        } catch (IOException e) {
+            // It is not known how large it is.
+        }
     }
 
     private Outcome carry(String why) {
