@@ -89,7 +89,7 @@ public final class CopyState {
 
     /** Looks from time to time about how large the state is that travels, so that it is known before. */
     public void size() {
-        Set<String> fields = stays.state();
+        Set<String> fields = stays.sizedState();
         long now = System.nanoTime();
         if (fields == null || sizedNanos != 0 && now - sizedNanos < SIZED_NANOS) {
             return;

@@ -27,6 +27,9 @@ public final class Stays {
 
     private boolean asked;
     private volatile String failed;
+    /** Why its state is far too large by the last estimate; null if it is not. */
+    private volatile String tooLarge;
+
     private volatile long aboutBytes;
 
     /** @param memoryOnceReady what its bolts remember; null until they are prepared */
@@ -53,6 +56,11 @@ public final class Stays {
     }
 
     private MoveWay now() {
+        MoveWay kept = kept();
+        return kept.state() != null && tooLarge != null ? new MoveWay(tooLarge) : kept;
+    }
+
+    private MoveWay kept() {
         Memory memory = memoryOnceReady.get();
         if (failed != null || reason != null && own != Way.SPOUT) {
             return new MoveWay(failed != null ? failed : reason);
@@ -76,6 +84,11 @@ public final class Stays {
         return now().state();
     }
 
+    /** The same of one that stays only since its state was far too large when it was looked at. */
+    Set<String> sizedState() {
+        return kept().state();
+    }
+
     /** The fields of the bolt that hold no tuple any more before its executor moves; null if it does not move so. */
     public Set<String> tuples() {
         return now().tuples();
@@ -87,13 +100,15 @@ public final class Stays {
         return memory != null && memory.way().renews();
     }
 
-    /** About how large the state is that travels; one that is far too large stays at once, and others once they are written. */
+    /**
+     * About how large the state is that travels. One that is far too large stays at once, and as long as it is; others stay once they are written.
+     */
     void sized(long bytes) {
         aboutBytes = bytes;
-        if (bytes > 2L * BoltState.SIZE_MAX_BYTES) {
-            failed("its state is some " + megabytes(bytes) + " MB, and no more than " + (BoltState.SIZE_MAX_BYTES >> 20)
-                    + " MB travel");
-        }
+        tooLarge = bytes <= 2L * BoltState.SIZE_MAX_BYTES
+                ? null
+                : "its state is some " + megabytes(bytes) + " MB, and no more than " + (BoltState.SIZE_MAX_BYTES >> 20)
+                        + " MB travel";
     }
 
     long aboutBytes() {

@@ -71,5 +71,11 @@ class StaysTest {
         long bound = BoltState.SIZE_MAX_BYTES >> 20;
         assertEquals(
                 "its state is some " + 2 * bound + " MB, and no more than " + bound + " MB travel", stays.reason(true));
+        assertEquals(Way.LIVE, stays.way());
+        // It is looked at further on, and may move once it is smaller.
+        assertEquals(Set.of("counts"), stays.sizedState());
+        stays.sized(1000);
+        assertEquals(Set.of("counts"), stays.state());
+        assertEquals(Way.CARRY, stays.way());
     }
 }
