@@ -51,6 +51,9 @@ final class GraphWalk {
     /** From this number of elements on it takes less time to look at them on all cores. */
     private static final int LARGE = 20_000;
 
+    private static final long SIGNED_NAN = 0xFFF8000000000000L;
+    private static final int SHORT_SIGNED_NAN = 0xFFC00000;
+
     private static final long NULL = 0x6E756C6CL;
     static final long NO_VALUE = 0x6E6F6E65L;
 
@@ -321,9 +324,9 @@ final class GraphWalk {
         if (value instanceof String text) {
             return Hash.text(text);
         } else if (value instanceof Double number) {
-            return Double.doubleToRawLongBits(number);
+            return bits(number);
         } else if (value instanceof Float number) {
-            return Float.floatToRawIntBits(number);
+            return bits(number);
         } else if (value instanceof BigInteger || value instanceof BigDecimal) {
             return Hash.text(value.toString());
         } else if (value instanceof Number number) {
@@ -344,6 +347,17 @@ final class GraphWalk {
             return Hash.mix(Hash.text(pattern.pattern()), pattern.flags());
         }
         return Hash.text(value.toString()); // of the JDK's immutable classes alone
+    }
+
+    /** What processors make of 0.0 / 0 has a sign or none, and an object stream takes it off. */
+    private static long bits(double number) {
+        long bits = Double.doubleToRawLongBits(number);
+        return bits == SIGNED_NAN ? bits & Long.MAX_VALUE : bits;
+    }
+
+    private static int bits(float number) {
+        int bits = Float.floatToRawIntBits(number);
+        return bits == SHORT_SIGNED_NAN ? bits & Integer.MAX_VALUE : bits;
     }
 
     private void node(Object object) {
@@ -401,9 +415,7 @@ final class GraphWalk {
     private static long number(Object object) {
         return object instanceof LongAdder adder
                 ? adder.sum()
-                : object instanceof DoubleAdder adder
-                        ? Double.doubleToRawLongBits(adder.sum())
-                        : ((Date) object).getTime();
+                : object instanceof DoubleAdder adder ? bits(adder.sum()) : ((Date) object).getTime();
     }
 
     private static Comparator<?> comparator(Object sorted) {
@@ -439,9 +451,9 @@ final class GraphWalk {
     private long primitive(Field field, Object object) throws IllegalAccessException {
         Class<?> type = field.getType();
         long value = type == double.class
-                ? Double.doubleToRawLongBits(field.getDouble(object))
+                ? bits(field.getDouble(object))
                 : type == float.class
-                        ? Float.floatToRawIntBits(field.getFloat(object))
+                        ? bits(field.getFloat(object))
                         : type == boolean.class
                                 ? field.getBoolean(object) ? 1 : 2
                                 : type == char.class ? field.getChar(object) : field.getLong(object);
@@ -471,7 +483,7 @@ final class GraphWalk {
             }
         } else if (array instanceof double[] doubles) {
             for (double one : doubles) {
-                emit(Double.doubleToRawLongBits(one));
+                emit(bits(one));
             }
         } else {
             for (int i = 0; i < length; i++) {
@@ -539,7 +551,7 @@ final class GraphWalk {
                 long key = keyHash(keys[i]);
                 long value = key == NO_VALUE ? NO_VALUE : valueHash(values[i]);
                 if (value != NO_VALUE) {
-                    sum += Hash.mix(key, value);
+                    sum += entry(sameJvm, key, value);
                     meet(keys[i]);
                     meet(values[i]);
                 } else {
@@ -563,7 +575,7 @@ final class GraphWalk {
 
     private long plainSum(Object object, Collection<?> elements, boolean entries) {
         Long known = plainSums.get(object);
-        long sum = known == null ? PlainSum.of(elements, entries, untilCpuNanos - cpuNanos()) : known;
+        long sum = known == null ? PlainSum.of(elements, entries, sameJvm, untilCpuNanos - cpuNanos()) : known;
         if (sum != PlainSum.LATE) {
             plainSums.put(object, sum);
         }
@@ -594,6 +606,14 @@ final class GraphWalk {
             }
             i = end - 1;
         }
+    }
+
+    /**
+     * The hash of an entry. Between two JVMs it is blind to keys and values that change places: one of them may have an earlier jar, which makes
+     * it so. What a bolt has changed is found within one JVM.
+     */
+    static long entry(boolean sameJvm, long key, long value) {
+        return sameJvm ? Hash.entry(key, value) : Hash.mix(key, value);
     }
 
     /** The hash of a key. A text has its hash stored. Where there are enough texts for a clash to matter, some of them would differ. */

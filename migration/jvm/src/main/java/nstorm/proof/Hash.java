@@ -4,6 +4,8 @@ package nstorm.proof;
 final class Hash {
     private static final long MULTIPLIER = 0x9E3779B97F4A7C15L;
 
+    private static final long ENTRY = 0x656E747279L;
+
     private Hash() {}
 
     /** Of a sequence so far and what comes next. */
@@ -12,6 +14,11 @@ final class Hash {
         mixed ^= mixed >>> 32;
         mixed *= 0xD6E8FEB86659FD93L;
         return mixed ^ mixed >>> 29;
+    }
+
+    /** Of a key and its value. Which of the two is which counts, and that both are the same says nothing. */
+    static long entry(long key, long value) {
+        return mix(mix(ENTRY, key), value);
     }
 
     static long text(CharSequence text) {

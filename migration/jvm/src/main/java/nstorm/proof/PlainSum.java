@@ -20,22 +20,25 @@ final class PlainSum {
     private static final int TIMES = 2;
 
     private final boolean entries;
+    private final boolean sameJvm;
     private final AtomicLong leftCpuNanos;
     private final AtomicLong sum = new AtomicLong();
     private volatile long failed;
 
-    private PlainSum(boolean entries, long limitNanos) {
+    private PlainSum(boolean entries, boolean sameJvm, long limitNanos) {
         this.entries = entries;
+        this.sameJvm = sameJvm;
         leftCpuNanos = new AtomicLong(limitNanos * TIMES);
     }
 
     /**
      * The sum; {@link GraphWalk#NO_VALUE} if one is no value, {@link #LATE} if it takes too long.
      *
+     * @param sameJvm whether the sum is for this JVM alone
      * @param limitNanos of CPU, as if two cores shared it: that they are busy decides nothing
      */
-    static long of(Collection<?> elements, boolean entries, long limitNanos) {
-        PlainSum sum = new PlainSum(entries, limitNanos);
+    static long of(Collection<?> elements, boolean entries, boolean sameJvm, long limitNanos) {
+        PlainSum sum = new PlainSum(entries, sameJvm, limitNanos);
         List<Spliterator<?>> parts = new ArrayList<>(List.of(elements.spliterator()));
         for (int size = elements.size(); size > PART; size /= 2) {
             List<Spliterator<?>> halves = new ArrayList<>();
@@ -76,7 +79,7 @@ final class PlainSum {
                     failed = GraphWalk.NO_VALUE;
                     return;
                 }
-                own += Hash.mix(key, value);
+                own += GraphWalk.entry(sameJvm, key, value);
             }
             long nowNanos = GraphWalk.cpuNanos();
             if (leftCpuNanos.addAndGet(lookedNanos - nowNanos) < 0) {

@@ -97,6 +97,17 @@ class MemoryTest {
         }
     }
 
+    static final class Numbers extends Pair {
+        double wide;
+        float narrow;
+
+        Numbers(Object left, Object right, double wide, float narrow) {
+            super(left, right);
+            this.wide = wide;
+            this.narrow = narrow;
+        }
+    }
+
     static final class Caching extends Pair {
         transient Object cache;
 
@@ -201,6 +212,20 @@ class MemoryTest {
                         counts.put("w" + i, i);
                     }
                 }));
+    }
+
+    /** A primary and its backup change places, and a key that stands for itself is another one. */
+    @Test
+    void numbersThatChangePlacesAreMemory() {
+        for (Map<Object, Object> now : List.<Map<Object, Object>>of(Map.of(2, 1), Map.of(2L, 1L), Map.of(7, 7))) {
+            Map<Object, Object> map = new HashMap<>();
+            now.forEach((key, value) -> map.put(value == key ? 5 : value, value == key ? 5 : key));
+            String what = changed(with(map, null), holder -> {
+                map.clear();
+                map.putAll(now);
+            });
+            assertEquals("count.one has changed, deep in it", what);
+        }
     }
 
     @Test
@@ -318,6 +343,34 @@ class MemoryTest {
                 with(null, null));
         assertEquals(101, ((Map<?, ?>) target.one).size());
         assertEquals(target.one, target.two, "what two fields share goes together");
+    }
+
+    /** What the processor makes of 0.0 / 0 has other bits than what an object stream has of it. */
+    @Test
+    void aNumberThatIsNoneTravels() throws IOException {
+        double wide = Double.longBitsToDouble(0xfff8000000000000L);
+        float narrow = Float.intBitsToFloat(0xffc00000);
+        Map<Object, Object> large = new HashMap<>();
+        for (int i = 0; i < 6000; i++) {
+            large.put(i, i % 2 == 0 ? (Object) wide : narrow);
+        }
+        Object[] all = {
+            wide,
+            narrow,
+            new double[] {wide},
+            new float[] {narrow},
+            new HashMap<>(Map.of(wide, narrow)),
+            large,
+            new Numbers(wide, narrow, wide, narrow)
+        };
+        for (Object one : all) {
+            Holder target = moved(with(null, null), holder -> holder.one = new Object[] {one}, with(null, null));
+            assertEquals(1, ((Object[]) target.one).length);
+        }
+        // One with bits of somebody's own would come without them.
+        double own = Double.longBitsToDouble(0x7ff8000000000001L);
+        assertTrue(refused(with(null, null), holder -> holder.one = own, with(null, null))
+                .startsWith("came as another one than it left"));
     }
 
     @Test

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
@@ -44,19 +45,37 @@ class PlainSumTest {
     @Test
     void theOrderDoesNotCountAndTheContentDoes() {
         List<Object> numbers = numbers();
-        long sum = PlainSum.of(numbers, false, Long.MAX_VALUE >> 10);
+        long sum = PlainSum.of(numbers, false, true, Long.MAX_VALUE >> 10);
         Collections.reverse(numbers);
-        assertEquals(sum, PlainSum.of(numbers, false, Long.MAX_VALUE >> 10));
+        assertEquals(sum, PlainSum.of(numbers, false, true, Long.MAX_VALUE >> 10));
         numbers.set(7, -1);
-        assertNotEquals(sum, PlainSum.of(numbers, false, Long.MAX_VALUE >> 10));
+        assertNotEquals(sum, PlainSum.of(numbers, false, true, Long.MAX_VALUE >> 10));
         numbers.set(7, new Object());
-        assertEquals(GraphWalk.NO_VALUE, PlainSum.of(numbers, false, Long.MAX_VALUE >> 10));
+        assertEquals(GraphWalk.NO_VALUE, PlainSum.of(numbers, false, true, Long.MAX_VALUE >> 10));
+    }
+
+    private static long sum(Map<?, ?> map, boolean sameJvm) {
+        return PlainSum.of(map.entrySet(), true, sameJvm, Long.MAX_VALUE >> 10);
+    }
+
+    /** Two roles change places, or a number stands for itself. */
+    @Test
+    void whichIsTheKeyAndWhichTheValueCounts() {
+        assertNotEquals(sum(Map.of(1, 2), true), sum(Map.of(2, 1), true));
+        assertNotEquals(sum(Map.of(5L, 5L), true), sum(Map.of(7L, 7L), true));
+    }
+
+    /** A worker with an earlier jar makes it so at the other end of a move. */
+    @Test
+    void betweenTwoJvmsTheSumIsAsEver() {
+        assertEquals(Hash.mix(Hash.mix(3, 1), Hash.mix(2, 7)), sum(Map.of(1, 7L), false));
     }
 
     @Test
     void onlyItsOwnCpuTimeIsLimited() {
         assertEquals(
-                PlainSum.of(numbers(), false, Long.MAX_VALUE >> 10), PlainSum.of(new Waiting(), false, LIMIT_NANOS));
-        assertEquals(PlainSum.LATE, PlainSum.of(numbers(), false, 1));
+                PlainSum.of(numbers(), false, true, Long.MAX_VALUE >> 10),
+                PlainSum.of(new Waiting(), false, true, LIMIT_NANOS));
+        assertEquals(PlainSum.LATE, PlainSum.of(numbers(), false, true, 1));
     }
 }
