@@ -83,6 +83,9 @@ final class GraphWalk {
     final Set<Integer> shared = new TreeSet<>();
 
     private final Set<Object> given;
+    /** Those whose content this walk is a part of. */
+    private Set<Object> keys = Fingerprint.identities();
+
     private Outline outline;
     private final long untilCpuNanos;
     private final List<Found> roots = new ArrayList<>();
@@ -166,6 +169,13 @@ final class GraphWalk {
         } catch (Cut e) {
             now.cut = true;
             Arrays.fill(queue, null);
+        } catch (Endless e) {
+            if (!keys.isEmpty()) {
+                throw e;
+            }
+            now.obstacle = path(null) + " has a key that leads back to itself";
+            now.cut = true;
+            Arrays.fill(queue, null);
         }
         now.hash = hash;
         now.nodes = (int) order;
@@ -177,6 +187,15 @@ final class GraphWalk {
         private static final long serialVersionUID = 1L;
 
         Cut() {
+            super(null, null, false, false);
+        }
+    }
+
+    /** The order of keys is that of their content, and that of one has its own in it. */
+    private static final class Endless extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        Endless() {
             super(null, null, false, false);
         }
     }
@@ -636,8 +655,17 @@ final class GraphWalk {
 
     /** Of the content of a key, wherever else its objects stand. */
     private long of(Object key) {
+        if (!keys.add(key)) {
+            throw new Endless();
+        }
         GraphWalk own = new GraphWalk(sameJvm, given, classes, untilCpuNanos - cpuNanos());
-        Found found = own.root("key", key);
+        own.keys = keys;
+        Found found;
+        try {
+            found = own.root("key", key);
+        } finally {
+            keys.remove(key);
+        }
         if (found.cut) {
             throw new Cut();
         }

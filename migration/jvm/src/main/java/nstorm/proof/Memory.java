@@ -248,10 +248,10 @@ public final class Memory {
             }
         }
         String large = first.tooLarge() != null && now.has(first.tooLarge()) ? first.tooLarge() : now.tooLarge();
-        if (large != null) {
-            throw new IOException(component + "." + large + " leads to more than can be looked at in time");
-        } else if (now.obstacle() != null) {
+        if (now.obstacle() != null) {
             throw new IOException(component + "." + now.obstacle());
+        } else if (large != null) {
+            throw new IOException(component + "." + large + " leads to more than can be looked at in time");
         }
         if (!changed.isEmpty() && verdict != null && verdict.how() == How.RENEW) {
             throw new IOException(lastChange); // nothing travels with one that is renewed

@@ -67,9 +67,9 @@ final class TravelProof {
     String obstacle() {
         for (int i = 0; i < found.size(); i++) {
             Found one = found.get(i);
-            String why = one.cut
-                    ? parts.get(i).name + " leads to more than can be looked at in time"
-                    : one.obstacle != null ? one.obstacle : one.foreign;
+            String why = one.obstacle != null
+                    ? one.obstacle
+                    : one.cut ? parts.get(i).name + " leads to more than can be looked at in time" : one.foreign;
             if (why != null) {
                 return why;
             }

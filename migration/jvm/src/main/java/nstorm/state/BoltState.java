@@ -120,6 +120,7 @@ public final class BoltState {
             classes.from(BoltMemory.user(bolts.get(0)).getClass(), fields(bolts, names));
             Object[] values = (Object[]) in.readObject();
             in.throwRefusal(null);
+            in.checkTables();
             return values;
         } catch (ReflectiveOperationException | IOException | RuntimeException | StackOverflowError e) {
             in.throwRefusal(e);

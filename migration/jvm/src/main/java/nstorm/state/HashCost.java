@@ -50,17 +50,17 @@ final class HashCost {
         this.most = most;
     }
 
-    /** Takes an object whose content has been read. */
-    void read(Object object) throws InvalidObjectException {
+    /** Takes an object whose content has been read. Whether it had to be gone through. */
+    boolean read(Object object) throws InvalidObjectException {
         if (Plain.is(object)) {
-            return;
+            return false;
         }
         if (object.getClass() != lastClass) {
             lastClass = object.getClass();
             last = contents.computeIfAbsent(lastClass, Content::of);
         }
         if (last.isNothing() || last.isMap && !costs.isEmpty() && costs.containsKey(object)) {
-            return;
+            return false;
         }
         long cost = cost(object);
         if (cost > most) {
@@ -69,6 +69,7 @@ final class HashCost {
         if (cost > SMALL) {
             costs.put(object, cost);
         }
+        return true;
     }
 
     private long cost(Object object) {

@@ -30,6 +30,7 @@ final class StateInput extends ObjectInputStream {
     private final long limitNanos;
     private final long begunNanos = System.nanoTime();
     private final HashCost hashed;
+    private final HashTables tables = new HashTables();
     private int looks;
     private String refusal;
 
@@ -81,6 +82,11 @@ final class StateInput extends ObjectInputStream {
         }
     }
 
+    /** To be called once all is read. */
+    void checkTables() throws IOException {
+        tables.check();
+    }
+
     private ObjectInputFilter.Status filter(ObjectInputFilter.FilterInfo next) {
         if (refusal == null) {
             refusal = tooMuch(next);
@@ -112,7 +118,9 @@ final class StateInput extends ObjectInputStream {
     @Override
     protected Object resolveObject(Object read) throws IOException {
         try {
-            hashed.read(read);
+            if (hashed.read(read)) {
+                tables.read(read);
+            }
         } catch (IOException e) {
             refusal = e.getMessage();
             throw e;

@@ -396,6 +396,26 @@ class MemoryTest {
         assertTrue(what.contains("java.io.InputStream$1, which is not Serializable"), what);
     }
 
+    record Friend(String name, Set<Friend> friends) implements Serializable {
+        @Override
+        public boolean equals(Object other) {
+            return other instanceof Friend friend && name.equals(friend.name);
+        }
+
+        @Override
+        public int hashCode() {
+            return name.hashCode();
+        }
+    }
+
+    @Test
+    void keysThatLeadBackToThemselvesStay() {
+        Friend one = new Friend("one", new HashSet<>());
+        Friend other = new Friend("other", new HashSet<>(Set.of(one)));
+        String what = refused(with(one, null), holder -> one.friends.add(other), with(null, null));
+        assertTrue(what.endsWith("one.friends has a key that leads back to itself"), what);
+    }
+
     @Test
     void aTargetThatHasAnotherOneRefuses() throws IOException {
         Holder holder = with(Counting.ONLY, null);

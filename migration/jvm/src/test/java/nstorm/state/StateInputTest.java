@@ -4,16 +4,22 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.io.Serializable;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Hashtable;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.Test;
 
 /** What takes too much to be read is refused. */
@@ -22,6 +28,29 @@ class StateInputTest {
         Object kept;
         Node node;
         Place place;
+        Friend friend;
+    }
+
+    /** What its hash code asks for stands in a stream behind what leads back to it. */
+    static final class Friend implements Serializable {
+        private static final long serialVersionUID = 1L;
+        final Object friends;
+        final String name;
+
+        Friend(String name, Object friends) {
+            this.name = name;
+            this.friends = friends;
+        }
+
+        @Override
+        public boolean equals(Object other) {
+            return other instanceof Friend friend && name.equals(friend.name);
+        }
+
+        @Override
+        public int hashCode() {
+            return Objects.hashCode(name);
+        }
     }
 
     record Node(Node left, Node right) implements Serializable {}
@@ -71,6 +100,33 @@ class StateInputTest {
         // A map of identities writes it as it is, for no hash code is asked for.
         assertEquals(
                 0, refused(saved(new Object[] {root}, "kept")).indexOf("its hash code would go through more than 10"));
+    }
+
+    private static Friend saved(Friend friend) throws IOException {
+        Bolt bolt = new Bolt();
+        bolt.friend = friend;
+        return loaded(Whole.of(Whole.save(List.of(bolt), Set.of("friend"), null))).friend;
+    }
+
+    /** It would have them for ever, and say that it has not. */
+    @Test
+    void tablesThatDoNotFindTheirKeysAreRefused() throws IOException {
+        for (Set<Friend> friends : List.<Set<Friend>>of(
+                new HashSet<>(), new LinkedHashSet<>(), Collections.newSetFromMap(new ConcurrentHashMap<>()))) {
+            Friend one = new Friend("one", friends);
+            Friend other = new Friend("other", new HashSet<>(Set.of(one)));
+            friends.add(other);
+            assertTrue(assertThrows(IOException.class, () -> saved(one))
+                    .getMessage()
+                    .matches("has a \\w+ that does not find its own keys, which lead back to it"));
+        }
+        Map<Object, Object> table = new Hashtable<>();
+        Friend one = new Friend("one", table);
+        table.put(one, 1);
+        assertThrows(IOException.class, () -> saved(one));
+        table.clear();
+        table.put(new Friend("two", table), 1);
+        assertEquals(1, ((Map<?, ?>) saved(one).friends).size());
     }
 
     private static Object nested(int deep) {
