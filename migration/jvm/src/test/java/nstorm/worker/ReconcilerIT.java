@@ -46,6 +46,7 @@ import nstorm.worker.routes.TupleRouting;
 import nstorm.worker.state.MoveKeys;
 import nstorm.worker.state.PieceSender;
 import nstorm.worker.state.StateArrivalsTest;
+import nstorm.worker.state.StateTransfer;
 import nstorm.worker.storm.StormFields;
 import org.apache.storm.Config;
 import org.apache.storm.StormTimer;
@@ -639,6 +640,27 @@ class ReconcilerIT {
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         one.awaitAck("m", "LOADED");
         assertTrue(sink().count >= 1L << 40);
+    }
+
+    /** Else its source would stand still for a state that does not come in. */
+    @Test
+    void aTargetThatIsTooSmallForWhatGoesAheadAnswersInPrepare() throws Exception {
+        withoutCopy();
+        one.way = "carry";
+        one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
+        await("the plan is read", () -> one.worker.overlay.plan().entries().size() == 1);
+        one.awaitAck("m", "NONE");
+        StateBytes zeros = new StateBytes();
+        zeros.write(new byte[StateBytes.PIECE_BYTES], 0, StateBytes.PIECE_BYTES);
+        byte[] piece = StateArrivalsTest.cut("m/ahead", key(), zeros).get(0);
+        arrive(List.of(StateArrivalsTest.ofLarger(piece, key(), Integer.MAX_VALUE)));
+        Field answers = StateTransfer.class.getDeclaredField("answers");
+        answers.setAccessible(true);
+        Map<?, ?> sent = (Map<?, ?>) answers.get(one.worker.transfer);
+        await("it answers", () -> sent.containsKey("m"));
+        one.awaitAck("m", "NONE");
+        one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
+        one.awaitAck("m", "REFUSED");
     }
 
     /** What waits for it goes back to the source; nothing of it is executed. */

@@ -252,8 +252,8 @@ public final class CopyState {
 
     /** It cannot go on, or not come in: the move is to be undone. */
     void refuse(String during, Throwable e) {
-        refused = true;
         refusal = e.getMessage() == null ? e.toString() : e.getMessage();
+        refused = true; // who sees this asks for the reason
         Faults.contained(during + " the state of executor " + id, e);
     }
 

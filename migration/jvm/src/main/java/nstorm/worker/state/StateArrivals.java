@@ -54,15 +54,20 @@ final class StateArrivals {
     }
 
     private final IntFunction<byte[]> room;
+    private final int mostBytes;
     private volatile Map<String, Arrival> byMove = Map.of();
 
     StateArrivals() {
-        this(byte[]::new);
+        this(byte[]::new, BoltState.SIZE_MAX_BYTES);
     }
 
-    /** @param room makes the array that a state is put together in */
-    StateArrivals(IntFunction<byte[]> room) {
+    /**
+     * @param room makes the array that a state is put together in
+     * @param mostBytes how large a state may be that this worker's heap takes: that of its source may be larger
+     */
+    StateArrivals(IntFunction<byte[]> room, int mostBytes) {
         this.room = room;
+        this.mostBytes = mostBytes;
     }
 
     /** The moves whose state is to come here, each with its key; what is there of others is dropped. */
@@ -137,10 +142,14 @@ final class StateArrivals {
 
     private static boolean fits(int length, int index, int bytes) {
         return length >= 0
-                && length <= BoltState.SIZE_MAX_BYTES
                 && index >= 0
                 && index <= length / StateBytes.PIECE_BYTES
                 && bytes == Math.min(StateBytes.PIECE_BYTES, length - index * StateBytes.PIECE_BYTES);
+    }
+
+    /** Rounded up: it is larger than the bound, which is rounded down. */
+    private static int megabytes(int bytes) {
+        return (int) ((bytes + (1L << 20) - 1) >> 20);
     }
 
     private synchronized boolean has(Arrival arrival, int index, byte[] code) {
@@ -161,6 +170,11 @@ final class StateArrivals {
             throw new IOException("its state " + arrival.refusal);
         }
         if (arrival.codes == null) {
+            if (length > mostBytes) {
+                arrival.refusal = "is of " + megabytes(length) + " MB, and the heap of its target takes "
+                        + (mostBytes >> 20) + " MB";
+                return;
+            }
             try {
                 arrival.state = room.apply(length);
             } catch (OutOfMemoryError e) {

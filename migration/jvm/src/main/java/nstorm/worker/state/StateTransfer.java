@@ -220,6 +220,11 @@ public final class StateTransfer {
     private void prepare(Part part, CopyState copy) {
         if (part.action() == Action.PREPARE) {
             takeAhead(part.entry(), copy);
+            // Its source learns it while its bolts still work, and the move is undone at its limit.
+            String why = arrivals.refusal(part.entry().id() + AHEAD);
+            if (why != null) {
+                answer(part.entry(), why, copy.component);
+            }
         } else if (part.action() == Action.RUN && copy.ready() && copy.fields() != null) {
             sendAhead(part.entry(), copy);
         }
@@ -232,7 +237,7 @@ public final class StateTransfer {
         } else if (part.action() == Action.RUN && copy.ready()) {
             load(entry, copy);
             if (copy.refused()) {
-                answer(entry, copy);
+                answer(entry, copy.refusal(), copy.component);
             }
             if (copy.loadedWith(entry.id()) && !copy.refused() && System.nanoTime() - polledNanos < FRESH_NANOS) {
                 copy.begin(entry.id());
@@ -371,9 +376,9 @@ public final class StateTransfer {
     }
 
     /** At the target: reports to the source why it does not take the state, so that this is not tried with every other target. */
-    private void answer(Entry entry, CopyState copy) {
+    private void answer(Entry entry, String why, String component) {
         Outgoing answer = answers.computeIfAbsent(entry.id(), id -> {
-            byte[] text = copy.refusal().getBytes(StandardCharsets.UTF_8);
+            byte[] text = why.getBytes(StandardCharsets.UTF_8);
             return Outgoing.of(
                     id + ANSWER,
                     text,
@@ -381,7 +386,7 @@ public final class StateTransfer {
                     Outgoing.AHEAD_AGAIN_NANOS,
                     System.nanoTime());
         });
-        sender.send(answer, keys.of(entry.id()), entry, entry.from(), copy.component);
+        sender.send(answer, keys.of(entry.id()), entry, entry.from(), component);
     }
 
     private void takeAnswer(Entry entry) {

@@ -6,12 +6,17 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.security.GeneralSecurityException;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
+import nstorm.state.BoltState;
 import nstorm.state.StateBytes;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -21,10 +26,12 @@ public class StateArrivalsTest {
     private static final Map<String, byte[]> M1 = Map.of("m1", KEY);
 
     private final AtomicInteger rooms = new AtomicInteger();
-    private final StateArrivals arrivals = new StateArrivals(length -> {
-        rooms.incrementAndGet();
-        return new byte[length];
-    });
+    private final StateArrivals arrivals = new StateArrivals(
+            length -> {
+                rooms.incrementAndGet();
+                return new byte[length];
+            },
+            BoltState.SIZE_MAX_BYTES);
 
     @BeforeEach
     void awaitOne() {
@@ -99,9 +106,11 @@ public class StateArrivalsTest {
 
     @Test
     void aStateThatTheHeapHasNoRoomForIsSaidToBeTooLarge() throws IOException {
-        StateArrivals full = new StateArrivals(length -> {
-            throw new OutOfMemoryError("Java heap space");
-        });
+        StateArrivals full = new StateArrivals(
+                length -> {
+                    throw new OutOfMemoryError("Java heap space");
+                },
+                BoltState.SIZE_MAX_BYTES);
         full.await(M1);
         assertNull(full.refusal("m1"));
         for (byte[] piece : cut(state(2 * StateBytes.PIECE_BYTES, 1))) {
@@ -109,6 +118,36 @@ public class StateArrivalsTest {
         }
         assertEquals("no room for it", full.refusal("m1"));
         assertNull(full.whole("m1"));
+    }
+
+    /** The heap of the source is larger, and so is what it may send. */
+    @Test
+    void aStateThatIsLargerThanItsTargetTakesIsRefusedAtItsFirstPiece() throws IOException {
+        StateArrivals small = new StateArrivals(byte[]::new, 3 << 20);
+        small.await(M1);
+        List<byte[]> pieces = cut(state((3 << 20) + 1, 1));
+        small.take(pieces.get(5));
+        assertEquals("is of 4 MB, and the heap of its target takes 3 MB", small.refusal("m1"));
+        for (byte[] piece : pieces) {
+            small.take(piece);
+        }
+        assertNull(small.whole("m1"));
+        small.await(Map.of());
+        small.await(M1);
+        for (byte[] piece : cut(state(3 << 20, 1))) {
+            small.take(piece);
+        }
+        assertEquals(3 << 20, small.whole("m1").length);
+    }
+
+    /** The same piece of a state of so many bytes, as a source with a larger heap sends it. */
+    public static byte[] ofLarger(byte[] piece, byte[] key, int bytes) throws GeneralSecurityException {
+        ByteBuffer larger = ByteBuffer.wrap(piece.clone());
+        larger.putInt(Integer.BYTES + larger.getInt(0), bytes);
+        Mac mac = Mac.getInstance("HmacSHA256");
+        mac.init(new SecretKeySpec(key, "HmacSHA256"));
+        mac.update(larger.array(), 0, piece.length - mac.getMacLength());
+        return larger.put(piece.length - mac.getMacLength(), mac.doFinal()).array();
     }
 
     /** Whoever reaches the port has not read the plan. */
