@@ -209,14 +209,19 @@ public final class Memory {
         if (obstacle != null) {
             throw new IOException("it holds what cannot travel: " + obstacle);
         }
+        Set<Root> more = new HashSet<>();
         for (int index : proof.shared()) {
             Root other = others.root(index);
-            if (other.kind() == Kind.FIELD && fields.contains(other.name())) {
-                continue;
-            } else if (other.kind() == Kind.FIELD) {
-                learn(Set.of(other.name()));
+            if (other.kind() != Kind.FIELD) {
+                throw new IOException("shares what travels with " + other.name() + ", which stays");
+            } else if (!fields.contains(other.name())) {
+                more.add(other);
             }
-            throw new IOException("shares what travels with " + other.name() + ", which stays");
+        }
+        if (!more.isEmpty()) {
+            Set<String> names = Fingerprint.names(withSharing(others, more));
+            learn(names);
+            throw new Learnt("shares what travels with " + MoveWay.in(names) + ", which is known from now on");
         }
         return proof;
     }

@@ -30,6 +30,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Consumer;
 import nstorm.memory.Declared;
+import nstorm.state.FirstPass;
 import nstorm.state.StateBytes;
 import org.apache.storm.spout.SpoutOutputCollector;
 import org.apache.storm.task.OutputCollector;
@@ -394,6 +395,46 @@ class MemoryTest {
         assertTrue(what.contains("MemoryTest$Holder"), what);
         what = refused(with(null, null), holder -> holder.one = InputStream.nullInputStream(), with(null, null));
         assertTrue(what.contains("java.io.InputStream$1, which is not Serializable"), what);
+    }
+
+    /** A bolt of its own, since what is seen of a class is remembered for the class. */
+    static final class Viewing extends Holder {
+        private final Object[] more;
+        private final Map<String, Integer> shown;
+        private final Map<String, Integer> table = new HashMap<>();
+
+        Viewing() {
+            shown = Collections.unmodifiableMap(table);
+            more = new Object[] {table};
+        }
+
+        @Override
+        public void execute(Tuple tuple) {
+            table.put("new", 1);
+        }
+    }
+
+    /** The view is met only when the table has gone ahead. */
+    @Test
+    void whatSharesWithWhatHasGoneAheadTravelsTheNextTime() throws IOException {
+        Viewing source = new Viewing();
+        for (int i = 0; i < 6000; i++) {
+            source.table.put("k" + i, i);
+        }
+        Memory memory = prepared(source);
+        assertEquals(Set.of("table"), memory.way().state());
+        Departure first = memory.depart(ahead(source, memory));
+        assertEquals(
+                "shares what travels with its fields more, shown, which is known from now on",
+                assertThrows(Learnt.class, first::proof).getMessage());
+        assertEquals(Set.of("more", "shown", "table"), memory.way().state());
+        memory.depart(ahead(source, memory)).proof();
+    }
+
+    private static FirstPass ahead(Holder source, Memory memory) throws IOException {
+        FirstPass first = FirstPass.of(List.of(source), memory.way().state());
+        first.write();
+        return first;
     }
 
     record Friend(String name, Set<Friend> friends) implements Serializable {

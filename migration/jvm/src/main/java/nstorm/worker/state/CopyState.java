@@ -10,6 +10,7 @@ import java.util.function.Consumer;
 import nstorm.hook.Faults;
 import nstorm.proof.Arrival;
 import nstorm.proof.Departure;
+import nstorm.proof.Learnt;
 import nstorm.proof.Memory;
 import nstorm.state.FirstMaps;
 import nstorm.state.FirstPass;
@@ -56,6 +57,9 @@ public final class CopyState {
     private long stillNanos;
     private long sizedNanos;
     private volatile boolean refused;
+    /** What was asked for last can travel the next time. */
+    private volatile boolean learnt;
+
     private int undoneAfterSent;
     private int undoneAfterAhead;
 
@@ -188,7 +192,7 @@ public final class CopyState {
 
     /**
      * Asks for what its bolts keep, as it is while the copy holds still. What the user's classes throw may not end the worker.
-     * A state that cannot travel pins the executor.
+     * A state that cannot travel pins the executor, but for one that can the next time.
      *
      * @param firstOrNull what of it has gone ahead
      */
@@ -196,6 +200,7 @@ public final class CopyState {
         saved = null;
         savedProof = null;
         refused = false;
+        learnt = false;
         Memory memory = stopSwitch.memory();
         stopSwitch.whileStill(() -> {
             try {
@@ -211,6 +216,9 @@ public final class CopyState {
                 byte[] proof = departure.proof();
                 LOG.info("state_proved executor={} bytes={} ms={}", id, proof.length, millisSince(begunNanos));
                 savedProof = proof;
+            } catch (Learnt e) {
+                learnt = true;
+                refuse("saving", e);
             } catch (Throwable e) {
                 stays.failed("its state could not travel: " + e.getMessage());
                 refuse("saving", e);
@@ -239,7 +247,7 @@ public final class CopyState {
 
     /** It went to a target, and the move was undone: what one target cannot read the next cannot either. */
     void undoneAfterSent() {
-        if (++undoneAfterSent == UNDONE_MAX) {
+        if (!learnt && ++undoneAfterSent == UNDONE_MAX) {
             stays.failed("its state went to a target " + undoneAfterSent
                     + " times and each move was undone; the target's log has the reason");
         }
