@@ -25,6 +25,7 @@ import org.objectweb.asm.tree.LdcInsnNode;
 import org.objectweb.asm.tree.MethodInsnNode;
 import org.objectweb.asm.tree.MethodNode;
 import org.objectweb.asm.tree.TypeInsnNode;
+import org.objectweb.asm.tree.VarInsnNode;
 
 /** The code of classes as their loader would load them, read once each; never the JDK's. */
 final class Bytecode {
@@ -268,12 +269,43 @@ final class Bytecode {
         return before;
     }
 
-    /** Whether references are compared of which the second is a text, a number or the like. What has travelled is another object. */
+    /** Whether references are compared of which one is a text, a number or the like, as far as that shows. What has travelled is another object. */
     static boolean comparesValuesByIdentity(Method method) {
         return instructions(method)
                 .filter(one -> one.getOpcode() == Opcodes.IF_ACMPEQ || one.getOpcode() == Opcodes.IF_ACMPNE)
                 .map(Bytecode::before)
-                .anyMatch(Bytecode::givesValue);
+                .anyMatch(second ->
+                        givesValue(second, method) || takesNothing(second) && givesValue(before(second), method));
+    }
+
+    /** Whether what stands before it on the stack is what the instruction before it has made. */
+    private static boolean takesNothing(AbstractInsnNode node) {
+        return node != null
+                && (node.getOpcode() == Opcodes.ALOAD
+                        || node.getOpcode() == Opcodes.GETSTATIC
+                        || node.getOpcode() == Opcodes.LDC);
+    }
+
+    private static boolean givesValue(AbstractInsnNode node, Method method) {
+        return node instanceof VarInsnNode load && load.getOpcode() == Opcodes.ALOAD
+                ? isParameterOfValue(load.var, method)
+                        || instructions(method)
+                                .anyMatch(one -> one instanceof VarInsnNode store
+                                        && store.getOpcode() == Opcodes.ASTORE
+                                        && store.var == load.var
+                                        && givesValue(before(store)))
+                : givesValue(node);
+    }
+
+    private static boolean isParameterOfValue(int variable, Method method) {
+        int next = method.isStatic() ? 0 : 1;
+        for (org.objectweb.asm.Type type : org.objectweb.asm.Type.getArgumentTypes(method.type())) {
+            if (next == variable) {
+                return isValue(type);
+            }
+            next += type.getSize();
+        }
+        return false;
     }
 
     private static boolean givesValue(AbstractInsnNode node) {

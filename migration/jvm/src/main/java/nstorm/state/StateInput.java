@@ -125,7 +125,23 @@ final class StateInput extends ObjectInputStream {
             refusal = e.getMessage();
             throw e;
         }
-        return read;
+        return common(read);
+    }
+
+    /** The JVM's own object of a small number or a truth value: those that were the same object still are. */
+    private static Object common(Object read) {
+        if (read instanceof Boolean value) {
+            return Boolean.valueOf(value);
+        } else if (read instanceof Integer value) {
+            return Integer.valueOf(value);
+        } else if (read instanceof Long value) {
+            return Long.valueOf(value);
+        } else if (read instanceof Short value) {
+            return Short.valueOf(value);
+        } else if (read instanceof Byte value) {
+            return Byte.valueOf(value);
+        }
+        return read instanceof Character value ? Character.valueOf(value) : read;
     }
 
     @Override

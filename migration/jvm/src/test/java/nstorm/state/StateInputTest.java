@@ -2,6 +2,7 @@ package nstorm.state;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -127,6 +128,16 @@ class StateInputTest {
         table.clear();
         table.put(new Friend("two", table), 1);
         assertEquals(1, ((Map<?, ?>) saved(one).friends).size());
+    }
+
+    /** An object stream makes them one by one, and the language has one object of each. */
+    @Test
+    void smallNumbersAreTheJvmsOwn() throws IOException {
+        List<Object> small = List.of(true, 127, -128L, (short) 5, (byte) 6, 'a');
+        Bolt bolt = loaded(saved(new ArrayList<>(small), "kept"));
+        for (int i = 0; i < small.size(); i++) {
+            assertSame(small.get(i), ((List<?>) bolt.kept).get(i));
+        }
     }
 
     private static Object nested(int deep) {

@@ -315,6 +315,32 @@ final class Forms {
         }
     }
 
+    /** A truth value has one object in each JVM, whatever stands first. */
+    @Right(CARRY)
+    static final class SameTruth extends Case {
+        final Map<String, Boolean> known = new HashMap<>();
+
+        @Override
+        Object on(String word, long number) {
+            Boolean was = known.get(word);
+            known.put(word, number > 3);
+            return Boolean.TRUE == was;
+        }
+    }
+
+    /** Which of the two texts stands first does not matter. */
+    @Right({})
+    static final class SameText extends Case {
+        final Map<String, String> known = new HashMap<>();
+
+        @Override
+        Object on(String word, long number) {
+            String was = known.get(word);
+            known.put(word, "known");
+            return "known" == was;
+        }
+    }
+
     static final class Key implements Serializable {
         final String word;
 
