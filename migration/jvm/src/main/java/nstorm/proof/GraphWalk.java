@@ -6,6 +6,7 @@ import java.lang.management.ManagementFactory;
 import java.lang.reflect.Array;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.net.InetAddress;
@@ -27,6 +28,7 @@ import java.util.SortedMap;
 import java.util.SortedSet;
 import java.util.TreeSet;
 import java.util.UUID;
+import java.util.concurrent.PriorityBlockingQueue;
 import java.util.concurrent.atomic.DoubleAdder;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.regex.Pattern;
@@ -451,7 +453,7 @@ final class GraphWalk {
         } else if (object instanceof InetAddress && now.foreign == null) {
             now.foreign = path(null) + " is an address of a host";
         }
-        if (!sameJvm && now.obstacle == null && !(object instanceof Serializable)) {
+        if (!sameJvm && now.obstacle == null && !(object instanceof Serializable) && !isView(object)) {
             now.obstacle = path(null) + " is a " + object.getClass().getName() + ", which is not Serializable";
         }
         for (Field field : shape.fields()) {
@@ -459,12 +461,50 @@ final class GraphWalk {
                 if (field.getType().isPrimitive()) {
                     emit(primitive(field, object));
                 } else {
-                    child(field.getName(), field.get(object));
+                    Object value = content(object, field);
+                    if (!sameJvm && now.obstacle == null && isInner(object, field, value)) {
+                        now.obstacle = path(null) + " is a " + object.getClass().getName()
+                                + ", which extends a collection of the JDK ("
+                                + field.getDeclaringClass().getName() + ")";
+                    }
+                    child(field.getName(), value);
                 }
             } catch (IllegalAccessException e) {
                 throw new IllegalStateException("cannot read " + field, e);
             }
         }
+    }
+
+    /** Without what is no content, as the free room of a queue, or the parts of a date that it notes once it is shown. */
+    private static Object content(Object object, Field field) throws IllegalAccessException {
+        Object value = field.get(object);
+        if (field.getDeclaringClass() == Date.class && field.getName().equals("cdate")) {
+            return null;
+        } else if (object.getClass() == PriorityBlockingQueue.class && value instanceof Object[] room) {
+            return Arrays.copyOf(room, ((PriorityBlockingQueue<?>) object).size());
+        }
+        return value;
+    }
+
+    /** Of a set over a map: not written, since it is made of the map again. */
+    private static boolean isView(Object object) {
+        return object instanceof Set<?>
+                && CodeBase.ofTheJdk(object.getClass())
+                && object.getClass().getName().endsWith("KeySet");
+    }
+
+    /** Whether that holds the elements of a collection which is also of a class of the user's. */
+    private static boolean isInner(Object object, Field field, Object value) {
+        Class<?> type = value == null ? Object.class : value.getClass();
+        while (type.isArray()) {
+            type = type.getComponentType();
+        }
+        return !type.isPrimitive()
+                && type != Object.class
+                && !Serializable.class.isAssignableFrom(type)
+                && Modifier.isTransient(field.getModifiers())
+                && CodeBase.ofTheJdk(field.getDeclaringClass())
+                && !CodeBase.ofTheJdk(object.getClass());
     }
 
     private long primitive(Field field, Object object) throws IllegalAccessException {

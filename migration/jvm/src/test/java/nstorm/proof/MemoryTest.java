@@ -28,6 +28,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.PriorityBlockingQueue;
 import java.util.function.Consumer;
 import nstorm.memory.Declared;
 import nstorm.state.FirstPass;
@@ -372,6 +373,49 @@ class MemoryTest {
         double own = Double.longBitsToDouble(0x7ff8000000000001L);
         assertTrue(refused(with(null, null), holder -> holder.one = own, with(null, null))
                 .startsWith("came as another one than it left"));
+    }
+
+    static final class Recent extends LinkedHashMap<Object, Object> {
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<Object, Object> eldest) {
+            return size() > 10;
+        }
+    }
+
+    /** What they have beside their content does not. */
+    @Test
+    void theJdksCollectionsAndDatesTravel() throws IOException {
+        java.sql.Timestamp shown = new java.sql.Timestamp(1);
+        assertNotNull(shown.toString());
+        Set<Object> set = Collections.newSetFromMap(new HashMap<>());
+        set.add(1);
+        Set<Object> ordered = Collections.newSetFromMap(new LinkedHashMap<>());
+        ordered.add(2);
+        Queue<Object> roomy = new PriorityBlockingQueue<>(20);
+        roomy.add(3);
+        for (Object one : List.of(shown, set, ordered, roomy, new PriorityBlockingQueue<>(List.of(1, 2)))) {
+            Holder target = moved(with(null, null), holder -> holder.one = one, with(null, null));
+            assertEquals(one.getClass(), target.one.getClass());
+        }
+    }
+
+    /** As a line in the log does. */
+    @Test
+    @SuppressWarnings("JavaUtilDate")
+    void aDateThatIsShownHasNotChanged() {
+        java.sql.Timestamp time = new java.sql.Timestamp(1);
+        assertNull(changed(with(time, null), holder -> assertNotNull(time.toString())));
+    }
+
+    @Test
+    void anOwnCollectionThatExtendsOneOfTheJdkIsNamed() {
+        Recent recent = new Recent();
+        recent.put(1, 2);
+        assertEquals(
+                "it holds what cannot travel: one is a nstorm.proof.MemoryTest$Recent, which extends a collection of the JDK "
+                        + "(java.util.LinkedHashMap)",
+                refused(with(null, null), holder -> holder.one = recent, with(null, null))
+                        .replace(": 0 one", ": one"));
     }
 
     @Test
