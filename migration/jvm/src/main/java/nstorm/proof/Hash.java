@@ -16,7 +16,7 @@ final class Hash {
         return mixed ^ mixed >>> 29;
     }
 
-    /** Of a key and its value. Which of the two is which counts, and that both are the same says nothing. */
+    /** Of a key and its value. It counts which of the two is which, also where they are equal. */
     static long entry(long key, long value) {
         return mix(mix(ENTRY, key), value);
     }

@@ -26,8 +26,8 @@ import nstorm.memory.ObjectFields;
  * nested in those it sees no more than {@link #LOOKED_AT_BYTES}, so it is rather too low. Takes a few milliseconds,
  * whatever the size.
  *
- * <p>Fields are read by reflection, and exact classes of the JDK give their elements: no code of the user's runs, since some
- * of it changes what it writes.
+ * <p>Fields are read by reflection, and exact classes of the JDK give their elements. No code of the user's runs: some of it
+ * changes what it writes.
  */
 public final class StateSize {
     private static final int LOOKED_AT = 64;
