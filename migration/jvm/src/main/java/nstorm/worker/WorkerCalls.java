@@ -321,6 +321,7 @@ public final class WorkerCalls {
         if (executor.getExecutorId().get(0) >= 0) {
             remember(now, executor, stop);
         }
+        CancellableTicks.waitWhile(stop::takesNothing);
         return stop.wrap(stock);
     }
 

@@ -322,6 +322,11 @@ public final class StopSwitch implements Callable<Long> {
         return still;
     }
 
+    /** Whether it takes nothing out of its queue now: who publishes into that must not wait for room. */
+    public boolean takesNothing() {
+        return still && handOver == null || bolt != null && bolt.asked();
+    }
+
     /** Runs something short on the executor's thread, where nothing else touches its bolt; the bolt goes on. */
     public synchronized void betweenTuples(Runnable work) {
         attend();
