@@ -145,7 +145,7 @@ def _needs(path: Path, extra: str) -> ConfigError:
 def _logged_in(found: Ensemble, path: Path) -> Ensemble:
     login = jaas.client_login(path)
     for key in ("username", "password", "principal", "keyTab"):
-        if "${" in login.options.get(key, ""):
+        if re.search(r"\$\{[^{}]+\}", login.options.get(key, "")):
             raise ConfigError(
                 f"{path}: {key}: has ${{…}}, which a JVM replaces by a property of its own: write "
                 f"the value itself, or name another file by {PREFIX}zookeeper.jaas"

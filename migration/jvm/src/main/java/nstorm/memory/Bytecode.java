@@ -274,8 +274,16 @@ final class Bytecode {
         return instructions(method)
                 .filter(one -> one.getOpcode() == Opcodes.IF_ACMPEQ || one.getOpcode() == Opcodes.IF_ACMPNE)
                 .map(Bytecode::before)
-                .anyMatch(second ->
-                        givesValue(second, method) || takesNothing(second) && givesValue(before(second), method));
+                .anyMatch(second -> {
+                    AbstractInsnNode first = takesNothing(second) ? before(second) : null;
+                    // Of two variables it is most often a short cut of equals, and javac gives one slot to several.
+                    return !(isLoad(first) && isLoad(second))
+                            && (givesValue(second, method) || givesValue(first, method));
+                });
+    }
+
+    private static boolean isLoad(AbstractInsnNode node) {
+        return node != null && node.getOpcode() == Opcodes.ALOAD;
     }
 
     /** Whether what stands before it on the stack is what the instruction before it has made. */

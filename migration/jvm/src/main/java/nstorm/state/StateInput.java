@@ -133,15 +133,20 @@ final class StateInput extends ObjectInputStream {
         if (read instanceof Boolean value) {
             return Boolean.valueOf(value);
         } else if (read instanceof Integer value) {
-            return Integer.valueOf(value);
+            return isShared(value) ? Integer.valueOf(value) : read;
         } else if (read instanceof Long value) {
-            return Long.valueOf(value);
+            return isShared(value) ? Long.valueOf(value) : read;
         } else if (read instanceof Short value) {
-            return Short.valueOf(value);
+            return isShared(value) ? Short.valueOf(value) : read;
         } else if (read instanceof Byte value) {
             return Byte.valueOf(value);
         }
-        return read instanceof Character value ? Character.valueOf(value) : read;
+        return read instanceof Character value && isShared(value) ? Character.valueOf(value) : read;
+    }
+
+    /** Of others each is an object of its own anyway, and the stream would ask its filter about one more. */
+    private static boolean isShared(long value) {
+        return value >= Byte.MIN_VALUE && value <= Byte.MAX_VALUE;
     }
 
     @Override

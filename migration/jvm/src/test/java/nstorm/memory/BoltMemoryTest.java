@@ -99,6 +99,7 @@ class BoltMemoryTest {
                         Keeping.Number.class,
                         Keeping.Last.class,
                         Keeping.InMap.class,
+                        Keeping.InMapUnlessTheSame.class,
                         Keeping.InListOfMap.class,
                         Keeping.InArray.class,
                         Keeping.InArrayOfArrays.class,

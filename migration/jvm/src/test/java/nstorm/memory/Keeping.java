@@ -299,6 +299,20 @@ final class Keeping {
         }
     }
 
+    /** Compares two variables by identity as a short cut. */
+    static final class InMapUnlessTheSame extends Bolt {
+        private final Map<String, String> x = new HashMap<>();
+
+        @Override
+        public void execute(Tuple tuple) {
+            String word = tuple.getString(0);
+            String before = x.get("last");
+            if (!(word == before || word.equals(before))) {
+                x.put("last", word);
+            }
+        }
+    }
+
     static final class InListOfMap extends Bolt {
         private final Map<String, List<Integer>> x = new HashMap<>();
 

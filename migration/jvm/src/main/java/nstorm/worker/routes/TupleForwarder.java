@@ -75,8 +75,13 @@ final class TupleForwarder implements MisroutedTuples.Delivery {
         if (routing.me.equals(to) || to == null) {
             return gate == null || gate.forwarded(marker);
         }
-        return !routing.order.atEnd(marker.dest)
-                || routing.order.reachesEnd(marker.dest) && routing.order.transfer(marker.dest, marker.tuple);
+        if (!routing.order.atEnd(marker.dest)) {
+            return true;
+        }
+        // Where the other end is cut off, what stands behind it comes here, and must not wait for it.
+        return routing.order.reachesEnd(marker.dest)
+                ? routing.order.transfer(marker.dest, marker.tuple)
+                : here(marker.dest) != null;
     }
 
     /** What has come back may go again; from any thread. */

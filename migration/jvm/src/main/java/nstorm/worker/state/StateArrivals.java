@@ -35,6 +35,8 @@ final class StateArrivals {
         byte[][] codes;
 
         String refusal;
+        /** Whether that would be so for each try. */
+        boolean tooLarge;
 
         Arrival(byte[] key) {
             this.key = key;
@@ -173,6 +175,7 @@ final class StateArrivals {
             if (length > mostBytes) {
                 arrival.refusal = "is of " + megabytes(length) + " MB, and the heap of its target takes "
                         + (mostBytes >> 20) + " MB";
+                arrival.tooLarge = true;
                 return;
             }
             try {
@@ -205,6 +208,12 @@ final class StateArrivals {
         Arrival arrival = byMove.get(move);
         arrival.codes = null;
         arrival.state = null;
+    }
+
+    /** Why no state of that size is ever taken here; null if it may be. */
+    synchronized String tooLarge(String move) {
+        Arrival arrival = byMove.get(move);
+        return arrival == null || !arrival.tooLarge ? null : arrival.refusal;
     }
 
     /** Why the state of the move is not taken; null as long as it may be. */

@@ -221,7 +221,7 @@ public final class StateTransfer {
         if (part.action() == Action.PREPARE) {
             takeAhead(part.entry(), copy);
             // Its source learns it while its bolts still work, and the move is undone at its limit.
-            String why = arrivals.refusal(part.entry().id() + AHEAD);
+            String why = arrivals.tooLarge(part.entry().id() + AHEAD);
             if (why != null) {
                 answer(part.entry(), why, copy.component);
             }

@@ -117,6 +117,7 @@ public class StateArrivalsTest {
             full.take(piece);
         }
         assertEquals("no room for it", full.refusal("m1"));
+        assertNull(full.tooLarge("m1"));
         assertNull(full.whole("m1"));
     }
 
@@ -128,6 +129,7 @@ public class StateArrivalsTest {
         List<byte[]> pieces = cut(state((3 << 20) + 1, 1));
         small.take(pieces.get(5));
         assertEquals("is of 4 MB, and the heap of its target takes 3 MB", small.refusal("m1"));
+        assertEquals(small.refusal("m1"), small.tooLarge("m1"));
         for (byte[] piece : pieces) {
             small.take(piece);
         }
