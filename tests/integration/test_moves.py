@@ -19,6 +19,8 @@ from tests.bench.moves import components, run_moves
 
 pytestmark = pytest.mark.cluster
 TOPOLOGY = "moves-test"
+# A worker writes its ledger five times a second: what it counts after that dies with it.
+LEDGER_S = 0.3
 # The rate before is of no interest here.
 AT_ONCE: Any = {"interleave": False, "block_s": 5.0}
 
@@ -168,6 +170,7 @@ def test_workers_that_are_left_end_and_nobody_loses_a_tuple(lab: Lab, operator: 
             if executor == leaving[-1] and slot == closed[-1]:
                 # The last worker is killed while it is about to end.
                 operator.follow(path, lambda command: command.state == "STOP")
+                time.sleep(LEDGER_S)
                 lab.kill_worker(slot)
             assert operator.follow(path, lambda command: command.ended).state == "MOVED"
     lab.wait_until("the workers have ended", lambda: set(lab.worker_pids()) == kept, limit_s=60)
