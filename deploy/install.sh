@@ -26,7 +26,9 @@ has_systemd=
 if [ "$(id -u)" = 0 ] && [ -d /run/systemd/system ]; then has_systemd=yes; fi
 
 # A venv of this script, also one that pip could not fill, or of the same by hand.
-is_ours() { [ -e "$into/bin/nstorm" ] || grep -qs "^prompt = 'nstorm'" "$into/pyvenv.cfg"; }
+is_ours() {
+    [ -f "$into/pyvenv.cfg" ] && { [ -e "$into/bin/nstorm" ] || grep -qs "^prompt = 'nstorm'" "$into/pyvenv.cfg"; }
+}
 
 if [ -n "$undo" ]; then
     is_ours || refuse "$into: nothing of this script is there"

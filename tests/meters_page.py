@@ -30,7 +30,8 @@ its place. How many of the objects stay is not known from it. Some JVMs do not c
 """
 _NODE = """Where agent and supervisor have a cgroup with a quota of CPU in common, both are those of
 this cgroup. Of several, the one with the least quota counts. A quota that the agent alone has does
-not count, so its container may have one.
+not count, so its container may have one. Within any quota, both are left out until a supervisor
+with the hooks was seen.
 
 The network is that of the agent's network namespace, without the loopback. Where it has devices,
 other interfaces do not count: bridges and bonds pass on what goes through a device. Many virtual

@@ -104,6 +104,10 @@ class UiTopology:
     subscriptions: Mapping[str, tuple[_Subscription, ...]]  # by the component that subscribes
 
 
+class NoAnswerError(CommandError):
+    """Nobody answers at the UI."""
+
+
 class Looked(NamedTuple):
     """What the UI shows of a cluster."""
 
@@ -135,7 +139,7 @@ def fetch(url: str, path: str, kind: type[T]) -> T:
             raise CommandError(f"{whole}: answers {error.code} {error.reason}") from None
     except (OSError, ValueError, HTTPException) as error:
         reason = getattr(error, "reason", error)
-        raise CommandError(f"{whole}: no answer: {reason}. Check the URL of Storm's UI") from None
+        raise NoAnswerError(f"{whole}: no answer: {reason}. Check the URL of Storm's UI") from None
     if len(text) > MOST_BYTES:
         raise CommandError(f"{whole}: the answer has more than {MOST_BYTES:,} bytes")
     try:
@@ -157,6 +161,8 @@ def look(url: str, get: Any = fetch) -> Looked:
         if listed.status in ("", "ACTIVE"):
             try:
                 found.shown.append(_shown(url, listed, get))
+            except NoAnswerError:
+                raise
             except CommandError as error:  # it may have been killed since it was listed
                 found.unread[listed.id] = error
     if found.unread and not found.shown:

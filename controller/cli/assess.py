@@ -93,16 +93,16 @@ def _of_ui(url: str, checked: Path | None, topology: str) -> Iterator[_Case]:
     made_of = {made.document["topology"]: made for made in snapshots(found, cores, stay)}
     asked = {id_: made for id_, made in made_of.items() if _is_named(topology, id_)}
     missing = [id_ for id_ in unread if _is_named(topology, id_)]
+    free = tuple(f"The CPU that {id_} uses counts as free: it cannot be read." for id_ in unread)
     for id_, error in unread.items():
-        why = str(error) if id_ in missing else f"{error}: the CPU that {id_} uses counts as free"
-        _cannot(why, len(asked) + len(missing) if id_ in missing else 0)
+        _cannot(str(error), len(asked) + len(missing) if id_ in missing else 0)
     for id_, made in (asked or made_of).items():
         try:
             cluster, snapshot = parse(msgspec.json.encode(made.document).decode())
         except SnapshotError as error:
             _cannot(f"{url}: {id_}: {error}", len(asked))
             continue
-        yield cluster, snapshot, Evidence(url, _confidence(made), made.assumed), {}
+        yield cluster, snapshot, Evidence(url, _confidence(made), made.assumed + free), {}
 
 
 def _confidence(made: Made) -> str:

@@ -1,7 +1,7 @@
 """Does the work in this process, one part after the other: for logs that need no Spark."""
 
-import os
 import shutil
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -62,9 +62,8 @@ class Fold:
 
     def _do(self, job: Job, folder: Path) -> None:
         # Another command may make the same part now. What begins so is not read as a part.
-        making = folder.with_name(f"_{os.getpid()}-{folder.name}")
+        making = folder.with_name(f"_{uuid.uuid4().hex[:8]}-{folder.name}")
         try:
-            shutil.rmtree(making, ignore_errors=True)
             making.mkdir(parents=True)
             self._make(job, making)
             try:

@@ -164,8 +164,8 @@ def _near(parts: Sequence[SegmentPart]) -> list[SegmentPart]:
         if not times or day - times[-1][-1] >= FAR_DAYS:
             times.append([])
         times[-1].append(day)
-    days = max(times, key=lambda days: sum(ticks_of[day] for day in days), default=[])
-    return [part for part in parts if part.day in set(days)]
+    days = set(max(times, key=lambda days: sum(ticks_of[day] for day in days), default=[]))
+    return [part for part in parts if part.day in days]
 
 
 def _copies(rows: Sequence[dict[str, Any]]) -> set[tuple[str, int]]:
@@ -329,7 +329,13 @@ def concluded(engine: Engine, folders: Sequence[str], work: partial[Batches]) ->
 
 def runs(engine: Engine, of: Ticks) -> list[dict[str, Any]]:
     """List the runs of moves in the order in which they began, each as it was known last."""
-    rows = {(row["topology"], row["time_s"]): row for row in _small(engine, of.folders, RUN)}
+    days = {part.day for part in of.parts}
+    near = range(min(days, default=0) - FAR_DAYS, max(days, default=0) + FAR_DAYS)
+    rows = {
+        (row["topology"], row["time_s"]): row
+        for row in _small(engine, of.folders, RUN)
+        if row["day"] in near
+    }
     return [rows[key] for key in sorted(rows, key=lambda key: (key[1], key[0]))]
 
 
@@ -353,7 +359,7 @@ def _ended_by(engine: Engine, of: Raw) -> Mapping[tuple[str, int], _Epochs]:
     """
     if len(of.log.writers) < 2:
         return {}
-    jobs = [Job(f"led/{_name(file)}", file, led, LED) for file in of.files]
+    jobs = [Job(f"led/{_name(file)}-{digest()}", file, led, LED) for file in of.files]
     engine.do(jobs, lambda job: None)
     rows = engine.rows([job.folder for job in jobs], LED).to_pylist()
     began_s: _Epochs = {}

@@ -10,6 +10,7 @@ from typing import Any
 from controller.config import Config
 from controller.console import Console
 from controller.core.policy import Question
+from controller.errors import TuneError
 from controller.output import counted
 from controller.pipeline.engine import Engine, Episode
 from controller.pipeline.fold import Fold
@@ -169,7 +170,10 @@ def timed(
     with console.status("timing the searches"):
         found = rehearse(samples(engine, of), sets, cores_of(where.master or HERE))
     if isinstance(engine, Fold) and found.spent_s > FOLD_S:
-        engine = stack.enter_context(started(where, console))
+        try:
+            engine = stack.enter_context(started(where, console))
+        except TuneError:  # where Java is missing, one core searches
+            found = rehearse(samples(engine, of), sets, 1)
     return engine, found
 
 

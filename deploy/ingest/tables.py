@@ -513,6 +513,7 @@ def _windows(
     cores, done = np.zeros(len(index)), 0
     # CPU may be in longer windows than edges.
     holds_s = GAP_TIMES * max(tables.first_span_s, gaps(sorted({row[0] for row in cpu}))[0])
+    of_all = capacity / 2
     at_s, missing = np.full(len(index), -np.inf), np.zeros(len(index), np.int64)
     times = {time_s: span_s / tables.usual_s for time_s, span_s in tables.long}
     for before_s, time_s in itertools.pairwise([times_s[0] - tables.first_span_s, *times_s]):
@@ -524,9 +525,8 @@ def _windows(
             done += 1
         known, share = time_s - at_s <= holds_s, _by_tuples(len(index), *ends, table[:, 2])
         missing += ~known
-        of_all = capacity / 2
-        if share[known].any():
-            of_all = min(of_all, cores[known].sum() / share[known].sum())
+        if share[known].any():  # else as in the window before
+            of_all = min(capacity / 2, cores[known].sum() / share[known].sum())
         used = np.where(known, cores, share * of_all)
         yield Window(time_s, time_s - before_s, used, *ends, table[:, 2] * times.get(time_s, 1.0))
     if cpu and missing.any():

@@ -229,6 +229,13 @@ def test_the_venv_of_another_program_is_refused(archive: Path, tmp_path: Path) -
 @pytest.mark.parametrize("name", ["bin", "lib", "share"])
 def test_the_folder_of_another_program_is_refused(archive: Path, tmp_path: Path, name: str) -> None:
     (tmp_path / "storm" / name).mkdir(parents=True)
+    (tmp_path / "storm/bin").mkdir(exist_ok=True)
+    (tmp_path / "storm/bin/nstorm").touch()  # as pip has it in /usr/local
+    undone = run(archive, "--undo", tmp_path / "storm")
+    assert (undone.returncode, undone.stdout) == (2, "")
+    (tmp_path / "storm/bin/nstorm").unlink()
+    if name != "bin":
+        (tmp_path / "storm/bin").rmdir()
     done = run(archive, tmp_path / "storm")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"nstorm: {tmp_path}/storm: has the {name} of another program")

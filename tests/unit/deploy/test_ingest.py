@@ -106,6 +106,9 @@ def test_cpu_holds_for_a_while_and_not_for_ever(tmp_path: Path) -> None:
     said = "\n".join(ingest(given, tmp_path / "out", "t"))
     # Ten windows before, and those more than 50 s later.
     assert "no CPU is known of 2 executors (1, 2), in up to 29 of 40 windows" in said
+    # A tuple then needs what it did before.
+    cores = measured(tmp_path / "out").cpu_cores.sum(axis=1)
+    assert cores[-1] == pytest.approx(cores[12])
 
 
 def test_tables_of_something_else_are_refused(tmp_path: Path) -> None:

@@ -57,6 +57,13 @@ def test_a_jaas_file_is_found_where_storm_has_it(
     assert "secret" not in repr(found)
 
 
+def test_what_a_jvm_leaves_as_it_is_may_be_in_a_password(tmp_path: Path) -> None:
+    path = tmp_path / "jaas.conf"
+    path.write_text(JAAS.replace("secret", "a${b"))
+    found = ensemble({"nstorm.zookeeper.jaas": str(path)})
+    assert found.sasl == {"mechanism": "DIGEST-MD5", "username": "storm", "password": "a${b"}
+
+
 @pytest.mark.parametrize(
     ("document", "said"),
     [

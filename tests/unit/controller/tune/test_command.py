@@ -129,6 +129,16 @@ def test_the_best_sets_are_ranked_with_searches_where_not_all_can_be(
     assert all(row == whole[row["settings"]] for row in document["ranking"])
 
 
+def test_without_java_one_core_searches(journal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise TuneError("Spark needs Java")
+
+    whole = as_json(journal)
+    monkeypatch.setattr(searches, "FOLD_S", -1.0)
+    monkeypatch.setattr(searches, "started", refuse)
+    assert as_json(journal)["ranking"] == whole["ranking"]
+
+
 def test_only_one_topology(journal: Path) -> None:
     assert as_json(journal, "--topology", "wc-1")["today"]["chosen_by"]["ticks"] == 27
     with pytest.raises(TuneError, match="the log has no topology x, it has wc-1"):
