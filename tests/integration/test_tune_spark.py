@@ -284,7 +284,9 @@ def test_a_jvm_that_dies_is_one_sentence_and_its_ui_is_of_this_machine(
     started: list[psutil.Process] = []
 
     def die(share: float) -> None:
-        (jvm,) = (one for one in psutil.Process().children() if one.name() == "java")
+        # The tests before it may have left a ZooKeeper to those after it.
+        children = psutil.Process().children()
+        (jvm,) = (one for one in children if any("SparkSubmit" in word for word in one.cmdline()))
         ports = [one.laddr.ip for one in jvm.net_connections() if one.status == "LISTEN"]
         assert ports and {ip.removeprefix("::ffff:") for ip in ports} == {"127.0.0.1"}
         jvm.kill()
