@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from controller.core.cluster import LoadSnapshot
 from controller.core.limits import Limits
 from controller.core.shuffles import fed_at_home
@@ -50,4 +52,10 @@ def test_a_full_worker_gives_away_others_first_but_then_these() -> None:
     assert move.executor == "4-4"
     held = hot.holding({4: "pinned", 0: "pinned"})
     (move,) = greedy(cluster([1, 1]), held, Limits()).moves
+    assert move.executor == "2-2"
+
+
+def test_what_relieves_less_than_half_as_much_does_not_go_first() -> None:
+    full = replace(loaded(AT_HOME), cpu_cores=np.array([0.45, 0.1, 0.45, 0.1, 0.04, 0.1]))
+    (move,) = greedy(cluster([1, 1]), full.holding({0: "pinned"}), Limits()).moves
     assert move.executor == "2-2"
