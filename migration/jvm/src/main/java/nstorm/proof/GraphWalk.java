@@ -86,7 +86,7 @@ final class GraphWalk {
 
     private final Set<Object> given;
     /** Those whose content this walk is a part of. */
-    private Set<Object> keys = Fingerprint.identities();
+    private final Set<Object> keys;
 
     private Outline outline;
     private final long untilCpuNanos;
@@ -110,9 +110,14 @@ final class GraphWalk {
      * @param given objects that every copy gets
      */
     GraphWalk(boolean sameJvm, Set<Object> given, Set<Class<?>> classes, long limitNanos) {
+        this(sameJvm, given, classes, limitNanos, Fingerprint.identities());
+    }
+
+    private GraphWalk(boolean sameJvm, Set<Object> given, Set<Class<?>> classes, long limitNanos, Set<Object> keys) {
         this.sameJvm = sameJvm;
         this.given = given;
         this.classes = classes;
+        this.keys = keys;
         untilCpuNanos = cpuNanos() + limitNanos;
     }
 
@@ -698,8 +703,7 @@ final class GraphWalk {
         if (!keys.add(key)) {
             throw new Endless();
         }
-        GraphWalk own = new GraphWalk(sameJvm, given, classes, untilCpuNanos - cpuNanos());
-        own.keys = keys;
+        GraphWalk own = new GraphWalk(sameJvm, given, classes, untilCpuNanos - cpuNanos(), keys);
         Found found;
         try {
             found = own.root("key", key);
