@@ -49,13 +49,14 @@ Explain = Callable[[str, str], tuple[int, str]]
 Done = Callable[[Callable[[], tuple[int, str]]], "Printed"]
 
 
-def _text(most: int) -> Any:
+def _text(most: int, least: int = 0) -> Any:
     """Make the type of a text without control characters."""
     pattern = r"^[^\x00-\x1f\x7f-\x9f]*$"
-    return StringConstraints(max_length=most, pattern=pattern)
+    return StringConstraints(min_length=least, max_length=most, pattern=pattern)
 
 
 Name = Annotated[str, _text(512)]
+Named = Annotated[str, _text(512, 1)]
 Reason = Annotated[str, _text(200)]
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
@@ -71,9 +72,9 @@ class OfProposal(_Wish):
 
 
 class OfTopology(_Wish):
-    """A topology by its name; without one, all of them."""
+    """A topology by its name. Without one the commands would pause, or resume, all of them."""
 
-    topology: Name = ""
+    topology: Named
 
 
 class Pausing(OfTopology):

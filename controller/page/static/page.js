@@ -2,7 +2,7 @@
 // Okabe and Ito's colours, which people with any colour vision tell apart; the letter in each box says the same.
 const COLOURS = ["#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7", "#999999"];
 const MOST_ROWS = 1000;
-const at = { status: null, points: [], topology: "", problem: "", readS: 0, sort: "executor", down: false };
+const at = { status: null, points: [], topology: "", isMeant: false, problem: "", readS: 0, sort: "executor", down: false };
 const $ = (id) => document.getElementById(id);
 
 // All that is shown goes through here: text is text, whatever is in it.
@@ -72,11 +72,17 @@ function sortBy(key) {
   showExecutors(chosen());
 }
 
-const chosen = () => at.status && (at.status.topologies.find((one) => one.topology === at.topology) || at.status.topologies[0]);
+// The same topology as before, by its name, as the commands take it. Where it is gone, none: what a visitor means is never another one.
+function chosen() {
+  const all = at.status ? at.status.topologies : [], same = all.find((one) => one.name === at.topology);
+  return same || (at.isMeant ? undefined : all[0]);
+}
 
 function show() {
   showHead();
   const one = chosen();
+  if (one) at.topology = one.name;
+  for (const verb of ["pause", "resume"]) document.querySelector(`[data-verb=${verb}]`).disabled = !one;
   for (const section of document.querySelectorAll("main > section:not(:last-child)")) section.hidden = !one;
   if (!one) return;
   const { hosts, agents, ended_moves } = at.status, { topology, executors, links, moves, workers, ...rest } = one;
@@ -97,8 +103,9 @@ function showHead() {
   if (doc) {
     const one = chosen();
     fresh("topologies", [doc.topologies.map((topology) => [topology.topology, topology.name]), one && one.topology], () => put("topologies",
-      doc.topologies.map((topology) => button(topology.name, topology.name, () => { at.topology = topology.topology; show(); },
+      doc.topologies.map((topology) => button(topology.name, topology.name, () => { at.topology = topology.name; at.isMeant = true; show(); },
         { "aria-pressed": String(topology === one) }))));
+    if (!one && at.isMeant) alerts.push(`${at.topology} is not there. Choose a topology.`);
     if (doc.off) alerts.push(`Everything is switched off: ${doc.off}`);
     if (!doc.controllers.length) alerts.push("No controller leads.");
     if (doc.controls.freeze) alerts.push(`Frozen: ${doc.controls.freeze.reason}`);
@@ -282,12 +289,13 @@ async function act(verb, wish) {
 }
 
 $("find").addEventListener("input", () => { const one = chosen(); if (one) showExecutors(one); });
+$("act").addEventListener("focusin", () => { at.isMeant ||= Boolean(chosen()); });
 $("act").addEventListener("submit", (event) => event.preventDefault());
 $("act").addEventListener("click", (event) => {
   const verb = event.target.dataset.verb, one = chosen(), reason = $("reason").value;
   if (!verb) return;
-  const topology = one ? one.name : "";
-  act(verb, { pause: { topology, ...(reason && { reason }) }, resume: { topology }, off: reason ? { reason } : {}, on: {} }[verb]);
+  const of = one && { topology: one.name };
+  act(verb, { pause: { ...of, ...(reason && { reason }) }, resume: { ...of }, off: reason ? { reason } : {}, on: {} }[verb]);
 });
 
 const MOST_POINTS = 720; // an hour, as the server keeps

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from controller.page.app import make_app
 from controller.page.feed import Feed
 from tests.browser import CHROMIUM, Browser, browser
-from tests.unit.controller.page.test_page import DOCUMENT, filled
+from tests.unit.controller.page.test_page import DOCUMENT, filled, nothing
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: type  apt install chromium")
 ODD = "<img src=x onerror=alert(1)>"
@@ -71,6 +71,55 @@ def test_it_is_live_and_asks_for_what_was_clicked(chromium: Browser) -> None:
     explain, pause = commands
     assert explain[:2] == ("explain", one.name)
     assert pause[:2] == ("pause", f"--topology={one.name}")
+
+
+CHOSEN = "document.querySelector('#topologies [aria-pressed=true]')?.innerText"
+CAN_PAUSE = "document.querySelector('[data-verb=pause]')?.disabled === false"
+ALERTS = "(document.querySelector('#alerts')?.innerText ?? '')"
+
+
+def test_the_buttons_act_on_the_chosen_topology_or_on_none(chromium: Browser) -> None:
+    (one, *_) = DOCUMENT.topologies
+    alpha = replace(one, topology="alpha-1-100", name="alpha")
+    wc, again = (replace(one, topology=f"wc-{n}-200", name="wc") for n in (2, 3))
+    feed, commands = Feed(nothing, 60.0), list[tuple[str, ...]]()
+    feed.fail("ZooKeeper has not answered")
+    with served(feed, commands) as url:
+        chromium.open(url)
+        chromium.wait(f"{ALERTS}.includes('not answered')")
+        assert not chromium.run(CAN_PAUSE)
+        feed.take(replace(DOCUMENT, topologies=(wc,)))
+        chromium.wait(f"{CHOSEN} == 'wc'")
+        feed.take(replace(DOCUMENT, topologies=(alpha,)))  # nobody has meant the other
+        chromium.wait(f"{CHOSEN} == 'alpha'")
+        feed.take(replace(DOCUMENT, topologies=(alpha, wc)))
+        chromium.wait("document.querySelectorAll('#topologies button').length == 2")
+        chromium.run("document.querySelector('#topologies button:last-child').click()")
+        feed.take(replace(DOCUMENT, topologies=(alpha,)))
+        chromium.wait(f"{ALERTS}.includes('wc is not there')")
+        assert not chromium.run(CAN_PAUSE)
+        chromium.run("document.querySelector('[data-verb=resume]').click()")
+        feed.take(replace(DOCUMENT, topologies=(alpha, again), off="a sign"))
+        chromium.wait(f"{ALERTS}.includes('a sign')")
+        assert chromium.run(CHOSEN) == "wc"
+        chromium.run("document.querySelector('#token').value = 'a-token'")
+        chromium.run("document.querySelector('[data-verb=pause]').click()")
+        chromium.wait("document.querySelector('#said').innerText == 'Refused: no leader'")
+    (pause,) = commands
+    assert pause[:2] == ("pause", "--topology=wc")
+
+
+def test_whoever_fills_in_the_form_means_the_topology_that_is_shown(chromium: Browser) -> None:
+    (one, *_) = DOCUMENT.topologies
+    alpha = replace(one, topology="alpha-1-100", name="alpha")
+    feed = filled()
+    with served(feed, []) as url:
+        chromium.open(url)
+        chromium.wait(CAN_PAUSE)
+        chromium.run("document.querySelector('#token').focus()")
+        feed.take(replace(DOCUMENT, topologies=(alpha,)))
+        chromium.wait(f"{ALERTS}.includes('is not there')")
+        assert not chromium.run(CAN_PAUSE)
 
 
 def test_text_of_others_stays_text(chromium: Browser) -> None:

@@ -40,6 +40,8 @@ VERBS = ("approve", "reject", "pause", "resume", "off", "on")
 WISHES: dict[str, dict[str, str]] = {
     "approve": {"proposal": "p-1a2b3c"},
     "reject": {"proposal": "p-1a2b3c"},
+    "pause": {"topology": "wc"},
+    "resume": {"topology": "wc"},
 }
 
 
@@ -254,6 +256,15 @@ def test_text_of_visitors_is_never_an_option() -> None:
     assert odd.status_code == 422 and "proposal" in odd.json()["detail"]
 
 
+@pytest.mark.parametrize("verb", ["pause", "resume"])
+@pytest.mark.parametrize("wish", [{}, {"topology": ""}])
+def test_without_a_topology_nothing_is_paused_or_resumed(verb: str, wish: dict[str, str]) -> None:
+    page = Page()
+    answer = page.post(f"/api/{verb}", json=wish, headers=TOKEN)
+    assert (answer.status_code, page.commands) == (422, [])
+    assert "topology" in answer.json()["detail"]
+
+
 @pytest.mark.parametrize(
     ("host", "code"),
     [
@@ -347,11 +358,12 @@ ENDPOINTS = sorted(
 def is_text_of(schema: dict[str, Any], value: object) -> bool:
     """Whether the schema of a text allows this value."""
     assert schema["type"] == "string" and schema.keys() <= {
-        *("type", "maxLength", "pattern", "default", "title")
+        *("type", "minLength", "maxLength", "pattern", "default", "title")
     }
     pattern = re.sub(r"\$$", r"\\Z", schema["pattern"])  # `$` of Python allows a line feed
     return (
         isinstance(value, str)
+        and schema.get("minLength", 0) <= len(value)
         and len(value) <= schema.get("maxLength", len(value))
         and re.search(pattern, value) is not None
     )
