@@ -59,6 +59,7 @@ _ADOPT = (
     "after the other; where not, name it there first."
 )
 _WARNED = "No move mends this; docs/operations.md, What no move mends."
+_OLD = "If that lasts, see the log of the leading controller, and restart it."
 _REPORT = "Keep its log and report it."
 
 
@@ -199,6 +200,8 @@ def of_status(status: StatusDocument) -> Found:
     yield from _of_off(status)
     if not status.controllers:
         yield "no controller leads", "Start one: systemctl start nstorm-controller"
+    if status.old is not UNSET:
+        yield f"the figures are old: {status.old}", _OLD
     if problem := status.journal_problem:
         yield f"the journal is not written: {problem}", "Make room, or let the user write there."
     said = [(f"controller {one.name}", one.version) for one in status.controllers]

@@ -44,6 +44,7 @@ def look(session: Session, view: LiveCluster) -> StatusDocument:
         silent_s=view.silent_s(),
         off=view.off(),
         unpublished=view.unpublished(),
+        status_s=view.status_s(),
     )
 
 

@@ -18,6 +18,9 @@ from controller.storm.leader_status import CycleStatus, HeadroomRow, LeaderStatu
 from controller.storm.move_record import MoveRecord
 from migration.model import Candidacy, Entry, NodeAcks, Timing, Way
 
+# A leading controller is late if it writes nothing for longer than the time of these cycles.
+_LATE_CYCLES = 3
+
 
 class ControllerStatus(Struct, frozen=True):
     """A controller; the first of them leads."""
@@ -198,6 +201,7 @@ class StatusDocument(Struct, frozen=True):
     ended_moves: tuple[MoveRecord, ...]  # the oldest first
     off: str | UnsetType = UNSET  # why everything is switched off
     unpublished: dict[str, str] | UnsetType = UNSET  # why, by id of the topology
+    old: str | UnsetType = UNSET  # why the figures of the last cycle are not those of now
 
 
 def as_document(
@@ -213,6 +217,7 @@ def as_document(
     silent_s: Mapping[str, float] | None = None,
     off: str | None = None,
     unpublished: Mapping[str, str] | None = None,
+    status_s: float | None = None,
 ) -> StatusDocument:
     """Put together the reports of ZooKeeper, the agents and the leading controller.
 
@@ -220,7 +225,7 @@ def as_document(
     `drained` has how many executors each drained host had. `left_out` has the rows of traffic that
     each node's report had no room for. `clocks_ahead_s` are the nodes', `silent_s` is for how long
     their agents have not written. `off` is why everything is switched off, and `unpublished` why
-    Nimbus does not publish some topologies.
+    Nimbus does not publish some topologies. `status_s` is the age of what `leader` is.
     """
     clocks, silent, cycles = clocks_ahead_s or {}, silent_s or {}, leader.cycle_of
     hosts = hosts_of(views)
@@ -258,7 +263,18 @@ def as_document(
         ended_moves=leader.ended_moves,
         off=UNSET if off is None else off,
         unpublished=dict(unpublished) if unpublished else UNSET,
+        old="; ".join(_old(leader, controllers, status_s)) or UNSET,
     )
+
+
+def _old(
+    leader: LeaderStatus, controllers: Sequence[Candidacy], status_s: float | None
+) -> Iterator[str]:
+    """Name why figures are old: one who hangs leads on, and a new one writes after its cycle."""
+    if controllers and leader.controller and controllers[0].name != leader.controller:
+        yield f"{controllers[0].name} leads, and they are as {leader.controller} last saw them"
+    if status_s is not None and leader.cycle_s and status_s > _LATE_CYCLES * leader.cycle_s:
+        yield f"they are of {status_s:,.0f} s ago"
 
 
 def storms(document: StatusDocument) -> Iterator[tuple[str, str | None]]:

@@ -28,6 +28,8 @@ def head(document: StatusDocument) -> Iterator[str]:
     if document.controller and not document.controllers:
         lead = f"{lead} led last and NONE IS SEEN TO LEAD: all figures are as it last saw them"
     yield f"controller {lead}, mode {document.mode}, epoch {document.epoch}"
+    if document.old is not UNSET:
+        yield f"OLD FIGURES: {document.old}"
     if document.off is not UNSET:
         yield f"SWITCHED OFF: {document.off}; `nstorm on` switches it on"
     controls = document.controls

@@ -4,7 +4,7 @@ import dataclasses
 import math
 import operator
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self, cast
 
 from msgspec import structs
@@ -12,6 +12,7 @@ from msgspec import structs
 from controller.core.controls import Controls
 from controller.core.topology import TopologyView, free_slots
 from controller.storm.controls import CONTROLS, read, why_off
+from controller.storm.leader_status import STATUS
 from controller.storm.mirror import Mirror
 from controller.storm.nimbus import NimbusWatch
 from kvstore.election import in_line
@@ -233,15 +234,31 @@ class LiveCluster:
         By ZooKeeper's clock, until an agent or Nimbus has last written: who looks once has not seen
         them come.
         """
-        self.acks()  # which reads them
-        names = self._mirror.children(wire.ACKS)
-        written = self._mirror.written_ms
-        last_ms = {
-            name: max(written(wire.acks_path(name)), written(wire.load_path(name)))
-            for name in names
-        }
-        now_ms = max([written(wire.NIMBUS), *last_ms.values()])
+        last_ms = self._last_ms()
+        now_ms = self._now_ms(last_ms)
         return {name: (now_ms - ms) / 1000 for name, ms in last_ms.items()}
+
+    def status_s(self) -> float | None:
+        """Return how old the status of the leading controller is, by the same clock.
+
+        None where there is no status.
+        """
+        stored = self._mirror.stat(STATUS)
+        if stored is None:
+            return None
+        return (self._now_ms(self._last_ms()) - stored.mtime_ms) / 1000
+
+    def _last_ms(self) -> dict[str, int]:
+        """Return when each node's agent has last written, by ZooKeeper's clock."""
+        self.acks()  # which reads them
+        written = self._mirror.written_ms
+        return {
+            name: max(written(wire.acks_path(name)), written(wire.load_path(name)))
+            for name in self._mirror.children(wire.ACKS)
+        }
+
+    def _now_ms(self, last_ms: Mapping[str, int]) -> int:
+        return max([self._mirror.written_ms(wire.NIMBUS), *last_ms.values()])
 
     def clocks_ahead_s(self) -> dict[str, float]:
         """Return by how much the clock of each node is ahead of ZooKeeper's, by its newest acks.

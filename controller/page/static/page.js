@@ -97,7 +97,7 @@ function show() {
 function showHead() {
   const doc = at.status;
   const age = at.readS ? `read ${time(at.readS)}` : "not read yet";
-  put("cluster", doc ? `leader ${doc.controller || "none"} · mode ${doc.mode || "–"} · epoch ${doc.epoch ?? "–"} · ${doc.agents.length} agents · ${age}` : age);
+  put("cluster", doc ? `leader ${doc.controllers.length ? doc.controllers[0].name : "none"} · mode ${doc.mode || "–"} · epoch ${doc.epoch ?? "–"} · ${doc.agents.length} agents · ${age}` : age);
   const alerts = [];
   if (at.problem) alerts.push(`${at.problem}. What is shown is of ${at.readS ? time(at.readS) : "nothing"}.`);
   if (doc) {
@@ -108,6 +108,7 @@ function showHead() {
     if (!one && at.isMeant) alerts.push(`${at.topology} is not there. Choose a topology.`);
     if (doc.off) alerts.push(`Everything is switched off: ${doc.off}`);
     if (!doc.controllers.length) alerts.push("No controller leads.");
+    if (doc.old) alerts.push(`The figures are old: ${doc.old}`);
     if (doc.controls.freeze) alerts.push(`Frozen: ${doc.controls.freeze.reason}`);
     for (const [name, pause] of Object.entries(doc.controls.pauses || {})) alerts.push(`${name || "Everything"} is paused: ${pause.reason}`);
     if (doc.journal_problem) alerts.push(`The journal is not written: ${doc.journal_problem}`);

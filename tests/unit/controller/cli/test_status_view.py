@@ -2,6 +2,7 @@
 
 import io
 
+import pytest
 from rich.console import Console
 
 from controller.cli.doctor import of_status
@@ -43,6 +44,37 @@ def test_a_topology_that_nimbus_cannot_publish_is_named() -> None:
     document = as_document((), (), LeaderStatus(), Controls(), left_out={}, unpublished=why)
     said = "topology big-2-2: Nimbus cannot publish it, so nothing of it is seen: "
     assert f"{said}{why['big-2-2']}" in map(str, as_tables(document))
+
+
+@pytest.mark.parametrize(
+    ("leads", "status_s", "old"),
+    [
+        ("ctl-1:7", 30.0, None),
+        ("ctl-1:7", 31.0, "they are of 31 s ago"),
+        ("ctl-2:8", 5.0, "ctl-2:8 leads, and they are as ctl-1:7 last saw them"),
+        (None, 3600.0, "they are of 3,600 s ago"),
+        (
+            "ctl-2:8",
+            95.0,
+            "ctl-2:8 leads, and they are as ctl-1:7 last saw them; they are of 95 s ago",
+        ),
+    ],
+)
+def test_figures_that_are_not_those_of_now_are_named(
+    leads: str | None, status_s: float, old: str | None
+) -> None:
+    document = as_document(
+        (),
+        (),
+        LeaderStatus("ctl-1:7", 4, "auto", cycle_s=10.0),
+        Controls(),
+        controllers=[Candidacy(leads, "0.2.0", SPEAKS)] if leads else [],
+        left_out={},
+        status_s=status_s,
+    )
+    lines = [line for line in map(str, as_tables(document)) if line.startswith("OLD FIGURES")]
+    assert lines == ([] if old is None else [f"OLD FIGURES: {old}"])
+    assert any("figures are old" in what for what, _ in of_status(document)) == (old is not None)
 
 
 def test_a_node_says_how_much_of_its_load_found_no_room() -> None:

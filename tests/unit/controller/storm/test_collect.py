@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 from controller.core.controls import Pause, Rejected
 from controller.storm import controls
 from controller.storm.collect import LiveCluster
+from controller.storm.leader_status import STATUS
 from controller.storm.mirror import Mirror
 from kvstore.zookeeper import Session, Stored
 from migration import model, wire
@@ -35,9 +36,12 @@ class Nodes:
 
     def __init__(self, data: dict[str, bytes]) -> None:
         self.data = data
+        self.written_ms: dict[str, int] = {}
 
     def read(self, path: str, on_change: Callable[[], None] | None = None) -> Stored | None:
-        return Stored(self.data[path], 0, 0) if path in self.data else None
+        if path not in self.data:
+            return None
+        return Stored(self.data[path], 0, 0, self.written_ms.get(path, 0))
 
     exists = read
 
@@ -61,6 +65,14 @@ def test_why_nimbus_cannot_publish_a_topology_is_known() -> None:
     report = NimbusReport(1, "0.2.0", 2, "EvenScheduler", there)
     assert cluster({wire.NIMBUS: wire.encode(report)}).unpublished() == {"big-2-2": "too large"}
     assert cluster({}).unpublished() == {}
+
+
+def test_the_age_of_a_status_is_by_the_clock_that_wrote_it() -> None:
+    nodes = Nodes({wire.acks_path("s1"): wire.encode(node_acks("s1", [], "c"))})
+    assert LiveCluster.of_session(as_session(nodes)).status_s() is None
+    nodes.data[STATUS] = b"{}"
+    nodes.written_ms = {STATUS: 100_000, wire.acks_path("s1"): 190_000}
+    assert LiveCluster.of_session(as_session(nodes)).status_s() == 90.0
 
 
 def test_a_pause_of_everything_holds_until_a_resume_of_everything() -> None:
