@@ -26,7 +26,7 @@ class WorkerRow(Struct, frozen=True, rename={"class_": "class"}):
     """
 
     slot: str
-    cpu_cores: float
+    cpu_cores: float  # that its executors use, or would use to keep up
     capacity_cores: float
     load_frac: float | None  # None where Storm has no CPU for the node
     class_: str  # high, low or normal

@@ -68,7 +68,7 @@ class ExplainedExecutor(Struct, frozen=True):
     executor: str
     component: str
     worker: str
-    cpu_cores: float
+    cpu_cores: float  # that it uses, or would use to keep up
     queue: float
     stays: str | None
 

@@ -54,7 +54,7 @@ class ExecutorRow(Struct, frozen=True):
     """The load of an executor."""
 
     executor: str
-    cpu_cores: float = 0.0
+    cpu_cores: float = 0.0  # that it uses, or would use to keep up
     queue: int = 0
     meters: dict[str, float] | UnsetType = UNSET  # what its meters show, by column
 

@@ -122,7 +122,8 @@ def _links(cluster: Cluster, snapshot: LoadSnapshot) -> tuple[LinkRow, ...]:
 
 def _executors(picture: Picture) -> tuple[ExecutorRow, ...]:
     snapshot = picture.snapshot
-    cpu_cores, queue = snapshot.cpu_cores.tolist(), snapshot.queue.tolist()
+    # As its worker counts it: else the room of a worker and what takes it would not go together.
+    cpu_cores, queue = picture.fit.demand.tolist(), snapshot.queue.tolist()
     meters = known_rows(picture.of_executors, snapshot.executors)
     return tuple(
         ExecutorRow(executor, cores, int(waiting), meters.get(executor, UNSET))

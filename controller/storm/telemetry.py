@@ -88,10 +88,13 @@ _GAUGES = {
 }
 for _row in RESOURCES:
     _GAUGES |= {
-        f"worker_{_row.name}_{_row.unit}": (f"{_row.shown} that a worker uses.", _OF_WORKER),
+        f"worker_{_row.name}_{_row.unit}": (
+            f"{_row.shown} that a worker uses, or would use to keep up.",
+            _OF_WORKER,
+        ),
         f"worker_capacity_{_row.unit}": (f"{_row.shown} that a worker has.", _OF_WORKER),
         f"component_{_row.name}_{_row.unit}": (
-            f"{_row.shown} of a component's executors.",
+            f"{_row.shown} that a component's executors use, or would use to keep up.",
             "topology component",
         ),
     }

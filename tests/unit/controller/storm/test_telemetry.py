@@ -9,8 +9,11 @@ from controller.config import Config, build
 from controller.core.decision import Outcome
 from controller.core.topology import TopologyView
 from controller.cycle import CycleInput, Memory
+from controller.journal.rows import rows_of
 from controller.report import Report
+from controller.storm.answers import explain
 from controller.storm.move_record import MoveRecord
+from controller.storm.status import status_of
 from controller.storm.telemetry import Telemetry
 from deploy.ingest.world import WindowWorld
 from kvstore.pulse import Pulse
@@ -76,6 +79,31 @@ def test_a_cycle_is_told(decided: tuple[CycleInput, Memory, Report]) -> None:
     assert sum(by_component) == pytest.approx(snapshot.cpu_cores.sum())
     assert ("nstorm_worker_capacity_cores", "wc-1", "host-a", "1") in found
     assert ("nstorm_inter_node_bytes_per_second", "wc-1") not in found, "no size is known"
+
+
+def test_status_explanation_and_metrics_have_one_load_of_an_executor(
+    decided: tuple[CycleInput, Memory, Report],
+) -> None:
+    seen, memory, report = decided
+    (one,) = report.topologies
+    assert one.picture is not None
+    fit = one.picture.fit
+    lags = replace(one.picture, fit=replace(fit, demand=2 * fit.demand))
+    one = replace(one, picture=lags)
+    (shown,) = status_of([one], (), CONFIG, name="c", epoch=1).cycles
+    cores = {row.executor: row.cpu_cores for row in rows_of(shown.executors)}
+    answer = explain(one, "", CONFIG)
+    assert answer is not None
+    explained = rows_of(answer.executors)
+    assert cores == {row.executor: row.cpu_cores for row in explained}
+    by_worker = dict.fromkeys((row.slot for row in rows_of(shown.workers)), 0.0)
+    for row in explained:
+        by_worker[row.worker] += cores[row.executor]
+    assert by_worker == pytest.approx({row.slot: row.cpu_cores for row in rows_of(shown.workers)})
+    telemetry = at_work()
+    telemetry.cycle(seen, memory, [one], 0.02)
+    used = [v for k, v in told(telemetry).items() if k[0] == "nstorm_component_cpu_cores"]
+    assert sum(used) == pytest.approx(sum(cores.values()))
 
 
 def test_what_the_meters_show_is_exported_and_what_is_missing_is_not() -> None:
