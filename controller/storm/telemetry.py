@@ -3,6 +3,7 @@
 Counters count what this process did since its start. The series of a topology end with it.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any
@@ -81,6 +82,7 @@ _GAUGES = {
     "moves_under_way": ("Moves in the plan, void ones left out.", "topology phase"),
     "load_age_seconds": ("Age of the oldest load report in the last cycle.", "topology"),
     "workers": ("Workers, with hooks or without.", "topology hooks"),
+    "worker_load_ratio": ("Share of a worker's CPU that all who share it use.", _OF_WORKER),
     "resting": (
         "1 while an operator has deactivated the topology, or switched the hooks off.",
         "topology",
@@ -305,12 +307,15 @@ def _add_picture(gauges: Families, report: TopologyReport, picture: Picture) -> 
     hosts = picture.view.publication.hosts
     fit, resource = picture.fit, picture.fit.resource
     known = known_rows(picture.of_workers, cluster.workers)
-    for worker, used, capacity in zip(
-        map(Slot.parse, cluster.workers), fit.own.tolist(), fit.capacity.tolist(), strict=True
+    columns = fit.own.tolist(), fit.capacity.tolist(), fit.frac.tolist()
+    for worker, used, capacity, frac in zip(
+        map(Slot.parse, cluster.workers), *columns, strict=True
     ):
         place = name, hosts.get(worker.supervisor, worker.supervisor), str(worker.port)
         gauges.add(f"worker_{resource.name}_{resource.unit}", used, *place)
         gauges.add(f"worker_capacity_{resource.unit}", capacity, *place)
+        if math.isfinite(frac):  # Storm has CPU for the node
+            gauges.add("worker_load_ratio", frac, *place)
         for column, value in known.get(str(worker), {}).items():
             gauges.add(f"worker_{column}", value, *place)
     components, row = numbered(snapshot.component_of)

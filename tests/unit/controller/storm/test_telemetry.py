@@ -102,6 +102,10 @@ def test_status_explanation_and_metrics_have_one_load_of_an_executor(
     assert by_worker == pytest.approx({row.slot: row.cpu_cores for row in rows_of(shown.workers)})
     telemetry = at_work()
     telemetry.cycle(seen, memory, [one], 0.02)
+    full = {k[2:]: v for k, v in told(telemetry).items() if k[0] == "nstorm_worker_load_ratio"}
+    assert full == {
+        (f"host-{row.slot[0]}", row.slot[2:]): row.load_frac for row in rows_of(shown.workers)
+    }
     used = [v for k, v in told(telemetry).items() if k[0] == "nstorm_component_cpu_cores"]
     assert sum(used) == pytest.approx(sum(cores.values()))
 
