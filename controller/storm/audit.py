@@ -9,14 +9,13 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from io import TextIOWrapper
-from logging import Formatter, LogRecord, makeLogRecord
-from logging.handlers import QueueListener, RotatingFileHandler
 from pathlib import Path
 from queue import Full, Queue
+from threading import Thread
 from typing import Any
 
 from controller.core.times import utc
+from controller.journal.writer import CLOSE_S
 from controller.storm.collect import DRAINED
 from controller.storm.command_record import UNPROVED, WAITING, Command
 from controller.storm.controls import CONTROLS
@@ -30,31 +29,10 @@ from kvstore.zookeeper import Session, Stored
 from migration import wire
 
 # Once the file is full, it takes the place of the older one.
-AUDIT = "audit.ndjson"
+AUDIT, OLDER_AUDIT = "audit.ndjson", "audit.old.ndjson"
 FILE_BYTES = 8 * 2**20
 WAITING_LINES = 1000
 _LOOKS = frozenset({"plan", "explain"})
-
-
-class _File(RotatingFileHandler):
-    """The file, which is for its owner and group; a disk that refuses is logged once."""
-
-    failed = False
-
-    def _open(self) -> TextIOWrapper:
-        def private(name: str, flags: int) -> int:
-            return os.open(name, flags, 0o640)
-
-        Path(self.baseFilename).parent.mkdir(parents=True, exist_ok=True)
-        return open(self.baseFilename, "a", encoding="utf-8", opener=private)
-
-    def rotation_filename(self, default_name: str) -> str:
-        return default_name.replace(".ndjson.1", ".old.ndjson")
-
-    def handleError(self, record: LogRecord) -> None:
-        if not self.failed:
-            log.warning("audit_not_written", file=self.baseFilename)
-        self.failed = True
 
 
 class Audit:
@@ -66,20 +44,31 @@ class Audit:
         self._commands: dict[str, Command] = {}  # by path, those that were written down
         self._moves: set[tuple[str, str, float | None]] | None = None
         self._nodes: dict[str, Stored | None] | None = None
-        self._waiting: Queue[LogRecord] = Queue(WAITING_LINES)
-        self._listener: QueueListener | None = None
+        self._waiting: Queue[str | None] = Queue(WAITING_LINES)
+        self._thread: Thread | None = None
         if folder is not None:
-            file = _File(folder / AUDIT, maxBytes=FILE_BYTES, backupCount=1, delay=True)
-            file.setFormatter(Formatter("%(message)s"))
-            self._listener = QueueListener(self._waiting, file)
-            self._listener.start()
+            # What hangs in it does not hold up the end of the process.
+            self._thread = Thread(target=self._work, args=(folder,), name="audit", daemon=True)
+            self._thread.start()
 
     def close(self) -> None:
-        """Write what waits."""
-        if self._listener is not None:
-            self._listener.stop()
-            for file in self._listener.handlers:
-                file.close()
+        """Write what waits, and leave the rest if the disk hangs."""
+        if self._thread is not None:
+            with suppress(Full):
+                self._waiting.put(None, timeout=CLOSE_S)
+                self._thread.join(CLOSE_S)
+
+    def _work(self, folder: Path) -> None:
+        """Write lines until the end; a disk that refuses is logged once."""
+        failed = False
+        while (line := self._waiting.get()) is not None:
+            try:
+                _append(folder, line)
+            except OSError as error:
+                if not failed:
+                    reason = error.strerror or str(error)
+                    log.warning("audit_not_written", folder=str(folder), reason=reason)
+                failed = True
 
     def look(self, answered: Mapping[str, Command], ended: Iterable[MoveRecord]) -> None:
         """Write down what is new since the last look, as the leader.
@@ -87,7 +76,7 @@ class Audit:
         `answered` are commands as this leader has answered them: in a node its asker could have
         written that it is done.
         """
-        if self._listener is None:
+        if self._thread is None:
             return
         self._look_at_nodes()
         self._look_at_commands(answered)
@@ -160,11 +149,20 @@ class Audit:
 
     def _write(self, **row: Any) -> None:
         there = {key: shortened(value) for key, value in row.items() if value not in ("", None)}
-        # In ASCII: so no control character is in the file, and a byte is a character, as the file
-        # counts them.
+        # In ASCII: so no control character is in the file, and a byte is a character.
         line = json.dumps({"time": utc(time.time()), **there})
         with suppress(Full):  # the disk hangs
-            self._waiting.put_nowait(makeLogRecord({"msg": line}))
+            self._waiting.put_nowait(f"{line}\n")
+
+
+def _append(folder: Path, line: str) -> None:
+    """Write a line into the file, which is for its owner and group."""
+    path = folder / AUDIT
+    folder.mkdir(parents=True, exist_ok=True)
+    if path.exists() and path.stat().st_size + len(line) > FILE_BYTES:
+        path.replace(folder / OLDER_AUDIT)
+    with open(path, "a", opener=lambda name, flags: os.open(name, flags, 0o640)) as file:
+        file.write(line)
 
 
 def _difference(was: Stored | None, has: Stored | None) -> tuple[Any, Any]:

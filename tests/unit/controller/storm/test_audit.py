@@ -1,11 +1,16 @@
 """The audit trail: what is written down, and that the file stays small."""
 
 import json
+import os
+import threading
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
+from structlog.testing import capture_logs
+
 from controller.storm import audit
-from controller.storm.audit import AUDIT, Audit
+from controller.storm.audit import AUDIT, WAITING_LINES, Audit
 from controller.storm.command_record import Command
 from controller.storm.controls import CONTROLS
 from controller.storm.mirror import Mirror
@@ -105,6 +110,39 @@ def test_no_text_is_longer_than_anybody_reads_nor_a_control_character(tmp_path: 
     assert len(content) < 10_000 and content.isascii()
     assert {byte for byte in content if not 32 <= byte < 127} == {ord("\n")}
     assert rows(tmp_path)[0]["reason"] == f"{long[:2000]}…"
+
+
+@pytest.mark.parametrize("turns", [1, WAITING_LINES + 5])
+def test_the_end_waits_for_no_disk_that_hangs(
+    turns: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "CLOSE_S", 0.1, raising=False)
+    os.mkfifo(tmp_path / AUDIT)  # whoever opens it waits for a reader
+    writes, ended = trail(tmp_path, Nodes()), threading.Event()
+    asked = Command("wc", state="REFUSED")
+    writes.look({f"c-{turn}": asked for turn in range(turns)}, [])
+
+    def close() -> None:
+        writes.close()
+        ended.set()
+
+    threading.Thread(target=close, daemon=True).start()
+    try:
+        assert ended.wait(20.0)
+    finally:  # a reader comes, and what is left goes into a file
+        pipe = (tmp_path / AUDIT).rename(tmp_path / "pipe")
+        os.close(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
+        monkeypatch.undo()
+        writes.close()
+
+
+def test_a_disk_that_refuses_is_logged_once(tmp_path: Path) -> None:
+    (tmp_path / AUDIT).mkdir()
+    writes = trail(tmp_path, Nodes())
+    with capture_logs() as logs:
+        writes.look({f"c-{turn}": Command("wc", state="REFUSED") for turn in range(3)}, [])
+        writes.close()
+    assert [line["event"] for line in logs] == ["audit_not_written"]
 
 
 def test_the_trail_is_bounded(tmp_path: Path, monkeypatch: Any) -> None:
