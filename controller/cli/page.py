@@ -190,9 +190,11 @@ def _act(conf: Path, command: Sequence[str]) -> tuple[int, str]:
         )
     except subprocess.TimeoutExpired:
         return 1, f"nstorm {verb} has not ended within {_ACT_LIMIT_S:.0f} s"
+    text = printable(done.stdout.decode("utf-8", "replace")[:_MOST_PRINTED]).strip()
+    # The reason is the last line; before it stands which cluster this is.
+    reason = printable(done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2])
     if done.returncode == 2:
-        # The reason is the last line; before it stands which cluster this is.
-        reason = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        return 2, printable(reason).removeprefix("nstorm: ")
-    text = done.stdout.decode("utf-8", "replace")
-    return done.returncode, printable(text[:_MOST_PRINTED]).strip()
+        return 2, reason.removeprefix("nstorm: ")
+    if done.returncode and not text:  # it crashed, or was killed
+        return 2, f"nstorm {verb} ended with {done.returncode}: {reason or 'no message'}"
+    return done.returncode, text

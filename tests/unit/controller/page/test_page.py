@@ -469,6 +469,22 @@ def test_a_command_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert code == 2 and "none.yaml" in said and "\n" not in said
 
 
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("raise MemoryError('too much')", "nstorm off ended with 1: MemoryError: too much"),
+        ("import os; os.kill(os.getpid(), 9)", "nstorm off ended with -9: no message"),
+    ],
+)
+def test_a_command_that_does_not_get_to_its_end_is_no_success(
+    code: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = subprocess.run
+    line = [sys.executable, "-c", code]
+    monkeypatch.setattr(subprocess, "run", lambda _, **how: run(line, **how))
+    assert page._act(Path("storm.yaml"), ("off", "--reason=a fault")) == (2, said)
+
+
 def test_without_its_packages_it_names_them() -> None:
     code = (
         "import sys; sys.modules['uvicorn'] = None\n"
