@@ -115,6 +115,7 @@ class Telemetry(Collector):
         labels = ["topology", "outcome"]
         self._decisions = Counter("nstorm_decisions", "Cycles, by how they ended.", labels, **here)
         self._moves = Counter("nstorm_moves", "Moves, by how they ended.", labels, **here)
+        self._ends = (self._decisions, Outcome), (self._moves, MoveOutcome)
         self._tuples = Counter(
             "nstorm_component_tuples",
             "Tuples sent to a component's executors, as this controller has seen it.",
@@ -166,8 +167,10 @@ class Telemetry(Collector):
             log.exception("metrics_failed")
 
     def ended(self, move: MoveRecord) -> None:
-        """Count a move that has ended."""
-        self._moves.labels(topology_name(move.topology), move.outcome).inc()
+        """Count a move that has ended, also of a topology that has gone in the meantime."""
+        name = topology_name(move.topology)
+        self._begin({name})
+        self._moves.labels(name, move.outcome).inc()
         for phase, seconds in move.phase_s.items():
             self._phases.labels(phase).observe(seconds)
         if move.stopped_after_s is not None:
@@ -188,6 +191,8 @@ class Telemetry(Collector):
         `moves` are those of the history.
         """
         self._cycles.observe(took_s)
+        # It may have gone since the look; a cycle without a topology has none.
+        self._begin({topology_name(report.topology) for report in reports if report.topology})
         for report in reports:
             self._decisions.labels(topology_name(report.topology), report.outcome).inc()
         if seen is not None:
@@ -243,17 +248,21 @@ class Telemetry(Collector):
 
     def know(self, topologies: set[str]) -> None:
         """Begin each series at 0, because a first value is no rise; end those of what is gone."""
-        ends = ((self._decisions, Outcome), (self._moves, MoveOutcome))
-        for (counter, outcomes), topology in product(ends, topologies - self._known):
-            for outcome in outcomes:
-                counter.labels(topology, outcome)
-        for (counter, outcomes), topology in product(ends, self._known - topologies):
+        self._begin(topologies)
+        for (counter, outcomes), topology in product(self._ends, self._known - topologies):
             for outcome in outcomes:
                 counter.remove(topology, outcome)
         for topology, component in [one for one in self._series if one[0] not in topologies]:
             self._tuples.remove(topology, component)
             self._series.discard((topology, component))
-        self._known = topologies
+        self._known = set(topologies)
+
+    def _begin(self, topologies: set[str]) -> None:
+        """Begin the series of what is not known yet; the next `know` ends them if it is gone."""
+        for (counter, outcomes), topology in product(self._ends, topologies - self._known):
+            for outcome in outcomes:
+                counter.labels(topology, outcome)
+        self._known |= topologies
 
 
 def _gains(moves: Iterable[MoveRecord]) -> Iterator[tuple[str, list[float]]]:

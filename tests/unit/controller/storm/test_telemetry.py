@@ -110,6 +110,24 @@ def test_status_explanation_and_metrics_have_one_load_of_an_executor(
     assert sum(used) == pytest.approx(sum(cores.values()))
 
 
+def test_series_of_a_topology_that_is_killed_in_mid_move_end_with_it(
+    decided: tuple[CycleInput, Memory, Report],
+) -> None:
+    seen, memory, report = decided
+    (one,) = report.topologies
+    late = replace(one, topology="late-3-100")
+    killed = replace(MOVE, topology="job-2-100", outcome="VOID", reason="its topology is gone")
+    telemetry = at_work()
+    telemetry.tell({"wc-1", "job"}, [], seen, memory, report.topologies, 0.02)
+    telemetry.tell({"wc-1"}, [killed], seen, memory, [one, late], 0.02)
+    found = told(telemetry)
+    assert found["nstorm_moves_total", "job", "VOID"] == 1
+    assert found["nstorm_decisions_total", "late", one.outcome.value] == 1
+    telemetry.tell({"wc-1"}, [], seen, memory, report.topologies, 0.02)
+    counted = {key[1] for key in told(telemetry) if key[0].endswith("s_total") and len(key) > 2}
+    assert counted == {"wc-1"}
+
+
 def test_what_the_meters_show_is_exported_and_what_is_missing_is_not() -> None:
     found = told(metered_telemetry())
     worker = "wc-1", "host-a", "1"
@@ -230,7 +248,8 @@ def test_who_does_not_do_its_work_shows_nothing_that_only_a_leader_knows(
     assert (found["nstorm_leads",], found["nstorm_epoch",]) == (0, 0)
     stamp = ("nstorm_cycle_timestamp_seconds",)
     assert found[stamp] == led[stamp]
-    assert all(key[0].startswith("nstorm_decisions") for key in found if "wc-1" in key)
+    counted = ("nstorm_decisions", "nstorm_moves")
+    assert all(key[0].startswith(counted) for key in found if "wc-1" in key)
     pulse.beat()
     assert told(telemetry) == led
 
