@@ -320,10 +320,19 @@ async function read(news) {
   show();
 }
 
-const events = new EventSource("/api/events");
-events.onmessage = (event) => read(JSON.parse(event.data)).catch(lost);
-events.onerror = lost;
-function lost() {
-  at.problem = "This page's server does not answer";
-  if (at.status) showHead();
+const AGAIN_S = 10;
+function watch() {
+  const events = new EventSource("/api/events");
+  events.onmessage = (event) => read(JSON.parse(event.data)).catch(() => lost("This page's server does not answer"));
+  events.onerror = () => {
+    if (events.readyState !== EventSource.CLOSED) return lost("This page's server does not answer");
+    // A browser asks again by itself, but not after a refusal.
+    lost(`This page's server refuses, as it does while 32 visitors watch. It is asked again each ${AGAIN_S} s`);
+    setTimeout(watch, 1000 * AGAIN_S);
+  };
 }
+function lost(problem) {
+  at.problem = problem;
+  showHead();
+}
+watch();

@@ -3,13 +3,15 @@
 import socket
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
 
 import pytest
 import uvicorn
 from msgspec.structs import replace
 
-from controller.page.app import make_app
+from controller.page.app import MOST_VISITORS, make_app
 from controller.page.feed import Feed
 from tests.browser import CHROMIUM, Browser, browser
 from tests.unit.controller.page.test_page import DOCUMENT, filled, nothing
@@ -121,6 +123,19 @@ def test_whoever_fills_in_the_form_means_the_topology_that_is_shown(chromium: Br
         feed.take(replace(DOCUMENT, topologies=(alpha,)))
         chromium.wait(f"{ALERTS}.includes('is not there')")
         assert not chromium.run(CAN_PAUSE)
+
+
+def test_whoever_is_one_too_many_hears_so_and_gets_a_place_later(chromium: Browser) -> None:
+    with served(filled(), []) as url, ExitStack() as others:
+        for _ in range(MOST_VISITORS):
+            watches = HTTPConnection(urlsplit(url).netloc)
+            others.callback(watches.close)
+            watches.request("GET", "/api/events")
+            others.enter_context(watches.getresponse())
+        chromium.open(url)
+        chromium.wait(f"{ALERTS}.includes('while {MOST_VISITORS} visitors watch')")
+        others.close()
+        chromium.wait(f"{CHOSEN} && !{ALERTS}.includes('visitors watch')")
 
 
 def test_text_of_others_stays_text(chromium: Browser) -> None:
