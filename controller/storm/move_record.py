@@ -48,8 +48,11 @@ class MoveRecord:
 
     @property
     def pause_s(self) -> float | None:
-        """For how long no copy has worked, at most; None if the source has not stopped."""
-        if self.stopped_after_s is None:
+        """For how long no copy has worked, at most.
+
+        None if the source has not stopped, and of a live move, which pauses nothing.
+        """
+        if self.stopped_after_s is None or not self.phase_s.keys() & {Phase.QUIET, Phase.CARRY}:
             return None
         if Phase.CARRY in self.phase_s:
             return self.phase_s[Phase.CARRY] + self.phase_s.get(Phase.RECALL, 0.0)

@@ -175,7 +175,7 @@ class Telemetry(Collector):
             self._phases.labels(phase).observe(seconds)
         if move.stopped_after_s is not None:
             self._disturbed.observe(move.stopped_after_s)
-        if move.pause_s is not None and move.phase_s.keys() & {Phase.QUIET, Phase.CARRY}:
+        if move.pause_s is not None:
             self._pauses.observe(move.pause_s)
 
     def cycle(

@@ -243,9 +243,10 @@ function map(ids, links, size, most, text) {
   return svg("svg", { viewBox: "0 0 300 300", width: 300, role: "img", "aria-label": `a map of ${links.length} links; the table has the same` }, curves, names);
 }
 
+// As the metric counts it.
 function pause(move) {
-  if (!known(move.stopped_after_s)) return "–";
   const of = move.phase_s || {};
+  if (!known(move.stopped_after_s) || !(known(of.QUIET) || known(of.CARRY))) return "–";
   const seconds = known(of.CARRY) ? of.CARRY + (of.RECALL || 0) : move.stopped_after_s - (of.PREPARE || 0);
   return `${number(seconds, 2)} s`;
 }

@@ -9,11 +9,12 @@ from urllib.parse import urlsplit
 
 import pytest
 import uvicorn
-from msgspec.structs import replace
 
 from controller.page.app import MOST_VISITORS, make_app
 from controller.page.feed import Feed
+from controller.storm.move_record import MoveRecord
 from tests.browser import CHROMIUM, Browser, browser
+from tests.messages import replace
 from tests.unit.controller.page.test_page import DOCUMENT, filled, nothing
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: type  apt install chromium")
@@ -136,6 +137,26 @@ def test_whoever_is_one_too_many_hears_so_and_gets_a_place_later(chromium: Brows
         chromium.wait(f"{ALERTS}.includes('while {MOST_VISITORS} visitors watch')")
         others.close()
         chromium.wait(f"{CHOSEN} && !{ALERTS}.includes('visitors watch')")
+
+
+def test_of_ended_moves_those_that_held_their_executor_still_have_a_pause(
+    chromium: Browser,
+) -> None:
+    (one, *_) = DOCUMENT.topologies
+    spent = {"PREPARE": 0.1, "SWITCH": 0.1, "STOP": 0.05}
+    live = MoveRecord(one.topology, "m1", "7-7", "a:1", "b:1", "MOVED", "", spent, 0.25, 1.7e9)
+    spout = replace(live, executor="1-1", phase_s={**spent, "QUIET": 0.1}, stopped_after_s=0.35)
+    state = replace(live, executor="8-8", phase_s={**spent, "CARRY": 0.5}, stopped_after_s=0.75)
+    feed = filled()
+    feed.take(replace(DOCUMENT, ended_moves=(state, spout, live)))
+    pauses = "[...document.querySelectorAll('#moves tbody tr')].slice(-3).map((row) => [0, 5].map("
+    pauses += "(cell) => row.cells[cell].innerText).join(' '))"
+    with served(feed, []) as url:
+        chromium.open(url)
+        chromium.wait("document.querySelectorAll('#moves tbody tr').length")
+        assert chromium.run(pauses) == ["7-7 –", "1-1 0.25 s", "8-8 0.5 s"]
+    known = [None if move.pause_s is None else round(move.pause_s, 9) for move in (live, spout)]
+    assert known == [None, 0.25]
 
 
 def test_text_of_others_stays_text(chromium: Browser) -> None:
