@@ -37,8 +37,9 @@ const button = (text, name, click, attributes = {}) =>
 const known = (value) => value !== null && value !== undefined;
 const number = (value, digits = 0) => known(value) ? value.toLocaleString("en", { maximumFractionDigits: digits }) : "–";
 const percent = (value) => known(value) ? `${number(100 * value, 1)} %` : "–";
-// As the commands show it.
 const time = (seconds) => `${new Date(1000 * seconds).toISOString().slice(11, 19)} UTC`;
+// As the commands show it.
+const date = (seconds) => `${new Date(1000 * seconds).toISOString().slice(0, 19).replace("T", " ")}Z`;
 function bytes(value) {
   if (!known(value)) return "–";
   for (const [unit, size] of [["GB/s", 1e9], ["MB/s", 1e6], ["kB/s", 1e3]]) if (value >= size) return `${number(value / size, 1)} ${unit}`;
@@ -113,6 +114,8 @@ function showHead() {
     for (const [name, pause] of Object.entries(doc.controls.pauses || {})) alerts.push(`${name || "Everything"} is paused: ${pause.reason}`);
     if (doc.journal_problem) alerts.push(`The journal is not written: ${doc.journal_problem}`);
     for (const [id, age] of Object.entries(doc.silent_s)) alerts.push(`The agent of ${host(id)} has ${known(age) ? `been silent for ${number(age)} s` : "never reported"}.`);
+    for (const agent of doc.off ? [] : doc.agents) if (agent.off) alerts.push(`The hooks on ${host(agent.node)} are off: ${agent.off}`);
+    for (const [id, why] of Object.entries(doc.unpublished || {})) alerts.push(`Nimbus cannot publish ${id}, so nothing of it is seen: ${why}`);
     for (const drain of doc.drained) alerts.push(`${drain.host} is drained: ${drain.left} of ${drain.of} executors are left.`);
     if (one && one.undoes) alerts.push(`Storm itself would undo moves: ${one.undoes}`);
     if (one && one.nimbus_error) alerts.push(`Nimbus follows no plan: ${one.nimbus_error}`);
@@ -254,7 +257,7 @@ function pause(move) {
 function showMoves(one) {
   const now = one.moves.map((m) => [m.executor, place(m.from), place(m.to), `${m.phase}${m.void ? `, void: ${m.void}` : ""}`, m.way, "", ""]);
   const ended = at.status.ended_moves.filter((m) => m.topology === one.topology).reverse().slice(0, 50)
-    .map((m) => [m.executor, place(m.source), place(m.target), `${m.outcome}, ${time(m.ended_s)}`, m.asked_by, pause(m), named([m.reason, m.effect].filter(Boolean).join(" · "))]);
+    .map((m) => [m.executor, place(m.source), place(m.target), `${m.outcome}, ${date(m.ended_s)}`, m.asked_by, pause(m), named([m.reason, m.effect].filter(Boolean).join(" · "))]);
   if (!now.length && !ended.length) return put("moves", el("p", { class: "dim" }, "None yet."));
   put("moves", table([["executor", false], ["from", false], ["to", false], ["phase or end", false], ["way, or who asked", false], ["pause", true], ["why", false]], [...now, ...ended]));
 }

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 import uvicorn
 
+from controller.core.times import utc
 from controller.page.app import MOST_VISITORS, make_app
 from controller.page.feed import Feed
 from controller.storm.move_record import MoveRecord
@@ -139,6 +140,20 @@ def test_whoever_is_one_too_many_hears_so_and_gets_a_place_later(chromium: Brows
         chromium.wait(f"{CHOSEN} && !{ALERTS}.includes('visitors watch')")
 
 
+def test_hosts_that_are_off_and_what_nimbus_cannot_publish_are_alerts(chromium: Browser) -> None:
+    (agent, *others) = DOCUMENT.agents
+    agents = (replace(agent, off="a broken disk"), *others)
+    feed = filled()
+    feed.take(replace(DOCUMENT, agents=agents, unpublished={"big-2-2": "it has 300 kB"}))
+    with served(feed, []) as url:
+        chromium.open(url)
+        chromium.wait(f"{ALERTS}.includes('a broken disk')")
+        name = DOCUMENT.hosts[agent.node]
+        alerts = chromium.run(ALERTS)
+        assert f"The hooks on {name} are off: a broken disk" in alerts
+        assert "Nimbus cannot publish big-2-2, so nothing of it is seen: it has 300 kB" in alerts
+
+
 def test_of_ended_moves_those_that_held_their_executor_still_have_a_pause(
     chromium: Browser,
 ) -> None:
@@ -155,6 +170,8 @@ def test_of_ended_moves_those_that_held_their_executor_still_have_a_pause(
         chromium.open(url)
         chromium.wait("document.querySelectorAll('#moves tbody tr').length")
         assert chromium.run(pauses) == ["7-7 –", "1-1 0.25 s", "8-8 0.5 s"]
+        shown = chromium.run("document.querySelector('#moves').innerText")
+        assert f"MOVED, {utc(live.ended_s)}" in shown
     known = [None if move.pause_s is None else round(move.pause_s, 9) for move in (live, spout)]
     assert known == [None, 0.25]
 
