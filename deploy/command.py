@@ -15,6 +15,7 @@ from controller.errors import CommandError
 from controller.output import example
 from deploy.ingest.command import ingest
 from deploy.lab import LabError
+from deploy.lab.trouble import Shape, Waves, burn, burning, feed
 from deploy.lab.workloads import WORKLOADS, conf_of
 from deploy.sim.command import simulate
 
@@ -244,6 +245,47 @@ def verdict(
     typer.echo(found)
     if not found.ok:
         raise typer.Exit(1)
+
+
+@lab_app.command(
+    "feed",
+    epilog=example(
+        "python -m deploy lab feed wc --rate 500 --times 3.25 --for 180 --every 1200",
+        "python -m deploy lab feed wc --shape day --rate 500 --times 4 --every 600",
+    ),
+)
+def feed_topology(
+    topology: Annotated[str, typer.Argument(help="Name of the topology.")] = "wc",
+    *,
+    shape: Annotated[Shape, typer.Option(help="How its input changes.")] = Shape.BURST,
+    rate: Annotated[float, typer.Option(min=1, help="The least sentences per second.")] = 500.0,
+    times: Annotated[float, typer.Option(min=1, help="The most, as times the least.")] = 3.25,
+    lasts: Annotated[float, typer.Option("--for", min=1, help="Seconds of a burst.")] = 180.0,
+    every: Annotated[float, typer.Option(min=1, help="Seconds from one to the next.")] = 1200.0,
+    count: Annotated[int, typer.Option(min=1, help="How many bursts, or days.")] = 3,
+    name: Name = "lab",
+) -> None:
+    """Feed a topology with bursts or days; afterwards it has the rate again that it had."""
+    from deploy.lab.cluster import attach  # noqa: PLC0415
+
+    waves = Waves(shape, rate, times, min(lasts, every), every)
+    feed(attach(name).ledger(topology), waves.at, count * every)
+
+
+@lab_app.command(
+    "burn", epilog=example("python -m deploy lab burn 10.77.0.2 --cores 0.5 --for 600")
+)
+def burn_cpu(
+    node: Annotated[str, typer.Argument(help="Address of a node, as `lab status` has it.")],
+    *,
+    cores: Annotated[float, typer.Option(min=0.01, max=64, help="How many cores.")] = 0.5,
+    lasts: Annotated[float, typer.Option("--for", min=1, help="Seconds.")] = 600.0,
+    name: Name = "lab",
+) -> None:
+    """Burn CPU on a node, as processes outside of Storm do."""
+    from deploy.lab.cluster import attach  # noqa: PLC0415
+
+    burn(burning(attach(name).layout, node, cores, lasts))
 
 
 def _describe(lab: "Lab") -> str:
