@@ -85,7 +85,7 @@ def doctor(
             identity, hosts = session.identity, session.hosts
             view = LiveCluster.of_session(session)
             status = look(session, view)
-            notes = list(_of_switch(status, view.topologies()))
+            notes = [*_of_switch(status, view.topologies()), *of_unseen(document, status)]
         found += [*of_status(status), *of_machine(document, status.hosts, os.cpu_count() or 1)]
         if notify:
             receivers = from_storm_yaml(document)[0].receivers
@@ -279,6 +279,29 @@ def _of_switch(status: StatusDocument, views: Iterable[TopologyView]) -> Iterato
     else:
         rehearsed = lines or ["all hooks would be inert at once"]
         yield from (f"with `nstorm off`: {line}" for line in rehearsed)
+
+
+def of_unseen(document: Mapping[str, Any], status: StatusDocument) -> Iterator[str]:
+    """Name what moves do not look at, since nothing shows it."""
+    if document.get("nstorm.link.capacity.mbit") is None:
+        unknown = [
+            status.hosts.get(agent.node, agent.node)
+            for agent in status.agents
+            if agent.meters is not UNSET and not agent.meters.get("link_bytes_per_s")
+        ]
+        if unknown:
+            yield (
+                f"the speed of the link of {', '.join(unknown)} is not known, so a relief may fill "
+                "it: nstorm.link.capacity.mbit sets one"
+            )
+    workers = [one for topology in status.topologies for one in topology.workers]
+    known = [one.meters for one in workers if one.meters is not UNSET]
+    blind = sum("heap_live_bytes" not in meters for meters in known)
+    if blind:
+        yield (
+            f"{blind} of {len(workers)} workers have shown no heap after a collection, so moves do "
+            "not look at theirs"
+        )
 
 
 def _of_storms(status: StatusDocument) -> Found:

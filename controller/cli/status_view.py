@@ -1,5 +1,6 @@
 """The tables of ``nstorm status``."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import UNSET, UnsetType
@@ -7,6 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from controller.cli.status_document import (
+    AgentStatus,
     ExecutorStatus,
     StatusDocument,
     TopologyStatus,
@@ -16,7 +18,7 @@ from controller.cli.status_document import (
 )
 from controller.core.figures import SpoutFigures
 from controller.core.hostnames import shown
-from controller.core.resources import RESOURCES
+from controller.core.resources import RESOURCES, SPACES
 from controller.storm.move_record import MoveRecord
 from migration.model import Way
 from migration.wire import SPEAKS
@@ -66,7 +68,8 @@ def as_tables(document: StatusDocument) -> Iterator[RenderableType]:
         cut = f", load without its {left_out} smallest rows of traffic" if left_out else ""
         if agent.off is not UNSET and document.off is UNSET:
             yield f"the hooks on {host} are OFF: {agent.off}"
-        yield (f"agent of {host} {agent.version}: {agent.workers} workers, supervisor {hooks}{cut}")
+        who = f"agent of {host} {agent.version}: {agent.workers} workers"
+        yield f"{who}, supervisor {hooks}{cut}{_machine(agent)}"
     if document.last_cycle:
         cycle = document.last_cycle
         yield f"last cycle {cycle.outcome}: {cycle.reason}"
@@ -168,7 +171,7 @@ def _topology_tables(
         yield f"node {on_host[0].host or 'not listed by Storm'} (supervisor {node})"
         units = ", ".join(row.unit for row in RESOURCES)
         names = (row.name for row in RESOURCES)
-        table = Table("port", "pid", *names, f"executors (component, {units})")
+        table = Table("port", "pid", *names, *FILLED, f"executors (component, {units})")
         for worker in on_host:
             here = [e for e in topology.executors if e.slot == worker.slot]
             table.add_row(
@@ -177,6 +180,7 @@ def _topology_tables(
                 if worker.hooks
                 else ("starting" if worker.starting else "no hooks"),
                 *map(percent, worker.shares),
+                *filled(worker),
                 "\n".join(map(_executor, here)),
             )
         yield table
@@ -201,15 +205,51 @@ def _trouble(worker: WorkerStatus, hosts: Mapping[str, str]) -> str | None:
     return f"worker {shown(worker.slot, hosts)}: {', '.join(counts)}" if counts else None
 
 
+# The columns of `filled`.
+FILLED = (*(space.name for space in SPACES), "collector", "to send")
+
+
+def filled(worker: WorkerStatus) -> tuple[str, ...]:
+    """Print how full a worker is beyond its CPU.
+
+    These are shares of its spaces, and of the time that its collectors take, and the tuples that
+    wait to be sent.
+    """
+    spaces = {} if worker.spaces is UNSET else worker.spaces
+    meters = {} if worker.meters is UNSET else worker.meters
+    waiting = meters.get("transfer_queue_tuples")
+    return (
+        *(percent(spaces.get(space.name)) for space in SPACES),
+        percent(meters.get("gc_frac")),
+        "?" if waiting is None else f"{waiting:,.0f}",
+    )
+
+
+def _machine(agent: AgentStatus) -> str:
+    """Print what all processes of a node's machine use, and its links; empty if not known."""
+    meters = {} if agent.meters is UNSET else agent.meters
+    facts, cores = [], meters.get("machine_cpu_cores")
+    if cores is not None:
+        facts.append(f"machine {cores:.2f} of {meters.get('machine_cores', math.nan):.3g} cores")
+    carried = [meters.get(f"net_{way}_bytes_per_s") for way in ("sent", "received")]
+    if None not in carried:
+        speed = meters.get("link_bytes_per_s")
+        of = "of unknown speed" if not speed else f"of {speed / 1e6:,.3g} MB/s"
+        sent, got = (f"{one / 1e6:,.3g}" for one in carried if one is not None)
+        facts.append(f"link {sent} MB/s out and {got} in, {of}")
+    return "".join(f", {fact}" for fact in facts)
+
+
 def percent(share: float | None) -> str:
     return "?" if share is None else f"{share:.0%}"
 
 
 def _executor(row: ExecutorStatus) -> str:
     loads = "".join(f" {load:.3f}" for load in row.loads if load is not None)
+    waits = f" ({row.queue:,} wait)" if row.queue else ""
     how = "pinned" if row.pinned else row.way
     why = f" ({how}: {row.why})" if how in ("pinned", Way.CARRY, Way.DRAIN, Way.RENEW) else ""
-    return f"{row.executor} {row.component}{loads}{why}"
+    return f"{row.executor} {row.component}{loads}{waits}{why}"
 
 
 def ended(moves: Iterable[MoveRecord], hosts: Mapping[str, str]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Annotated
 
 import typer
+from msgspec import UNSET
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
@@ -16,7 +17,7 @@ from controller.cli.operate import look
 from controller.cli.places import only
 from controller.cli.running import Conf
 from controller.cli.status_document import StatusDocument
-from controller.cli.status_view import decided, ended, head, percent
+from controller.cli.status_view import FILLED, decided, ended, filled, head, percent
 from controller.console import Console
 from controller.core.hostnames import shown
 from controller.core.resources import RESOURCES
@@ -55,16 +56,19 @@ def as_screen(document: StatusDocument) -> Iterator[RenderableType]:
         yield from decided(topology, hosts)
         here = Counter((e.slot, e.component) for e in topology.executors)
         columns = [name for row in RESOURCES for name in (row.name, "")]
-        workers = Table("worker", *columns, "executors", box=None)
+        workers = Table("worker", *columns, *FILLED, "waiting", "executors", box=None)
         for worker in topology.workers:
             counts = [f"{n} {name}" for (slot, name), n in here.items() if slot == worker.slot]
             loads = [cell for share in worker.shares for cell in (percent(share), _bar(share))]
-            workers.add_row(shown(worker.slot, hosts), *loads, ", ".join(counts))
+            waiting = sum(e.queue or 0 for e in topology.executors if e.slot == worker.slot)
+            cells = (*loads, *filled(worker), f"{waiting:,}", ", ".join(counts))
+            workers.add_row(shown(worker.slot, hosts), *cells)
         yield workers
-        links = Table("from", "to", "tuples/s", box=None)
+        links = Table("from", "to", "tuples/s", "MB/s", box=None)
         for row in topology.links:
             ends = (hosts.get(end, end) for end in (row.source, row.target))
-            links.add_row(*ends, f"{row.tps:,.0f}")
+            size = "?" if row.bytes_per_s is UNSET else f"{row.bytes_per_s / 1e6:,.3g}"
+            links.add_row(*ends, f"{row.tps:,.0f}", size)
         if topology.links:
             yield links
     yield from ended(document.ended_moves[-5:], hosts)

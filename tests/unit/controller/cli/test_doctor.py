@@ -73,6 +73,27 @@ def test_what_is_off_is_found_once() -> None:
     assert found(everywhere) == ["nstorm is switched off: a fault"]
 
 
+def test_what_nothing_shows_is_named() -> None:
+    status = status_of()
+    (topology,) = status.topologies
+    a, b = (
+        replace(one, meters={"link_bytes_per_s": 0.0} if speed is None else {**speed})
+        for one, speed in zip(status.agents, (None, {"link_bytes_per_s": 1.25e8}), strict=True)
+    )
+    young, old = (
+        replace(one, meters=meters)
+        for one, meters in zip(topology.workers, ({}, {"heap_live_bytes": 7.0}), strict=True)
+    )
+    seen = replace(status, agents=(a, b), topologies=(replace(topology, workers=(young, old)),))
+
+    link, heap = doctor.of_unseen({}, seen)
+
+    assert link.startswith("the speed of the link of host-a is not known")
+    assert heap.startswith("1 of 2 workers have shown no heap after a collection")
+    assert [*doctor.of_unseen({"nstorm.link.capacity.mbit": 100}, seen)] == [heap]
+    assert [*doctor.of_unseen({}, status)] == []
+
+
 def test_where_all_is_well_nothing_is_found() -> None:
     assert found(status_of()) == []
 

@@ -86,6 +86,25 @@ def test_a_node_says_how_much_of_its_load_found_no_room() -> None:
     assert cut.endswith("load without its 19000 smallest rows of traffic")
 
 
+def test_a_node_shows_its_machine_and_its_link() -> None:
+    document = as_document((), [node_acks("s1", [], "c")], LeaderStatus(), Controls(), left_out={})
+    meters = {
+        "machine_cpu_cores": 1.25,
+        "machine_cores": 4.0,
+        "net_sent_bytes_per_s": 3e6,
+        "net_received_bytes_per_s": 4e4,
+    }
+    for speed, shown in ((1.25e8, "of 125 MB/s"), (None, "of unknown speed")):
+        known = meters | ({"link_bytes_per_s": speed} if speed else {})
+        agents = (replace(document.agents[0], meters=known),)
+        (line,) = [
+            str(line)
+            for line in as_tables(replace(document, agents=agents))
+            if str(line).startswith("agent")
+        ]
+        assert line.endswith(f", machine 1.25 of 4 cores, link 3 MB/s out and 0.04 in, {shown}")
+
+
 def test_controllers_that_stand_by_or_speak_another_version_are_shown() -> None:
     leads, waits = Candidacy("nimbus-1:7", "0.2.0", SPEAKS), Candidacy("nimbus-2:8", "0.3.0", 9)
     for said, shown in (

@@ -38,8 +38,12 @@ def document_of(seen: CycleInput, reports: tuple[TopologyReport, ...]) -> Status
 
 
 def screen(host: str = "", *, spouts: bool = False) -> list[str]:
+    return screen_of(only(document(spouts=spouts), "", host))
+
+
+def screen_of(shown: StatusDocument) -> list[str]:
     console = Console(width=120, record=True, file=io.StringIO())
-    for part in as_screen(only(document(spouts=spouts), "", host)):
+    for part in as_screen(shown):
         console.print(part)
     return console.export_text().splitlines()
 
@@ -53,11 +57,40 @@ def test_it_shows_load_placement_traffic_and_the_last_decision() -> None:
     assert "1 spout, 1 bolt" in worker
     assert "█" in worker
     links = [line.split() for line in lines if line.count("host-") == 2]
-    assert {(source, target) for source, target, _ in links} == {
+    assert {(source, target) for source, target, _, _ in links} == {
         ("host-a", "host-b"),
         ("host-b", "host-a"),
     }
-    assert all(float(tps.replace(",", "")) > 0 for _, _, tps in links)
+    assert all(float(tps.replace(",", "")) > 0 for _, _, tps, _ in links)
+
+
+def test_it_shows_how_full_a_worker_is_beyond_its_cpu() -> None:
+    shown = document(meters=True)
+    (topology,) = shown.topologies
+    first = topology.workers[0]
+    full = msgspec.structs.replace(
+        first,
+        spaces={"heap": 0.42},
+        meters={"gc_frac": 0.07, "transfer_queue_tuples": 1234.0},
+    )
+    topology = msgspec.structs.replace(
+        topology,
+        workers=(full, *topology.workers[1:]),
+        executors=tuple(
+            msgspec.structs.replace(e, queue=4 * (e.slot == full.slot)) for e in topology.executors
+        ),
+        links=tuple(
+            msgspec.structs.replace(row, bytes_per_s=2_500_000.0) for row in topology.links
+        ),
+    )
+    lines = screen_of(msgspec.structs.replace(shown, topologies=(topology,)))
+
+    (worker,) = [line for line in lines if line.strip().startswith("host-a:1 ")]
+    assert "42%" in worker and "7%" in worker and "1,234" in worker
+    waiting = sum(e.queue or 0 for e in topology.executors)
+    assert f" {waiting} " in worker
+    links = [line.split() for line in lines if line.count("host-") == 2]
+    assert [row[-1] for row in links if len(row) == 4] == ["2.5", "2.5"]
 
 
 def test_the_document_has_what_the_meters_show() -> None:
