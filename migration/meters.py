@@ -41,12 +41,14 @@ TRANSPORT = Meter(
     "transport_cpu_cores",
     1e-9,
 )
+GC = Meter("gc_ms", "Share of the time in which collectors stop the worker.", "gc_frac", 1e-3)
+TO_SEND = Meter("transfer_queue_tuples", "Tuples that wait to be sent to other workers.")
 # Read by `nstorm.load.WorkerMeters` in the worker.
 OF_WORKER: tuple[Meter, ...] = (
     Meter("heap_live_bytes", "Heap in use after the last collection."),
     Meter("heap_max_bytes", "Up to where the heap may grow."),
-    Meter("gc_ms", "Share of the time in which collectors stop the worker.", "gc_frac", 1e-3),
-    Meter("transfer_queue_tuples", "Tuples that wait to be sent to other workers."),
+    GC,
+    TO_SEND,
     TRANSPORT,
     ACKED,
     FAILED,
@@ -57,13 +59,14 @@ OF_EXECUTOR = (
         "allocated_bytes", "Bytes of the objects that its thread makes.", "allocated_bytes_per_s"
     ),
 )
-# Read by `agent.machine` on the node.
-OF_NODE = (
-    Meter(
-        "machine_cpu_ns", "CPU that all processes of the machine use.", "machine_cpu_cores", 1e-9
-    ),
-    Meter("machine_cores", "Cores that the machine has for them."),
-    Meter("net_sent_bytes", "Bytes that the node sends.", "net_sent_bytes_per_s"),
-    Meter("net_received_bytes", "Bytes that the node gets.", "net_received_bytes_per_s"),
-    Meter("link_bytes_per_s", "Speed of its network interfaces together, in each direction."),
+MACHINE_CPU = Meter(
+    "machine_cpu_ns", "CPU that all processes of the machine use.", "machine_cpu_cores", 1e-9
 )
+MACHINE_CORES = Meter("machine_cores", "Cores that the machine has for them.")
+SENT = Meter("net_sent_bytes", "Bytes that the node sends.", "net_sent_bytes_per_s")
+RECEIVED = Meter("net_received_bytes", "Bytes that the node gets.", "net_received_bytes_per_s")
+LINK_SPEED = Meter(
+    "link_bytes_per_s", "Speed of its network interfaces together, in each direction."
+)
+# Read by `agent.machine` on the node.
+OF_NODE = (MACHINE_CPU, MACHINE_CORES, SENT, RECEIVED, LINK_SPEED)

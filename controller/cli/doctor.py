@@ -29,6 +29,7 @@ from controller.cli.status_document import (
 from controller.config import from_storm_yaml
 from controller.core.hostnames import shown
 from controller.core.receivers import Receiver
+from controller.core.resources import HEAP
 from controller.core.switch import left, would
 from controller.core.topology import TopologyView
 from controller.output import Output, OutputOption
@@ -40,6 +41,7 @@ from kvstore.errors import AccessError, StoreError
 from kvstore.reader import StoreReader
 from kvstore.zookeeper import Session
 from migration import ConfigError, storm_yaml
+from migration.meters import LINK_SPEED
 from migration.observation import two_majors
 from migration.settings import unknown, wrong
 from migration.wire import PLAN_KEY, ROOT, SPEAKS
@@ -61,6 +63,8 @@ _ADOPT = (
 _WARNED = "No move mends this; docs/operations.md, What no move mends."
 _OLD = "If that lasts, see the log of the leading controller, and restart it."
 _REPORT = "Keep its log and report it."
+# How Nimbus and supervisors begin the reason why they move nothing while they are switched off.
+OFF = "the hooks are off: "
 
 
 def doctor(
@@ -287,7 +291,7 @@ def of_unseen(document: Mapping[str, Any], status: StatusDocument) -> Iterator[s
         unknown = [
             status.hosts.get(agent.node, agent.node)
             for agent in status.agents
-            if agent.meters is not UNSET and not agent.meters.get("link_bytes_per_s")
+            if agent.meters is not UNSET and not agent.meters.get(LINK_SPEED.column)
         ]
         if unknown:
             yield (
@@ -296,7 +300,7 @@ def of_unseen(document: Mapping[str, Any], status: StatusDocument) -> Iterator[s
             )
     workers = [one for topology in status.topologies for one in topology.workers]
     known = [one.meters for one in workers if one.meters is not UNSET]
-    blind = sum("heap_live_bytes" not in meters for meters in known)
+    blind = sum(HEAP.held not in meters for meters in known)
     if blind:
         yield (
             f"{blind} of {len(workers)} workers have shown no heap after a collection, so moves do "
@@ -312,7 +316,9 @@ def _of_storms(status: StatusDocument) -> Found:
         (f"the supervisor of {hosts.get(one.node, one.node)}", one.supervisor_error)
         for one in status.agents
     }
-    for who, problem in sorted((who, why) for who, why in unknown if why is not None):
+    # Those that are switched off report that here, and `_of_off` finds it.
+    known = ((who, why) for who, why in unknown if why and not why.startswith(OFF))
+    for who, problem in sorted(known):
         yield f"{who} moves nothing: {problem}", _UNVERIFIED
     if (mixed := two_majors(storms(status))) is not None:
         do = "Stop all of Storm, upgrade it, and start it; docs/operations.md, Upgrades of Storm."

@@ -20,6 +20,7 @@ from controller.core.figures import SpoutFigures
 from controller.core.hostnames import shown
 from controller.core.resources import RESOURCES, SPACES
 from controller.storm.move_record import MoveRecord
+from migration.meters import GC, LINK_SPEED, MACHINE_CORES, MACHINE_CPU, RECEIVED, SENT, TO_SEND
 from migration.model import Way
 from migration.wire import SPEAKS
 
@@ -217,10 +218,10 @@ def filled(worker: WorkerStatus) -> tuple[str, ...]:
     """
     spaces = {} if worker.spaces is UNSET else worker.spaces
     meters = {} if worker.meters is UNSET else worker.meters
-    waiting = meters.get("transfer_queue_tuples")
+    waiting = meters.get(TO_SEND.column)
     return (
         *(percent(spaces.get(space.name)) for space in SPACES),
-        percent(meters.get("gc_frac")),
+        percent(meters.get(GC.column)),
         "?" if waiting is None else f"{waiting:,.0f}",
     )
 
@@ -228,12 +229,14 @@ def filled(worker: WorkerStatus) -> tuple[str, ...]:
 def _machine(agent: AgentStatus) -> str:
     """Print what all processes of a node's machine use, and its links; empty if not known."""
     meters = {} if agent.meters is UNSET else agent.meters
-    facts, cores = [], meters.get("machine_cpu_cores")
+    facts, cores = [], meters.get(MACHINE_CPU.column)
     if cores is not None:
-        facts.append(f"machine {cores:.2f} of {meters.get('machine_cores', math.nan):.3g} cores")
-    carried = [meters.get(f"net_{way}_bytes_per_s") for way in ("sent", "received")]
+        facts.append(
+            f"machine {cores:.2f} of {meters.get(MACHINE_CORES.column, math.nan):.3g} cores"
+        )
+    carried = [meters.get(way.column) for way in (SENT, RECEIVED)]
     if None not in carried:
-        speed = meters.get("link_bytes_per_s")
+        speed = meters.get(LINK_SPEED.column)
         of = "of unknown speed" if not speed else f"of {speed / 1e6:,.3g} MB/s"
         sent, got = (f"{one / 1e6:,.3g}" for one in carried if one is not None)
         facts.append(f"link {sent} MB/s out and {got} in, {of}")

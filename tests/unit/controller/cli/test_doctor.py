@@ -73,6 +73,16 @@ def test_what_is_off_is_found_once() -> None:
     assert found(everywhere) == ["nstorm is switched off: a fault"]
 
 
+def test_what_is_off_is_not_taken_for_unknown_code() -> None:
+    status, error = status_of(off="a fault"), "the hooks are off: a fault"
+    off = replace(
+        status,
+        agents=tuple(replace(one, supervisor_error=error) for one in status.agents),
+        topologies=tuple(replace(one, nimbus_error=error) for one in status.topologies),
+    )
+    assert found(off) == ["nstorm is switched off: a fault"]
+
+
 def test_what_nothing_shows_is_named() -> None:
     status = status_of()
     (topology,) = status.topologies

@@ -49,7 +49,7 @@ public final class Client {
 
     private Map<String, Object> answer(String line) {
         List<?> request = (List<?>) JSONValue.parse(line);
-        try (NimbusClient nimbus = NimbusClient.Builder.withConf(conf).build()) {
+        try (NimbusClient nimbus = NimbusClient.getConfiguredClient(conf)) {
             return dispatch(nimbus.getClient(), request);
         } catch (Exception e) {
             return Map.of("error", e.toString());
