@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from controller import interrupt
 from controller.cli.asking import (
@@ -23,7 +24,6 @@ from controller.cli.status_document import (
 )
 from controller.config import Config, from_storm_yaml
 from controller.core.drainable import cannot_drain
-from controller.core.undrained import left_on
 from controller.errors import CommandError
 from controller.output import Output, OutputOption, counted, tell
 from controller.storm.collect import DRAINED, LiveCluster
@@ -78,9 +78,8 @@ def _would_drain(
     refusal = cannot_drain_now(session, view, config, host, drained)
     if refusal is not None:
         raise CommandError(refusal)
-    views = view.topologies()
-    of = sum(len(left_on(v, (host,)).executors) for v in views)
-    return drain_progress(views, view.acks(), host, of)
+    left = drain_progress(view.topologies(), view.acks(), host, 0)
+    return replace(left, of=left.left)
 
 
 def begin_drain(session: Session, view: LiveCluster, config: Config, host: str) -> int:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from controller.core.controls import EVERYWHERE, Controls
-from controller.core.drainable import unseen
+from controller.core.drainable import on_hosts, unseen
 from controller.core.figures import Effect, GuardRow, HopFigures, Peak, SpoutFigures
 from controller.core.pins import NO_HOOKS, pinned
 from controller.core.resources import SPACES
@@ -41,7 +41,8 @@ class StaysStatus(Struct, frozen=True):
 class DrainStatus(Struct, frozen=True):
     """How far a drain is: `left` of the `of` executors that the host had are still there.
 
-    `unseen` is why there may be more.
+    Those count too whose moves from there or to there have not ended. `unseen` is why there may be
+    more.
     """
 
     host: str
@@ -299,15 +300,15 @@ def drain_progress(
     views: Sequence[TopologyView], acks: Iterable[NodeAcks], host: str, of: int
 ) -> DrainStatus:
     """Count what is left on a drained host that had `of` executors, and name what of it stays."""
-    left = [(view, left_on(view, (host,))) for view in views]
     return DrainStatus(
         host,
         of,
-        sum(len(one.executors) for _, one in left),
+        # Until a move has ended its executor may run there, or come back.
+        sum(on_hosts(view, (host,)) for view in views),
         tuple(
             StaysStatus(view.id, str(executor), reason)
-            for view, one in left
-            for executor, reason in one.stays.items()
+            for view in views
+            for executor, reason in left_on(view, (host,)).stays.items()
         ),
         unseen(views, acks, host),
     )

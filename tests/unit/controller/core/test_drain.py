@@ -141,6 +141,15 @@ def test_a_host_is_empty_once_storm_and_the_plan_have_left_it() -> None:
     assert on_hosts(both, ["a", "host-b"]) == 3
 
 
+@pytest.mark.parametrize("phase", Phase)
+def test_a_host_is_not_empty_before_the_last_move_from_it_has_ended(phase: Phase) -> None:
+    made = view()
+    leaves = Entry("m1", ExecutorId(3, 3), B, A, phase, Base(B, 50))
+    under_way = replace(made, plan=Plan("uuid", 1, 0, "wc-1", (leaves,)))
+    found = drain_progress([under_way], (), "host-b", 1)
+    assert (found.left, found.stay) == (1, ())
+
+
 def test_progress_names_what_stays() -> None:
     lines = list(drain_lines(drain_progress([view("stateful")], (), "host-a", 5)))
     assert lines == [
