@@ -66,7 +66,7 @@ def drain(
             print(f"begun: {executors} to leave {host}; `nstorm status` or --within shows the end")
             return
         with named_when_slow(f"the controller that leads to empty {host}"):
-            left = _wait_drained(view, host, had, limit_s or 0.0)
+            left = _wait_drained(view, config, host, had, limit_s or 0.0)
     tell(output, to_builtins(left), *drain_lines(left))
     raise typer.Exit(1 if limit_s is not None and (left.left or left.unseen) else 0)
 
@@ -78,7 +78,7 @@ def _would_drain(
     refusal = cannot_drain_now(session, view, config, host, drained)
     if refusal is not None:
         raise CommandError(refusal)
-    left = drain_progress(view.topologies(), view.acks(), host, 0)
+    left = drain_progress(view.topologies(), view.acks(), host, 0, config.excluded)
     return replace(left, of=left.left)
 
 
@@ -109,15 +109,17 @@ def cannot_drain_now(
         free=view.free(views),
         limits=config.limits,
         capacity=config.capacity,
-        excluded=config.excluded.hosts,
+        excluded=config.excluded,
     )
 
 
-def _wait_drained(view: LiveCluster, host: str, had: int, limit_s: float) -> DrainStatus:
+def _wait_drained(
+    view: LiveCluster, config: Config, host: str, had: int, limit_s: float
+) -> DrainStatus:
     """Return what is left, once only staying executors are left or the time is over."""
     until_s = time.monotonic() + limit_s
     while True:
-        left = drain_progress(view.topologies(), view.acks(), host, had)
+        left = drain_progress(view.topologies(), view.acks(), host, had, config.excluded)
         is_all = left.left <= len(left.stay) and left.unseen is None
         if is_all or time.monotonic() >= until_s:
             return left

@@ -22,6 +22,7 @@ from controller.core.excluded import nodes_named
 from controller.core.hostnames import shown
 from controller.core.outcomes import what_to_do
 from controller.core.topology import TopologyView
+from controller.core.undrained import all_stays
 from controller.errors import CommandError
 from controller.output import Output, OutputOption, counted, tell
 from controller.storm.collect import DRAINED, LiveCluster
@@ -139,7 +140,9 @@ class _Rolling:
                 refusal = self._held(views, host) or cannot_drain_now(
                     self._session, self._view, self._config, host, closed
                 )
-                if refusal is None and (stay := drain_progress(views, (), host, 0).stay):
+                if refusal is None and (
+                    stay := drain_progress(views, (), host, 0, self._config.excluded).stay
+                ):
                     one = stay[0]
                     refusal = f"{one.executor} of {one.topology} stays: {one.reason}"
                 if refusal is not None:
@@ -172,11 +175,9 @@ class _Rolling:
     def _held(self, views: Sequence[TopologyView], host: str) -> str | None:
         """Name a topology that no drain moves."""
         for view in views:
-            publication = view.publication
-            is_excluded = self._config.excluded.has_topology(view.id, publication.name)
-            if on_hosts(view, (host,)) and (is_excluded or publication.status != "ACTIVE"):
-                state = "excluded" if is_excluded else publication.status
-                return f"topology {publication.name} is {state}, so its executors stay"
+            why = all_stays(view, self._config.excluded)
+            if why is not None and on_hosts(view, (host,)):
+                return f"{why}, so its executors stay"
         return None
 
     def _keep(self) -> None:
@@ -242,7 +243,7 @@ class _Rolling:
         left = [why] if (why := unseen(views, self._view.acks(), host)) is not None else []
         for view in views:
             decided, why = cycles.get(view.id), frozen and f"; {frozen}: see `nstorm resume`"
-            if stay := drain_progress([view], (), host, 0).stay:
+            if stay := drain_progress([view], (), host, 0, self._config.excluded).stay:
                 why = f"; {stay[0].executor} stays: {stay[0].reason}"
             elif not why and decided and decided.outcome in _HOLD_A_DRAIN:
                 reason = shown(decided.reason, view.publication.hosts)

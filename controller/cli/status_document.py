@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from controller.core.controls import EVERYWHERE, Controls
 from controller.core.drainable import on_hosts, unseen
+from controller.core.excluded import NOTHING_EXCLUDED, Excluded
 from controller.core.figures import Effect, GuardRow, HopFigures, Peak, SpoutFigures
 from controller.core.pins import NO_HOOKS, pinned
 from controller.core.resources import SPACES
@@ -297,7 +298,11 @@ def schema() -> str:
 
 
 def drain_progress(
-    views: Sequence[TopologyView], acks: Iterable[NodeAcks], host: str, of: int
+    views: Sequence[TopologyView],
+    acks: Iterable[NodeAcks],
+    host: str,
+    of: int,
+    excluded: Excluded = NOTHING_EXCLUDED,
 ) -> DrainStatus:
     """Count what is left on a drained host that had `of` executors, and name what of it stays."""
     return DrainStatus(
@@ -308,7 +313,7 @@ def drain_progress(
         tuple(
             StaysStatus(view.id, str(executor), reason)
             for view in views
-            for executor, reason in left_on(view, (host,)).stays.items()
+            for executor, reason in left_on(view, (host,), excluded).stays.items()
         ),
         unseen(views, acks, host),
     )

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from controller.core.capacity import Capacity, Spare, room_of, why_not_all
 from controller.core.declared import Declared, memory_mb
-from controller.core.excluded import nodes_named
+from controller.core.excluded import NOTHING_EXCLUDED, Excluded, nodes_named
 from controller.core.limits import Limits
 from controller.core.openable import slots_to_open
 from controller.core.topology import TopologyView, hosts_of, unpublished
@@ -59,7 +59,7 @@ def cannot_drain(
     free: Collection[Slot],
     limits: Limits,
     capacity: Capacity,
-    excluded: Collection[str] = (),  # hosts
+    excluded: Excluded = NOTHING_EXCLUDED,
 ) -> str | None:
     """Give the reason why a host cannot be drained; None if the other hosts can carry it.
 
@@ -74,11 +74,11 @@ def cannot_drain(
     unused: dict[str, float] = {}  # of nodes and free slots, after the topologies before
     declared = Declared.of(views)
     for view in views:
-        left = left_on(view, closed)
+        left = left_on(view, closed, excluded)
         going = [executor for executor in left.executors if executor not in left.stays]
         leaving = [str(executor) for executor in going]
         name = view.publication.name
-        nodes = nodes_named(view.publication.hosts, closed.union(excluded))
+        nodes = nodes_named(view.publication.hosts, closed | excluded.hosts)
         if any((view.id, executor) not in demand for executor in leaving):
             return f"the load of {name} is not known yet: try again in some seconds"
         needs = sum(demand[view.id, executor] for executor in leaving)

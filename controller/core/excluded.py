@@ -24,3 +24,6 @@ class Excluded:
         """Put ids of nodes in place of hosts, given the host of each node."""
         closed, drained = nodes_named(hosts, self.hosts), nodes_named(hosts, self.drained)
         return replace(self, hosts=closed, drained=drained)
+
+
+NOTHING_EXCLUDED = Excluded()

@@ -119,6 +119,27 @@ def test_a_dry_run_of_a_drain_writes_nothing(
     assert str(CliRunner().invoke(app, words).exception) == "the others are full"
 
 
+def test_a_drain_names_the_excluded_topology_that_it_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = [Node(name, f"host-{name}", 100.0, (1,), 1) for name in "ab"]
+    placed = TopologyView(publication({1: Slot("a", 1)}, nodes), Plan("", 1, 0, "wc-1"), ())
+    view = SimpleNamespace(
+        topologies=lambda: [placed], drained=dict, acks=tuple, free=lambda views: ()
+    )
+    session = SimpleNamespace(put=lambda *_: None, read=lambda path: None)
+    monkeypatch.setattr(drain, "connected", lambda conf: nullcontext(session))
+    monkeypatch.setattr(LiveCluster, "of_session", lambda session: view)
+    conf = tmp_path / "storm.yaml"
+    conf.write_text("storm.local.dir: /var/storm\nnstorm.excluded.topologies: [wc]\n")
+    done = CliRunner().invoke(app, ["drain", "host-a", "--conf", str(conf), "--within", "1h"])
+    assert done.exit_code == 1
+    assert done.stdout.splitlines() == [
+        "host host-a is drained: 1 of 1 executors left",
+        "  1-1 of wc-1 stays: topology wc is excluded",
+    ]
+
+
 def test_only_a_person_at_a_terminal_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     monkeypatch.setattr(typer, "confirm", lambda what, **_: asked.append(what))

@@ -158,6 +158,25 @@ def test_progress_names_what_stays() -> None:
     ]
 
 
+def test_an_excluded_topology_and_one_that_rests_stay_as_a_whole() -> None:
+    excluded = Excluded(topologies=frozenset({"wc"}))
+    resting = replace(view(), publication=structs.replace(view().publication, status="INACTIVE"))
+    for seen, of, why in ((view(), excluded, "excluded"), (resting, Excluded(), "INACTIVE")):
+        found = drain_progress([seen], (), "host-a", 2, of)
+        assert list(drain_lines(found, dry=True)) == [
+            "would move 0 executors away from host host-a, 2 stay",
+            f"  1-1 of wc-1 stays: topology wc is {why}",
+            f"  2-2 of wc-1 stays: topology wc is {why}",
+        ]
+        # What stays needs no room elsewhere.
+        assert asked([seen], "host-a", (), {}, {}, excluded=of) is None
+
+
+def test_a_rebalance_keeps_nothing_on_a_host() -> None:
+    published = structs.replace(view().publication, status="REBALANCING")
+    assert drain_progress([replace(view(), publication=published)], (), "host-a", 2).stay == ()
+
+
 def test_a_host_may_have_more_where_storm_lists_no_supervisor_of_it() -> None:
     seen = view()
     assert unseen([seen], (), "host-a") is None
