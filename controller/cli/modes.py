@@ -17,7 +17,7 @@ from controller.journal.rows import rows_of
 from controller.output import Output, OutputOption, tell
 from controller.storm import controls
 from controller.storm.command_record import Command
-from controller.storm.leader_status import CycleStatus, Proposal, read
+from controller.storm.leader_status import CycleStatus, LeaderStatus, Proposal, read
 from kvstore.zookeeper import Session
 from migration import storm_yaml
 from migration.model import topology_name
@@ -56,9 +56,13 @@ def mode(
             modes = {n: m for n, m in before.modes.items() if n != name}
             return replace(before, modes=modes if chosen == "default" else {**modes, name: chosen})
 
-        after, guards = controls.change(session, edit), _guards(session)
+        leads = read(session)  # before anything is changed
+        after = controls.change(session, edit)
+    # As the leader decides: its settings may be others than those of this machine.
+    usual = leads.mode or config.mode
+    most, guards = leads.mode_max or config.mode_max or usual, _guards(leads)
     now = {
-        of.name: after.mode_of(of.name, of.mode, config.mode, config.mode_max or config.mode)
+        of.name: after.mode_of(of.name, of.mode, usual, most)
         for of in (view.publication for view in views)
         if name in (EVERYWHERE, of.name)
     }
@@ -82,10 +86,11 @@ def mode(
     )
 
 
-def _guards(session: Session) -> dict[str, list[str]]:
+def _guards(leads: LeaderStatus) -> dict[str, list[str]]:
     """Give how the guards of topologies stand, by name, as the leader last read them."""
-    cycles = read(session).cycles
-    return {topology_name(one.topology): list(map(str, rows_of(one.guards))) for one in cycles}
+    return {
+        topology_name(one.topology): list(map(str, rows_of(one.guards))) for one in leads.cycles
+    }
 
 
 def approve(proposal: ProposalId, conf: Conf, output: OutputOption = Output.TABLE) -> None:

@@ -91,6 +91,7 @@ class LeaderStatus(Struct, frozen=True):
     ended_moves: tuple[MoveRecord, ...] = ()  # the oldest first
     left_out: tuple[str, ...] = ()  # the parts that did not fit
     nodes: dict[str, dict[str, float]] = {}  # what the meters of each node show, by column
+    mode_max: str = ""  # the limit of the modes that topologies' own configurations name
 
     @property
     def cycle_of(self) -> dict[str, CycleStatus]:

@@ -69,6 +69,7 @@ def status_of(
         tuple(_cycle(one, config, _PARTS[:left_out], ways.get(one.topology)) for one in shown),
         tuple(ended),
         nodes=nodes_of(shown),
+        mode_max=(config.mode_max or config.mode).value,
     )
 
 
