@@ -1,6 +1,7 @@
 """The document of ``nstorm status``: one record, which every command that shows it reads."""
 
 import json
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
@@ -190,7 +191,7 @@ class StatusDocument(Struct, frozen=True):
     controllers: tuple[ControllerStatus, ...]
     epoch: int | None
     mode: str | None
-    controls: Controls  # that operators have set
+    controls: Controls  # that operators have set and that hold
     drained: tuple[DrainStatus, ...]
     journal_problem: str | None
     agents: tuple[AgentStatus, ...]
@@ -231,13 +232,15 @@ def as_document(
     """
     clocks, silent, cycles = clocks_ahead_s or {}, silent_s or {}, leader.cycle_of
     hosts = hosts_of(views)
+    # By the clock that decides, which this machine's may not be.
+    now_s = max((one.time_s for one in leader.cycles), default=0.0) or time.time()
     speak = [node.node for node in acks if silent.get(node.node, 0.0) <= Timing().ack_fresh_s]
     return StatusDocument(
         controller=leader.controller,
         controllers=tuple(ControllerStatus(c.name, c.version, c.speaks) for c in controllers),
         epoch=leader.epoch,
         mode=controls.mode_of(EVERYWHERE, None, leader.mode)[0] or None,
-        controls=controls,
+        controls=controls.in_force(now_s),
         drained=tuple(drain_progress(views, acks, host, of) for host, of in drained.items()),
         journal_problem=leader.journal_problem,
         agents=tuple(

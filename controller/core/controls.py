@@ -3,6 +3,7 @@
 from typing import Literal, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from controller.core.times import utc
 
@@ -54,6 +55,15 @@ class Controls(Struct, frozen=True):
         if most is not None and own in known and known.index(own) > known.index(most):
             return most, "nstorm.mode.max"
         return own, "topology.nstorm.mode"
+
+    def in_force(self, time_s: float) -> "Controls":
+        """Leave out what has ended."""
+        return replace(
+            self,
+            pauses={name: one for name, one in self.pauses.items() if _holds(one, time_s)},
+            freeze=self.freeze if _holds(self.freeze, time_s) else None,
+            rejected={name: one for name, one in self.rejected.items() if time_s < one.until_s},
+        )
 
     def frozen(self, time_s: float) -> str | None:
         return f"frozen: {self.freeze}" if _holds(self.freeze, time_s) else None

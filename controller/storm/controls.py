@@ -46,7 +46,8 @@ def change(session: Session, edit: Callable[[Controls], Controls]) -> Controls:
     """
     while True:
         stored = session.read(CONTROLS)
-        after = _in_force(edit(_decoded(stored)), time.time())
+        # Topologies come and go, and this node stays.
+        after = edit(_decoded(stored)).in_force(time.time())
         data = msgspec.json.encode(after)
         try:
             if stored is None:
@@ -56,17 +57,6 @@ def change(session: Session, edit: Callable[[Controls], Controls]) -> Controls:
         except (ConflictError, NodeExistsError):
             continue  # another operator was first
         return after
-
-
-def _in_force(controls: Controls, time_s: float) -> Controls:
-    """Leave out what has run out: topologies come and go, and this node stays."""
-    return replace(
-        controls,
-        pauses={
-            n: p for n, p in controls.pauses.items() if p.until_s is None or time_s < p.until_s
-        },
-        rejected={n: r for n, r in controls.rejected.items() if time_s < r.until_s},
-    )
 
 
 def pause(

@@ -21,7 +21,7 @@ from controller.journal.cycle_record import as_json as journaled
 from controller.journal.cycle_record import cycle_record
 from controller.report import TopologyReport
 from controller.storm.answer_records import PlanAnswer, PlanStep
-from controller.storm.leader_status import LeaderStatus, read
+from controller.storm.leader_status import CycleStatus, LeaderStatus, read
 from controller.storm.missed import Missed
 from controller.storm.move_record import MoveRecord
 from controller.storm.proposals import Proposals
@@ -163,6 +163,14 @@ def test_a_node_without_cpu_does_not_hide_the_rest() -> None:
     assert shown == ["15%", "15%", "?", "?"], "of the host that both run on"
     # The journal has no other numbers than JSON has.
     assert journaled(map(cycle_record, report.topologies))
+
+
+def test_what_has_ended_by_the_leaders_clock_is_not_shown() -> None:
+    held = Controls(pauses={"": Pause("release", 100.0)}, freeze=Pause("audit", 100.0))
+    for time_s, shown in ((99.0, held), (100.0, Controls()), (None, Controls())):
+        cycles = () if time_s is None else (CycleStatus(time_s=time_s),)
+        found = as_document([], [], LeaderStatus(cycles=cycles), held, left_out={})
+        assert found.controls == shown
 
 
 def test_what_is_printed_can_be_read() -> None:
