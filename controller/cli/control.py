@@ -38,12 +38,12 @@ def pause(
 
     Moves under way continue, and `nstorm move` still works.
     """
-    until_s = time.time() + seconds("--for", lasting) if lasting else None
+    lasting_s = seconds("--for", lasting) if lasting else None
     with connected(conf) as session:
         views = topologies(session)
         name = view_named(views, topology).publication.name if topology else EVERYWHERE
-        controls.pause(session, reason, name, until_s)
-    _tell_pause(output, Pause(reason, until_s), f"paused {name or 'everything'}", views, name)
+        made = controls.pause(session, reason, name, lasting_s)
+    _tell_pause(output, made, f"paused {name or 'everything'}", views, name)
 
 
 def freeze(

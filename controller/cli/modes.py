@@ -1,6 +1,5 @@
 """``nstorm mode``, ``approve`` and ``reject``: how far the controller goes alone."""
 
-import time
 from typing import Annotated
 
 import typer
@@ -117,17 +116,11 @@ def approve(proposal: ProposalId, conf: Conf, output: OutputOption = Output.TABL
 
 def reject(proposal: ProposalId, conf: Conf, output: OutputOption = Output.TABLE) -> None:
     """Reject a proposal: its executors stay where they are for a day."""
-    now_s = time.time()
     with connected(conf) as session:
         found, _ = _proposal(session, proposal)
         executors = tuple(executor for executor, _, _ in found.moves)
-        made = Rejected(found.topology, executors, now_s + DAY_S)
-
-        def edit(before: Controls) -> Controls:
-            kept = {name: one for name, one in before.rejected.items() if one.until_s > now_s}
-            return replace(before, rejected={**kept, proposal: made})
-
-        controls.change(session, edit)
+        made = Rejected(found.topology, executors, controls.clock_s(session) + DAY_S)
+        controls.change(session, lambda c: replace(c, rejected={**c.rejected, proposal: made}))
     tell(
         output,
         asdict(made),

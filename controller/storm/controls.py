@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import msgspec
 from msgspec.structs import replace
@@ -46,8 +47,10 @@ def change(session: Session, edit: Callable[[Controls], Controls]) -> Controls:
     """
     while True:
         stored = session.read(CONTROLS)
-        # Topologies come and go, and this node stays.
-        after = edit(_decoded(stored)).in_force(time.time())
+        # Topologies come and go, and this node stays. By ZooKeeper's clock, for that of this
+        # machine may be wrong: what had ended at the last write goes.
+        last_s = 0.0 if stored is None else stored.mtime_ms / 1000
+        after = edit(_decoded(stored).in_force(last_s))
         data = msgspec.json.encode(after)
         try:
             if stored is None:
@@ -59,16 +62,37 @@ def change(session: Session, edit: Callable[[Controls], Controls]) -> Controls:
         return after
 
 
+def clock_s(session: Session) -> float:
+    """Give the time by ZooKeeper's clock: the one of an operator's machine may be wrong.
+
+    Only a write has a time, so what is set is written again; a `CommandError` while it is garbage.
+    """
+    stored = session.read(CONTROLS)
+    _decoded(stored)
+    with suppress(ConflictError, NodeExistsError):  # another operator has just written it
+        if stored is None:
+            session.create(CONTROLS)
+        else:
+            session.set(CONTROLS, stored.data, stored.version)
+    written = session.exists(CONTROLS)
+    return written.mtime_ms / 1000 if written else time.time()
+
+
 def pause(
-    session: Session, reason: str, name: str = EVERYWHERE, until_s: float | None = None
-) -> None:
+    session: Session, reason: str, name: str = EVERYWHERE, lasting_s: float | None = None
+) -> Pause:
     """Stop automatic moves of a topology, by its name."""
-    made = Pause(reason, until_s)
+    made = Pause(reason, None if lasting_s is None else clock_s(session) + lasting_s)
     change(session, lambda c: replace(c, pauses={**c.pauses, name: made}))
+    return made
 
 
 def resume(session: Session, name: str | None = None) -> Controls:
-    """End the pause of one topology; without a name all of them, and the freeze."""
+    """End the pause of one topology; without a name all of them, and the freeze.
+
+    Give what is still set, and holds.
+    """
+    clock_s(session)  # so that what has ended goes
 
     def edit(before: Controls) -> Controls:
         if name is None:

@@ -1,5 +1,6 @@
 """`nstorm mode`, `pause`, `freeze` and `resume`: what they set, and what they print."""
 
+import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -13,6 +14,7 @@ from controller.cli import control, modes
 from controller.cli.main import app
 from controller.config import build
 from controller.core.topology import TopologyView
+from controller.storm.controls import CONTROLS, read
 from controller.storm.status import publish, status_of
 from kvstore.zookeeper import Session
 from migration.model import Node, Plan, Slot
@@ -26,7 +28,7 @@ SEEN = TopologyView(PUBLISHED, Plan("", 1, 0, "wc-1"), ())
 
 @pytest.fixture
 def store() -> Store:
-    return Store()
+    return Store(clock_ms=int(1000 * time.time()))
 
 
 @pytest.fixture
@@ -37,6 +39,22 @@ def run(store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     conf = tmp_path / "storm.yaml"
     conf.write_text("storm.local.dir: /var/storm\n")
     return lambda *words: CliRunner().invoke(app, [*words, "--conf", str(conf)])
+
+
+@pytest.mark.parametrize("ahead_s", [-3600.0, 0.0, 2400.0])
+def test_a_pause_lasts_by_the_clock_of_zookeeper_and_ends_no_other_one(
+    ahead_s: float, run: Run, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = store.clock_ms / 1000
+    monkeypatch.setattr(time, "time", lambda: now_s + ahead_s)
+    run("pause", "--for", "30m")
+    run("mode", "auto")
+    held = read(store.nodes[CONTROLS])
+    assert [held.held("wc", at_s) is None for at_s in (now_s + 1799, now_s + 1800)] == [False, True]
+    said = run("resume", "--topology", "wc").stdout
+    assert said.startswith("resumed wc; everything is still paused: paused, until ")
+    store.clock_ms += 1_800_000
+    assert run("resume", "--topology", "wc").stdout == "resumed wc\n"
 
 
 @pytest.mark.parametrize(

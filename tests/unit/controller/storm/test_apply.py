@@ -42,6 +42,7 @@ class Store:
     interruptions: int = 0
     nodes: dict[str, Stored] = field(default_factory=dict)
     zxid: int = 0
+    clock_ms: int = 0
 
     def read(self, path: str, on_change: Callable[[], None] | None = None) -> Stored | None:
         return self.nodes.get(path)
@@ -66,7 +67,7 @@ class Store:
         if path in self.nodes:
             raise NodeExistsError(path)
         self.zxid += 1
-        self.nodes[path] = Stored(data, 0, self.zxid)
+        self.nodes[path] = Stored(data, 0, self.zxid, self.clock_ms)
         return path
 
     def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
@@ -76,7 +77,7 @@ class Store:
         if version not in (ANY_VERSION, held.version):
             raise ConflictError(path)
         self.zxid += 1
-        self.nodes[path] = Stored(data, held.version + 1, self.zxid)
+        self.nodes[path] = Stored(data, held.version + 1, self.zxid, self.clock_ms)
         return held.version + 1
 
     def put_checked(

@@ -8,7 +8,6 @@ from zlib import crc32
 
 from structlog.testing import capture_logs
 
-from controller.core.controls import Pause, Rejected
 from controller.storm import controls
 from controller.storm.collect import LiveCluster
 from controller.storm.leader_status import STATUS
@@ -26,7 +25,7 @@ from migration.model import (
     Timing,
     Way,
 )
-from tests.messages import node_acks, publication, replace, worker_ack
+from tests.messages import node_acks, publication, worker_ack
 
 WC = "wc-1"
 
@@ -85,25 +84,6 @@ def test_a_pause_of_everything_holds_until_a_resume_of_everything() -> None:
     assert LiveCluster.of_session(session).controls().held("wc", 0.0) == "paused: release"
     controls.resume(session)
     assert LiveCluster.of_session(session).controls().held("wc", 0.0) is None
-
-
-def test_what_has_run_out_does_not_stay_in_the_controls() -> None:
-    nodes = Nodes({})
-    session = cast(Any, nodes)
-    session.create = session.data.__setitem__
-    session.set = lambda path, data, version: session.data.__setitem__(path, data)
-    for name, until_s in (("gone", 1.0), ("here", 4e9)):
-        controls.change(
-            session,
-            lambda c, n=name, s=until_s: replace(  # type: ignore[misc]
-                c,
-                pauses={**c.pauses, n: Pause("x", s)},
-                rejected={**c.rejected, n: Rejected("wc-1", (), s)},
-            ),
-        )
-    found = controls.read(nodes.read(controls.CONTROLS))
-    assert found.pauses.keys() == {"here"}
-    assert found.rejected.keys() == {"here"}
 
 
 def test_a_plan_is_an_orphan_once_storm_has_killed_its_topology() -> None:
