@@ -4,7 +4,7 @@ import time
 from typing import Annotated
 
 import typer
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from controller.cli.asking import (
     MoveId,
@@ -36,7 +36,8 @@ def pause(
 ) -> None:
     """Stop automatic moves.
 
-    Moves under way continue, and `nstorm move` still works.
+    Moves under way continue, and `nstorm move` still works. A pause that holds longer stays: only
+    `nstorm resume` ends it.
     """
     lasting_s = seconds("--for", lasting) if lasting else None
     with connected(conf) as session:
@@ -54,15 +55,15 @@ def freeze(
 ) -> None:
     """Block all new moves, including manual ones, until a time.
 
-    `nstorm resume` ends the freeze.
+    `nstorm resume` ends the freeze; another one does not shorten it.
     """
     until_s = unix_s("--until", until, 0.0)
     if until_s <= time.time():
         raise CommandError(f"--until: {until} is past")
     with connected(conf) as session:
         views = topologies(session)
-        controls.change(session, lambda c: replace(c, freeze=Pause(reason, until_s)))
-    _tell_pause(output, Pause(reason, until_s), "frozen", views, EVERYWHERE)
+        made = controls.freeze(session, reason, until_s)
+    _tell_pause(output, made, "frozen", views, EVERYWHERE)
 
 
 def resume(conf: Conf, topology: Topology = "", output: OutputOption = Output.TABLE) -> None:

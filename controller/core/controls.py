@@ -18,6 +18,16 @@ class Pause(Struct, frozen=True):
     reason: str
     until_s: float | None = None  # Unix seconds; None: until an operator ends it
 
+    def after(self, before: "Pause | None") -> "Pause":
+        """Join it with the one that holds: the later end counts, and both reasons stand."""
+        if before is None:
+            return self
+        known = self.reason in before.reason
+        reason = before.reason if known else f"{before.reason}; {self.reason}"
+        if before.until_s is None or self.until_s is None:
+            return Pause(reason)
+        return Pause(reason, max(before.until_s, self.until_s))
+
     def __str__(self) -> str:
         until = "" if self.until_s is None else f", until {utc(self.until_s)}"
         return f"{self.reason}{until}"

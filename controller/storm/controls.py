@@ -71,7 +71,7 @@ def clock_s(session: Session) -> float:
     _decoded(stored)
     with suppress(ConflictError, NodeExistsError):  # another operator has just written it
         if stored is None:
-            session.create(CONTROLS)
+            session.create(CONTROLS, b"")
         else:
             session.set(CONTROLS, stored.data, stored.version)
     written = session.exists(CONTROLS)
@@ -81,10 +81,23 @@ def clock_s(session: Session) -> float:
 def pause(
     session: Session, reason: str, name: str = EVERYWHERE, lasting_s: float | None = None
 ) -> Pause:
-    """Stop automatic moves of a topology, by its name."""
-    made = Pause(reason, None if lasting_s is None else clock_s(session) + lasting_s)
-    change(session, lambda c: replace(c, pauses={**c.pauses, name: made}))
-    return made
+    """Stop automatic moves of a topology, by its name; give the pause that holds now.
+
+    It shortens no other one, such as that of a guard.
+    """
+    now_s = clock_s(session)
+    made = Pause(reason, None if lasting_s is None else now_s + lasting_s)
+    after = change(
+        session, lambda c: replace(c, pauses={**c.pauses, name: made.after(c.pauses.get(name))})
+    )
+    return after.pauses[name]
+
+
+def freeze(session: Session, reason: str, until_s: float) -> Pause:
+    """Stop all moves, also those of operators; give the freeze that holds now."""
+    clock_s(session)  # so that one that has ended goes
+    made = Pause(reason, until_s)
+    return change(session, lambda c: replace(c, freeze=made.after(c.freeze))).freeze or made
 
 
 def resume(session: Session, name: str | None = None) -> Controls:

@@ -14,7 +14,7 @@ from controller.cli import control, modes
 from controller.cli.main import app
 from controller.config import build
 from controller.core.topology import TopologyView
-from controller.storm.controls import CONTROLS, read
+from controller.storm.controls import CONTROLS, pause, read
 from controller.storm.status import publish, status_of
 from kvstore.zookeeper import Session
 from migration.model import Node, Plan, Slot
@@ -39,6 +39,22 @@ def run(store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     conf = tmp_path / "storm.yaml"
     conf.write_text("storm.local.dir: /var/storm\n")
     return lambda *words: CliRunner().invoke(app, [*words, "--conf", str(conf)])
+
+
+def test_no_pause_or_freeze_shortens_one_that_holds(run: Run, store: Store) -> None:
+    run("freeze", "--until", "2999-01-01", "--reason", "ZooKeeper was rebuilt")
+    said = run("freeze", "--until", "2998-01-01", "--reason", "lunch").stdout
+    both = "frozen: ZooKeeper was rebuilt; lunch, until 2999-01-01 00:00:00Z"
+    assert said == f"{both}; nothing is moving\n"
+    pause(cast(Session, cast(Any, store)), "guard lag is 250", "wc")  # as the leader does
+    for _ in range(2):
+        said = run("pause", "--topology", "wc", "--for", "5m", "--reason", "look").stdout
+        assert said == "paused wc: guard lag is 250; look; nothing is moving\n"
+    run("resume")
+    said = run("pause", "--topology", "wc", "--for", "5m", "--reason", "look").stdout
+    assert said.startswith("paused wc: look, until ")
+    store.clock_ms += 300_000
+    assert "look" not in run("pause", "--topology", "wc").stdout, "that one has ended"
 
 
 @pytest.mark.parametrize("ahead_s", [-3600.0, 0.0, 2400.0])
