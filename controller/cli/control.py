@@ -75,10 +75,12 @@ def resume(conf: Conf, topology: Topology = "", output: OutputOption = Output.TA
         name = view_named(topologies(session), topology).publication.name if topology else None
         left = controls.resume(session, name)
     said = [f"{n or 'everything'} is still paused: {p}" for n, p in left.pauses.items()]
+    said += [f"everything is still frozen: {left.freeze}"] * (left.freeze is not None)
     still = [{"topology": n, **asdict(p)} for n, p in left.pauses.items()]
+    frozen = left.freeze and asdict(left.freeze)
     tell(
         output,
-        {"topology": name or EVERYWHERE, "still_paused": still},
+        {"topology": name or EVERYWHERE, "still_paused": still, "freeze": frozen},
         "; ".join([f"resumed {name or 'everything'}", *said]),
     )
 

@@ -633,7 +633,7 @@ def test_modes_proposals_plans_and_history(storm: str, puppets: Puppets, conf: P
         )
         typed(conf, "freeze", "--until", "2999-01-01", "--reason", "year's end")
         assert "frozen: year's end" in typed(conf, "move", "wc", "2-2", "a:6700", code=2)
-        assert look("resume") == {"topology": "", "still_paused": []}
+        assert look("resume") == {"topology": "", "still_paused": [], "freeze": None}
         assert typed(conf, "mode", "wc", "default") == (
             "wc: default\nwc is in mode advise by nstorm.mode\n"
         )
@@ -662,7 +662,7 @@ def test_what_operators_set_is_told_to_programs_too(
         }
         still = said("resume", "--topology", "wc")["still_paused"]
         assert still == [{"topology": "", **paused}]
-        assert said("resume") == {"topology": "", "still_paused": []}
+        assert said("resume") == {"topology": "", "still_paused": [], "freeze": None}
         wait_for(lambda: last_cycle(puppets.session).executors)
         there = sum(slot.supervisor == "b" for slot in puppets.places.values())
         drained = said("drain", "host-b")

@@ -1,5 +1,6 @@
 """`nstorm mode`, `pause`, `freeze` and `resume`: what they set, and what they print."""
 
+import json
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -55,6 +56,15 @@ def test_no_pause_or_freeze_shortens_one_that_holds(run: Run, store: Store) -> N
     assert said.startswith("paused wc: look, until ")
     store.clock_ms += 300_000
     assert "look" not in run("pause", "--topology", "wc").stdout, "that one has ended"
+
+
+def test_a_resume_of_one_topology_names_the_freeze_that_holds(run: Run) -> None:
+    run("freeze", "--until", "2999-01-01")
+    said = run("resume", "--topology", "wc").stdout
+    assert said == "resumed wc; everything is still frozen: frozen, until 2999-01-01 00:00:00Z\n"
+    told = json.loads(run("resume", "--topology", "wc", "-o", "json").stdout)
+    assert told["freeze"]["reason"] == "frozen"
+    assert json.loads(run("resume", "-o", "json").stdout)["freeze"] is None
 
 
 @pytest.mark.parametrize("ahead_s", [-3600.0, 0.0, 2400.0])
