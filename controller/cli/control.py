@@ -15,7 +15,7 @@ from controller.cli.asking import (
     seconds,
 )
 from controller.cli.running import Conf
-from controller.cli.views import topologies, view_named
+from controller.cli.views import name_of, topologies, view_named
 from controller.core.controls import EVERYWHERE, Pause
 from controller.core.topology import TopologyView, moves_under_way
 from controller.errors import CommandError
@@ -72,7 +72,8 @@ def resume(conf: Conf, topology: Topology = "", output: OutputOption = Output.TA
     Without --topology this ends all pauses and the freeze.
     """
     with connected(conf) as session:
-        name = view_named(topologies(session), topology).publication.name if topology else None
+        kept = controls.read(session.read(controls.CONTROLS)).pauses
+        name = name_of(topologies(session), topology, kept) if topology else None
         left = controls.resume(session, name)
     said = [f"{n or 'everything'} is still paused: {p}" for n, p in left.pauses.items()]
     said += [f"everything is still frozen: {left.freeze}"] * (left.freeze is not None)

@@ -7,7 +7,7 @@ from msgspec.structs import asdict, replace
 
 from controller.cli.asking import ask, connected, end, operator
 from controller.cli.running import Conf
-from controller.cli.views import topologies, view_named
+from controller.cli.views import name_of, topologies
 from controller.core.controls import EVERYWHERE, Controls, Rejected
 from controller.core.decision import Outcome
 from controller.core.times import DAY_S
@@ -49,7 +49,9 @@ def mode(
     config, _ = storm_yaml.read_as(conf, from_storm_yaml)
     with connected(conf) as session:
         views = topologies(session)
-        name = view_named(views, words[0]).publication.name if len(words) > 1 else EVERYWHERE
+        set_now = controls.read(session.read(controls.CONTROLS)).modes
+        kept = set_now if chosen == "default" else ()
+        name = name_of(views, words[0], kept) if len(words) > 1 else EVERYWHERE
 
         def edit(before: Controls) -> Controls:
             modes = {n: m for n, m in before.modes.items() if n != name}

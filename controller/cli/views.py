@@ -1,6 +1,6 @@
 """How a command looks at the topologies and hosts that ZooKeeper holds."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from controller.core.topology import TopologyView
 from controller.errors import CommandError
@@ -24,3 +24,8 @@ def view_named(views: Sequence[TopologyView], topology: str) -> TopologyView:
         known = ", ".join(view.publication.name for view in views) or "none"
         raise CommandError(f"no topology {topology}: the hooks in Nimbus publish {known}")
     return view
+
+
+def name_of(views: Sequence[TopologyView], topology: str, kept: Collection[str]) -> str:
+    """Give the name of a topology; one that is gone may be among the names that are `kept`."""
+    return topology if topology in kept else view_named(views, topology).publication.name

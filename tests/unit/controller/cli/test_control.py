@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 from controller.cli import control, modes
 from controller.cli.main import app
 from controller.config import build
+from controller.core.controls import Controls
 from controller.core.topology import TopologyView
 from controller.storm.controls import CONTROLS, pause, read
 from controller.storm.status import publish, status_of
@@ -65,6 +66,20 @@ def test_a_resume_of_one_topology_names_the_freeze_that_holds(run: Run) -> None:
     told = json.loads(run("resume", "--topology", "wc", "-o", "json").stdout)
     assert told["freeze"]["reason"] == "frozen"
     assert json.loads(run("resume", "-o", "json").stdout)["freeze"] is None
+
+
+def test_what_is_set_for_a_topology_that_is_gone_can_be_taken_away(
+    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("mode", "wc", "auto")
+    run("pause", "--topology", "wc")
+    for module in (control, modes):
+        monkeypatch.setattr(module, "topologies", lambda session: [])
+    assert "no topology wc" in str(run("mode", "wc", "auto").exception)
+    assert run("mode", "wc", "default").stdout == "wc: default\n"
+    assert run("resume", "--topology", "wc").stdout == "resumed wc\n"
+    assert read(store.nodes[CONTROLS]) == Controls()
+    assert "no topology wc" in str(run("resume", "--topology", "wc").exception)
 
 
 @pytest.mark.parametrize("ahead_s", [-3600.0, 0.0, 2400.0])
