@@ -10,7 +10,12 @@ _goes_on = ""
 
 def message() -> str:
     """Write that it has ended, and what goes on without it."""
-    return f"nstorm: ended by Ctrl-C{_goes_on and f'; {_goes_on}'}\n"
+    return f"nstorm: ended by Ctrl-C{goes_on()}\n"
+
+
+def goes_on() -> str:
+    """Name what goes on without the command, as the end of a sentence; empty: nothing."""
+    return _goes_on and f"; {_goes_on}"
 
 
 def does_not_end(what: str) -> None:

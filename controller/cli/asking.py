@@ -215,15 +215,19 @@ def patient(look: Callable[[], T], say: Say) -> T:
     while True:
         try:
             return look()
-        except SessionLostError as error:
-            raise CommandError(f"{error}; see `nstorm status` for what came of it") from error
         except NotConnectedError as error:
             if time.monotonic() - began_s > AWAY_LIMIT_S:
-                raise CommandError(f"{error}; see `nstorm status` for what came of it") from error
+                raise CommandError(f"{error}{_what_came()}") from error
+        except SessionLostError as error:
+            raise CommandError(f"{error}{_what_came()}") from error
         if not said:
             say("ZooKeeper is away: waiting for it")
             said = True
         time.sleep(0.5)
+
+
+def _what_came() -> str:
+    return interrupt.goes_on() or "; see `nstorm status` for what came of it"
 
 
 def seconds(option: str, text: str) -> float:

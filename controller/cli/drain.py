@@ -1,7 +1,7 @@
 """``nstorm drain`` and ``undrain``: a host is emptied without a restart."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Annotated
 
 import typer
@@ -11,10 +11,13 @@ from msgspec.structs import replace
 from controller import interrupt
 from controller.cli.asking import (
     DryRun,
+    Say,
     confirm,
     connected,
     named_when_slow,
+    patient,
     seconds,
+    teller,
 )
 from controller.cli.running import Conf
 from controller.cli.status_document import (
@@ -66,7 +69,11 @@ def drain(
             print(f"begun: {executors} to leave {host}; `nstorm status` or --within shows the end")
             return
         with named_when_slow(f"the controller that leads to empty {host}"):
-            left = _wait_drained(view, config, host, had, limit_s or 0.0)
+            left = _wait_drained(
+                lambda: drain_progress(view.topologies(), view.acks(), host, had, config.excluded),
+                limit_s or 0.0,
+                teller(output),
+            )
     tell(output, to_builtins(left), *drain_lines(left))
     raise typer.Exit(1 if limit_s is not None and (left.left or left.unseen) else 0)
 
@@ -113,13 +120,11 @@ def cannot_drain_now(
     )
 
 
-def _wait_drained(
-    view: LiveCluster, config: Config, host: str, had: int, limit_s: float
-) -> DrainStatus:
+def _wait_drained(look: Callable[[], DrainStatus], limit_s: float, say: Say) -> DrainStatus:
     """Return what is left, once only staying executors are left or the time is over."""
     until_s = time.monotonic() + limit_s
     while True:
-        left = drain_progress(view.topologies(), view.acks(), host, had, config.excluded)
+        left = patient(look, say)
         is_all = left.left <= len(left.stay) and left.unseen is None
         if is_all or time.monotonic() >= until_s:
             return left

@@ -73,8 +73,8 @@ def roll(
     """Empty hosts one by one, run a command, and return each to service.
 
     A host is back once its supervisor, with the hooks, and its agent have reported again. The same
-    command continues a roll that was interrupted. Exit code 1: a command failed; its host stays
-    drained. Exit code 2: refused, with the reason.
+    command continues a roll that was interrupted. Exit code 1: a command failed, and its host stays
+    drained, or a later host cannot be rolled. Exit code 2: refused, with the reason.
     """
     config = storm_yaml.read_as(conf, from_storm_yaml)[0]
     with connected(conf) as session:
@@ -88,7 +88,11 @@ def roll(
             tell(output, {"hosts": rolling.left}, f"would roll: {', '.join(rolling.left)}")
             return
         confirm(f"Empty {', '.join(rolling.left)}, and run the command for each?")
-        failed = rolling.work(max_unavailable)
+        try:
+            failed = rolling.work(max_unavailable)
+        except CommandError as error:  # others may be done, so it is no refusal
+            typer.echo(f"nstorm: {error}", err=True)
+            raise typer.Exit(1) from error
     if output is Output.JSON or not failed:
         found = {"done": rolling.done, "failed": failed}
         tell(output, found, f"rolled: {', '.join(rolling.done)}")
@@ -192,7 +196,11 @@ class _Rolling:
         while left := self.left:
             batch, began_s = left[:at_a_time], time.monotonic()
             for host in batch:
-                begin_drain(self._session, self._view, self._config, host)
+                begun = partial(begin_drain, self._session, self._view, self._config, host)
+                try:
+                    patient(begun, self._say)
+                except CommandError as error:
+                    raise CommandError(f"{host} is not drained: {error}") from error
             for host in batch:
                 self._wait(host, partial(self._not_empty, host))
             if failed := self._command(batch):

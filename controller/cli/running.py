@@ -62,8 +62,11 @@ def run(app: typer.Typer, name: str) -> None:
     log_to_stderr(usual_streams[1])
     try:
         app(prog_name=name)
-    except (ConfigError, ControllerError, StoreError) as error:
+    except (ConfigError, ControllerError) as error:
         print(f"nstorm: {error}", file=sys.stderr)
+        sys.exit(2)
+    except StoreError as error:  # at any moment, so something may have begun
+        print(f"nstorm: {error}{interrupt.goes_on()}", file=sys.stderr)
         sys.exit(2)
     except SystemExit as ended:
         if ended.code == interrupt.ENDED:

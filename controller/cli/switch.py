@@ -13,7 +13,15 @@ from msgspec import UNSET
 
 from agent.config import from_storm_yaml as agent_config
 from controller import interrupt
-from controller.cli.asking import connected, named_when_slow, operator, seconds
+from controller.cli.asking import (
+    Say,
+    connected,
+    named_when_slow,
+    operator,
+    patient,
+    seconds,
+    teller,
+)
 from controller.cli.running import Conf
 from controller.core.switch import left
 from controller.core.times import utc
@@ -24,7 +32,7 @@ from controller.storm.collect import LiveCluster
 from controller.storm.leader import Leader
 from controller.storm.mirror import Mirror
 from controller.storm.move_record import HISTORY
-from kvstore.errors import AccessError
+from kvstore.errors import AccessError, NotConnectedError, SessionLostError
 from kvstore.foreign import replace_file
 from kvstore.printable import one_line
 from kvstore.zookeeper import Session
@@ -65,7 +73,7 @@ def off(
         interrupt.does_not_end("what is switched off stays so: `nstorm on` ends that")
         session.put(wire.OFF, text.encode())
         with named_when_slow("the agents and JVMs to switch their hooks off"):
-            still = _end_moves(session, limit_s)
+            still = _end_moves(session, limit_s, teller(output))
     tell(
         output,
         {"off": text, "left": still},
@@ -97,40 +105,46 @@ def _file(conf: Path) -> Path:
         raise CommandError(f"{conf}: {error}") from None
 
 
-def _end_moves(session: Session, limit_s: float) -> list[str]:
+def _end_moves(session: Session, limit_s: float, say: Say) -> list[str]:
     """Wait until all is inert, and lead where nobody does; return what is left at the limit."""
     until_s, wake = time.monotonic() + limit_s, threading.Event()
     mirror, timing = Mirror(session, wake), Timing()
     view = LiveCluster(mirror, timing)
-    with _leading(session) as leader:
-        applier = None
-        while True:
-            with suppress(AccessError):  # an operator need not be one who may lead
-                leader.refresh()
-            views = view.topologies()
-            if leader.epoch is not None:
-                if applier is None:
-                    # Late: where somebody leads, this command needs no numpy.
-                    from controller.storm.apply import Applier  # noqa: PLC0415
-                    from controller.storm.history import History  # noqa: PLC0415
+    led, applier, history = None, None, None
 
-                    view.led()
-                    history = History()
-                    history.load(session.read(HISTORY))
-                    applier = Applier(
-                        session, mirror=mirror, leader=leader, timing=timing, history=history
-                    )
-                applier.step(views)
-                if history.changed:
-                    session.put(HISTORY, history.dump())
-                    history.changed = False
-            still = [line for one in views for line in left(one)]
-            still += [
-                f"the worker at {one.slot} of {one.topology}, which Nimbus does not publish, "
-                "is not inert yet"
-                for _, one in unpublished(views, view.acks())
-                if one.off is UNSET
-            ]
+    def look(leader: Leader) -> list[str]:
+        nonlocal led, applier, history
+        with suppress(AccessError):  # an operator need not be one who may lead
+            leader.refresh()
+        views = view.topologies()
+        if leader.epoch is not None:
+            if applier is None or history is None or led != leader.epoch:
+                # Late: where somebody leads, this command needs no numpy.
+                from controller.storm.apply import Applier  # noqa: PLC0415
+                from controller.storm.history import History  # noqa: PLC0415
+
+                view.led()
+                history = History()
+                history.load(session.read(HISTORY))
+                applier = Applier(
+                    session, mirror=mirror, leader=leader, timing=timing, history=history
+                )
+                led = leader.epoch
+            applier.step(views)
+            if history.changed:
+                session.put(HISTORY, history.dump())
+                history.changed = False
+        still = [line for one in views for line in left(one)]
+        return still + [
+            f"the worker at {one.slot} of {one.topology}, which Nimbus does not publish, "
+            "is not inert yet"
+            for _, one in unpublished(views, view.acks())
+            if one.off is UNSET
+        ]
+
+    with _leading(session) as leader:
+        while True:
+            still = patient(lambda: look(leader), say)
             if not still or time.monotonic() > until_s:
                 return list(dict.fromkeys(still))
             wake.wait(_LOOK_S)
@@ -143,5 +157,6 @@ def _leading(session: Session) -> Iterator[Leader]:
     try:
         yield leader
     finally:
-        with suppress(AccessError):
+        # Where ZooKeeper is away, the end of the session resigns.
+        with suppress(AccessError, NotConnectedError, SessionLostError):
             leader.resign()

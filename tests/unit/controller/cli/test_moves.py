@@ -1,5 +1,6 @@
 """`nstorm undo` of several moves."""
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,10 @@ from typer.testing import CliRunner, Result
 
 from controller.cli import moves
 from controller.cli.main import app
+from controller.errors import CommandError
 from controller.storm.command_record import REFUSED, Command
 from controller.storm.move_record import MoveRecord
+from kvstore.errors import NotConnectedError
 
 MADE = [
     MoveRecord("wc-1-1", f"m{i}", f"{i}-{i}", "a:6700", "b:6700", outcome="MOVED")
@@ -20,14 +23,20 @@ MADE = [
 
 
 def undo(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, count: int, ends: dict[str, Command]
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    count: int,
+    ends: Mapping[str, Command | Exception],
 ) -> tuple[Result, list[str]]:
     """Undo moves of which some end otherwise than moved; give what was asked for too."""
     asked: list[str] = []
 
     def ask(_: Any, wish: Command, *others: Any) -> Command:
         asked.append(f"{wish.what}: {wish.moves[0]}")
-        return ends.get(wish.what, Command("wc", state="MOVED"))
+        found = ends.get(wish.what, Command("wc", state="MOVED"))
+        if isinstance(found, Exception):
+            raise found
+        return found
 
     monkeypatch.setattr(moves, "ask", ask)
     monkeypatch.setattr(moves, "confirm", lambda question: None)
@@ -54,7 +63,19 @@ def test_a_move_that_cannot_go_back_keeps_none_of_the_others(
     result, asked = undo(monkeypatch, tmp_path, 3, ends)
     assert len(asked) == 3
     assert "undo of m3 refused: b:6700 would get too full" in result.output
-    assert str(result.exception) == "2 of 3 moves are not undone: m3, m2"
+    assert (result.exit_code, str(result.exception)) == (1, "1"), "m1 is undone: no refusal"
+    assert result.stderr.endswith("2 of 3 moves are not undone: m3, m2\n")
+
+
+@pytest.mark.parametrize("error", [CommandError("no controller leads"), NotConnectedError("away")])
+def test_moves_that_are_not_asked_for_any_more_are_named(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    result, asked = undo(monkeypatch, tmp_path, 3, {"m2": error})
+    assert (result.exit_code, len(asked)) == (1, 2)
+    assert result.stderr == f"{error}\n2 of 3 moves are not undone: m2, m1\n"
+    result, asked = undo(monkeypatch, tmp_path, 3, {"m3": error})
+    assert (result.exception, len(asked)) == (error, 1), "nothing was changed"
 
 
 @pytest.mark.parametrize("topology", ["wc-1-1", "my wc (new)-1-1"])

@@ -7,17 +7,20 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from controller.cli import asking, drain
+from controller import interrupt
+from controller.cli import asking, drain, running, switch
 from controller.cli.main import app
 from controller.cli.status_document import DrainStatus
 from controller.core.topology import TopologyView
 from controller.storm.collect import DRAINED, LiveCluster
+from controller.storm.leader import Leader
+from kvstore.errors import NotConnectedError
 from kvstore.zookeeper import Session, Waiting
 from migration.model import Node, Plan, Slot
 from tests.messages import publication
@@ -117,6 +120,45 @@ def test_a_dry_run_of_a_drain_writes_nothing(
     said = CliRunner().invoke(app, words).stdout
     assert said.startswith("would move 0 executors away from host host-a, 2 stay\n")
     assert str(CliRunner().invoke(app, words).exception) == "the others are full"
+
+
+def test_a_drain_and_an_off_wait_for_zookeeper_and_name_what_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away() -> list[TopologyView]:
+        raise NotConnectedError("ZooKeeper does not answer")
+
+    monkeypatch.setattr(interrupt, "_goes_on", "")
+    session = SimpleNamespace(put=lambda *_: None, interruptions=0)
+    view = SimpleNamespace(topologies=away)
+    monkeypatch.setattr(LiveCluster, "of_session", lambda session: view)
+    monkeypatch.setattr(switch, "LiveCluster", lambda *_: view)
+    monkeypatch.setattr(Leader, "refresh", lambda self: away())
+    monkeypatch.setattr(Leader, "resign", lambda self: away())
+    monkeypatch.setattr(drain, "begin_drain", lambda *_: 5)
+    monkeypatch.setattr(asking, "AWAY_LIMIT_S", 0.0)
+    conf = tmp_path / "storm.yaml"
+    conf.write_text("storm.local.dir: /var/storm\n")
+    for module, words, goes_on in (
+        (drain, ["drain", "host-a", "--within", "1s"], "`nstorm undrain host-a` ends it"),
+        (switch, ["off"], "what is switched off stays so: `nstorm on` ends that"),
+    ):
+        monkeypatch.setattr(module, "connected", lambda conf: nullcontext(session))
+        refused = str(CliRunner().invoke(app, [*words, "--conf", str(conf)]).exception)
+        assert refused.startswith("ZooKeeper does not answer; ") and refused.endswith(goes_on)
+
+
+def test_an_error_of_zookeeper_names_what_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(**_: object) -> None:
+        interrupt.does_not_end("a drain goes on")
+        raise NotConnectedError("away")
+
+    monkeypatch.setattr(interrupt, "_goes_on", "")
+    with pytest.raises(SystemExit):
+        running.run(cast(Any, broken), "nstorm")
+    assert capsys.readouterr().err == "nstorm: away; a drain goes on\n"
 
 
 def test_a_drain_names_the_excluded_topology_that_it_leaves(

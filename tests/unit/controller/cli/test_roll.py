@@ -1,13 +1,16 @@
 """A roll: one host after the other, over a command that fails, and on from where it stopped."""
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from typer.testing import CliRunner
 
 from controller.cli import drain, roll, steps
+from controller.cli.main import app
 from controller.cli.status_document import DrainStatus, StaysStatus
 from controller.config import Config
 from controller.core.controls import Controls, Pause
@@ -253,6 +256,35 @@ def test_a_load_that_jitters_is_no_news(
         "2 left, 0.51 cores",
         "1 left, 0.52 cores",
     ]
+
+
+def test_a_later_host_that_cannot_be_rolled_is_no_refusal(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def full_later(*args: Any) -> str | None:
+        done = roll.ROLL in cluster.data and b"host-a" in cluster.data[roll.ROLL].split(b"done")[1]
+        return "no room" if done else None
+
+    monkeypatch.setattr(drain, "cannot_drain_now", full_later)
+    monkeypatch.setattr(roll, "connected", lambda conf: nullcontext(cluster))
+    monkeypatch.setattr(roll, "restart_alone", lambda *_: None)
+    conf = tmp_path / "storm.yaml"
+    conf.write_text("storm.local.dir: /var/storm\n")
+    done = CliRunner().invoke(app, ["roll", "--run", "true", "--conf", str(conf)])
+    assert (done.exit_code, done.stderr) == (1, "nstorm: host-b is not drained: no room\n")
+
+
+def test_a_drain_begins_also_where_zookeeper_is_away_for_a_moment(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away = iter([NotConnectedError("away")])
+
+    def look(*args: Any) -> None:
+        for error in away:
+            raise error
+
+    monkeypatch.setattr(drain, "cannot_drain_now", look)
+    assert rolled(cluster, "true") == ()
 
 
 def test_hosts_drained_outside_count_as_away(
