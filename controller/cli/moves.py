@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from controller.cli.asking import DryRun, MoveId, Topology, ask, confirm, connected, end
+from controller.cli.asking import DryRun, MoveId, Topology, ask, confirm, connected, end, operator
 from controller.cli.facts import Journal, Name, folders_of, show_facts
 from controller.cli.running import Conf
 from controller.cli.views import hosts_of
@@ -129,7 +129,8 @@ def undo(
         stay = []
         for place, move in enumerate(moves):
             back = (move.executor, move.target, move.source)
-            wish = Command(move.topology, moves=(back,), what=move.id, by=_UNDO + _key(move))
+            by = f"{operator()}, {_UNDO}{_key(move)}"
+            wish = Command(move.topology, moves=(back,), what=move.id, by=by)
             try:
                 last = ask(session, wish, output)
                 stay += [move.id] * end(last, output, f"undo of {move.id}")

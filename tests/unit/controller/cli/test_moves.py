@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from controller.cli import moves
+from controller.cli.asking import operator
 from controller.cli.main import app
 from controller.errors import CommandError
 from controller.storm.command_record import REFUSED, Command
@@ -32,6 +33,7 @@ def undo(
     asked: list[str] = []
 
     def ask(_: Any, wish: Command, *others: Any) -> Command:
+        assert wish.by == f"{operator()}, undo of {wish.what} of wc-1-1"
         asked.append(f"{wish.what}: {wish.moves[0]}")
         found = ends.get(wish.what, Command("wc", state="MOVED"))
         if isinstance(found, Exception):
@@ -79,7 +81,14 @@ def test_moves_that_are_not_asked_for_any_more_are_named(
 
 
 @pytest.mark.parametrize("topology", ["wc-1-1", "my wc (new)-1-1"])
-@pytest.mark.parametrize("by", ["unproved: undo of {}", "storm (unproved: undo of {})"])
+@pytest.mark.parametrize(
+    "by",
+    [
+        "unproved: undo of {}",  # of an earlier version
+        "unproved: operator ann at host, undo of {}",
+        "storm (unproved: operator ann at host, undo of {})",
+    ],
+)
 def test_what_was_undone_is_not_undone_again(topology: str, by: str) -> None:
     made = [replace(one, topology=topology) for one in MADE]
     back = replace(made[0], id="m4", asked_by=by.format(f"m3 of {topology}"))
