@@ -158,6 +158,11 @@ def end(last: Command, output: Output, what: str) -> int:
     """Print the last word on a command for programs, and give the exit code."""
     if output is Output.JSON:
         print(json.dumps(asdict(last)))
+    return code_of(last, what)
+
+
+def code_of(last: Command, what: str) -> int:
+    """Give the exit code of a command that has ended; a `RefusedError` if it was refused."""
     if last.state == REFUSED:
         raise RefusedError(f"{what} refused: {last.reason}")
     return 1 if last.state in {"UNDONE", "VOID"} else 0

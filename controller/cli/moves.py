@@ -1,5 +1,6 @@
 """``nstorm history``, ``show`` and ``undo``: the moves that were made."""
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -8,8 +9,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from msgspec.structs import asdict as as_builtins
 
-from controller.cli.asking import DryRun, MoveId, Topology, ask, confirm, connected, end, operator
+from controller.cli.asking import (
+    DryRun,
+    MoveId,
+    Topology,
+    ask,
+    code_of,
+    confirm,
+    connected,
+    operator,
+)
 from controller.cli.facts import Journal, Name, folders_of, show_facts
 from controller.cli.running import Conf
 from controller.cli.views import hosts_of
@@ -126,19 +137,19 @@ def undo(
             return
         if count > 1:
             confirm(f"Undo {count} moves, from {moves[0].id} back to {moves[-1].id}?")
-        stay = []
+        stay: list[str] = []
+        ends: list[Command] = []
         for place, move in enumerate(moves):
             back = (move.executor, move.target, move.source)
             by = f"{operator()}, {_UNDO}{_key(move)}"
             wish = Command(move.topology, moves=(back,), what=move.id, by=by)
             try:
-                last = ask(session, wish, output)
-                stay += [move.id] * end(last, output, f"undo of {move.id}")
+                ends.append(ask(session, wish, output))
+                stay += [move.id] * code_of(ends[-1], f"undo of {move.id}")
             except RefusedError as refused:
-                if count == 1:
-                    raise
                 stay.append(move.id)
-                typer.echo(str(refused), err=True)
+                if count > 1:
+                    typer.echo(str(refused), err=True)
             except (CommandError, StoreError) as error:
                 if not place:
                     raise
@@ -146,10 +157,13 @@ def undo(
                 stay += [one.id for one in moves[place:]]
                 typer.echo(str(error), err=True)
                 break
-    if stay and count > 1:
+    if output is Output.JSON:
+        print(json.dumps(list(map(as_builtins, ends))))
+    if count == 1:
+        raise typer.Exit(code_of(ends[0], f"undo of {moves[0].id}"))
+    if stay:
         named = ", ".join(stay)
         typer.echo(f"{len(stay)} of {count} moves are not undone: {named}", err=True)
-    if stay:
         raise typer.Exit(1)
 
 

@@ -1,5 +1,6 @@
 """`nstorm undo` of several moves."""
 
+import json
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
@@ -28,6 +29,7 @@ def undo(
     tmp_path: Path,
     count: int,
     ends: Mapping[str, Command | Exception],
+    *more: str,
 ) -> tuple[Result, list[str]]:
     """Undo moves of which some end otherwise than moved; give what was asked for too."""
     asked: list[str] = []
@@ -46,7 +48,7 @@ def undo(
     monkeypatch.setattr(moves, "_moves", lambda *of: MADE)
     conf = tmp_path / "storm.yaml"
     conf.write_text("storm.local.dir: /var/storm\n")
-    return CliRunner().invoke(app, ["undo", str(count), "--conf", str(conf)]), asked
+    return CliRunner().invoke(app, ["undo", str(count), "--conf", str(conf), *more]), asked
 
 
 def test_each_move_goes_back_the_newest_first(
@@ -67,6 +69,16 @@ def test_a_move_that_cannot_go_back_keeps_none_of_the_others(
     assert "undo of m3 refused: b:6700 would get too full" in result.output
     assert (result.exit_code, str(result.exception)) == (1, "1"), "m1 is undone: no refusal"
     assert result.stderr.endswith("2 of 3 moves are not undone: m3, m2\n")
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_programs_get_one_list_of_the_ends(
+    count: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ends = {"m3": Command("wc", state=REFUSED, reason="full")}
+    result, _ = undo(monkeypatch, tmp_path, count, ends, "-o", "json")
+    states = [one["state"] for one in json.loads(result.stdout)]
+    assert states == [REFUSED, "MOVED"][:count]
 
 
 @pytest.mark.parametrize("error", [CommandError("no controller leads"), NotConnectedError("away")])
