@@ -89,6 +89,9 @@ def bundle(
     except OSError as error:
         path.unlink(missing_ok=True)
         raise CommandError(f"{path}: cannot be written: {error.strerror}") from None
+    except BaseException:  # such as Ctrl-C: half a bundle looks like a whole one
+        path.unlink(missing_ok=True)
+        raise
     lines = [f"{name}: {size:,} bytes" for name, size in parts.items()]
     tell(output, {"file": str(path), "parts": parts}, *lines, f"written: {path}")
 

@@ -119,6 +119,20 @@ def test_a_bundle_that_cannot_be_written_leaves_no_half_of_it(
     assert not out.exists()
 
 
+@pytest.mark.parametrize("ended", [KeyboardInterrupt, SystemExit, RuntimeError])
+def test_a_bundle_that_is_broken_off_leaves_no_half_of_it(
+    ended: type[BaseException], conf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> dict[str, Any]:
+        raise ended
+
+    monkeypatch.setattr(bundle, "settings", lambda document: broken())
+    out = tmp_path / "one.tar.gz"
+    with pytest.raises(ended):
+        bundle.bundle(conf, out)
+    assert not out.exists()
+
+
 def test_a_key_of_nstorm_that_may_hold_a_secret_is_only_named() -> None:
     document = {"nstorm.zookeeper.password": "hunter2", "nstorm.mode": "auto", "other": 1}
     found = {"nstorm.zookeeper.password": "(set)", "nstorm.mode": "auto"}
