@@ -78,12 +78,14 @@ def adopt(
         steps = Steps(output)
         adopting = _Adopting(session, config, steps, settle_s)
         adopting.begin(topology)
-        left = adopting.left
+        left, warnings = adopting.left, adopting.warnings
         if not left:
-            tell(output, {"workers": []}, "every worker has the hooks")
+            found = (
+                "no worker without hooks was found" if warnings else "every worker has the hooks"
+            )
+            tell(output, {"workers": [], "warnings": warnings}, found, *warnings)
             return
         restarts = f"{counted(len(left), 'worker')} one after the other, in {adopting.least}"
-        warnings = adopting.warnings
         if dry_run:
             lines = (f"would restart {restarts} or more:", *(f"- {one}" for one in left), *warnings)
             tell(output, {"workers": left, "warnings": warnings}, *lines)
@@ -110,6 +112,7 @@ class _Adopting:
         self._view, self._config = LiveCluster.of_session(session), config
         self._steps, self._settle_s = steps, settle_s
         self._left: list[Stock] = []
+        self._left_out: list[str] = []
         self.done: list[str] = []
         # Of one topology, each with its time.
         self._sampled, self._samples = "", deque[tuple[float, Counted]](maxlen=_SAMPLES)
@@ -133,10 +136,9 @@ class _Adopting:
 
     @property
     def warnings(self) -> list[str]:
-        """What Nimbus would do to the placement while a worker restarts, by topology."""
-        return [
-            text for text in dict.fromkeys(map(placed_elsewhere, self._views_of_left())) if text
-        ]
+        """What is left out, and what Nimbus would do to the placement while a worker restarts."""
+        placed = dict.fromkeys(map(placed_elsewhere, self._views_of_left()))
+        return [*self._left_out, *(text for text in placed if text)]
 
     def _views_of_left(self) -> list[TopologyView]:
         """Look at the topology of each worker that is left."""
@@ -154,11 +156,22 @@ class _Adopting:
         views = self._view.topologies()
         if named:
             views = [view_named(views, named)]
+        else:
+            self._left_out += [
+                f"{topology} is left out: Nimbus does not publish it: {why}"
+                for topology, why in self._view.unpublished().items()
+            ]
+        if not views:
+            raise CommandError(
+                "no worker is seen: the hooks in Nimbus publish no topology. Name the jar in "
+                "nimbus.childopts and restart Nimbus, or submit a topology"
+            )
         silent_s, fresh_s = self._view.silent_s(), Timing().ack_fresh_s
         for view in views:
             if self._config.excluded.has_topology(view.id, view.publication.name):
                 if named:
                     raise CommandError(f"topology {named} is excluded: nstorm moves nothing of it")
+                self._left_out.append(f"{view.publication.name} is left out: it is excluded")
                 continue
             for slot in sorted(view.publication.slots):
                 if silent_s.get(slot.supervisor, fresh_s + 1) > fresh_s:

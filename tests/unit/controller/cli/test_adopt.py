@@ -1,12 +1,15 @@
 """Worker after worker is restarted to get the hooks; the first that stays away ends it."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from typer.testing import CliRunner
 
 from controller.cli import adopt, steps
+from controller.cli.main import app
 from controller.config import Config
 from controller.core.excluded import Excluded
 from controller.core.topology import TopologyView
@@ -27,6 +30,7 @@ class Cluster:
         self.away: set[str] = set()  # hosts whose worker does not come back
         self.silent: dict[str, float] = dict.fromkeys("abc", 0.0)
         self.looks = 0
+        self.dark: dict[str, str] = {}  # topologies that Nimbus cannot publish
         self.status = "ACTIVE"
         self.timeouts: dict[str, Any] = {}
         self.killed_after = 1_000_000  # looks at the topologies, once a worker was restarted
@@ -45,6 +49,9 @@ class Cluster:
         told = publication(PLACES, NODES, status=self.status, **self.timeouts)
         nimbus = NimbusReport(3_600_000, "0", 1, "s")
         return [TopologyView(told, Plan("uuid", 1, 0, "wc-1"), acks, nimbus=nimbus)]
+
+    def unpublished(self) -> dict[str, str]:
+        return self.dark
 
     def has(self, slot: Slot) -> bool:
         return slot.supervisor in self.hooked()
@@ -232,3 +239,21 @@ def test_acks_that_do_not_come_back_end_it(
     verb.begin("")
     assert verb.work(restart(cluster), 0.5) == "wc host-a:1"
     assert "0.0 tuples/s are acked, before 50.0" in capsys.readouterr().out
+
+
+def test_what_nobody_looks_at_is_named_and_not_taken_for_done(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    conf = tmp_path / "storm.yaml"
+    conf.write_text("storm.local.dir: /var/storm\nnstorm.excluded.topologies: [wc]\n")
+    cluster.dark = {"big-2-2": "too large"}
+    monkeypatch.setattr(adopt, "connected", lambda conf: nullcontext(cluster))
+    words = ["adopt", "--run", "true", "--conf", str(conf)]
+    assert CliRunner().invoke(app, words).stdout.splitlines() == [
+        "no worker without hooks was found",
+        "big-2-2 is left out: Nimbus does not publish it: too large",
+        "wc is left out: it is excluded",
+    ]
+    monkeypatch.setattr(cluster, "topologies", list)
+    refused = str(CliRunner().invoke(app, words).exception)
+    assert refused.startswith("no worker is seen: the hooks in Nimbus publish no topology")
