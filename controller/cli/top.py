@@ -19,9 +19,13 @@ from controller.cli.running import Conf
 from controller.cli.status_document import StatusDocument
 from controller.cli.status_view import FILLED, decided, ended, filled, head, percent
 from controller.console import Console
-from controller.core.hostnames import shown
+from controller.core.hostnames import shown as named
 from controller.core.resources import RESOURCES
+from controller.core.times import utc
+from controller.errors import CommandError, ControllerError
 from controller.storm.collect import LiveCluster
+from kvstore.errors import StoreError
+from migration import ConfigError
 
 _BAR = 20
 
@@ -37,15 +41,39 @@ def top(
     Where the output is no terminal, it is shown once.
     """
     console = Console()
-    with connected(conf) as session, Live(console=console, screen=console.is_terminal) as live:
-        view = LiveCluster.of_session(session)
-        with suppress(KeyboardInterrupt):  # that is how one leaves
-            while True:
-                screen = Group(*as_screen(only(look(session, view), topology, host)))
-                live.update(screen, refresh=True)
-                if not console.is_terminal:
-                    break
+    shown: list[RenderableType] = []
+    # Ctrl-C is how one leaves.
+    with suppress(KeyboardInterrupt), Live(console=console, screen=console.is_terminal) as live:
+        while True:
+            try:
+                with connected(conf, says=not shown) as session:
+                    view = LiveCluster.of_session(session)
+                    while True:
+                        document = look(session, view)
+                        shown = _screen(document, topology, host, is_first=not shown)
+                        shown_s = time.time()
+                        live.update(Group(*shown), refresh=True)
+                        if not console.is_terminal:
+                            return
+                        time.sleep(every)
+            except (ConfigError, ControllerError, StoreError) as error:
+                if not shown:
+                    raise
+                why = f"NOT READ since {utc(shown_s)}: {error}"
+                live.update(Group(why, *shown), refresh=True)
                 time.sleep(every)
+
+
+def _screen(
+    document: StatusDocument, topology: str, host: str, *, is_first: bool
+) -> list[RenderableType]:
+    """Make a screen; what was there before and is gone now may come back."""
+    try:
+        return [*as_screen(only(document, topology, host))]
+    except CommandError as error:
+        if is_first:
+            raise
+        return [*head(document), str(error)]
 
 
 def as_screen(document: StatusDocument) -> Iterator[RenderableType]:
@@ -62,7 +90,7 @@ def as_screen(document: StatusDocument) -> Iterator[RenderableType]:
             loads = [cell for share in worker.shares for cell in (percent(share), _bar(share))]
             waiting = sum(e.queue or 0 for e in topology.executors if e.slot == worker.slot)
             cells = (*loads, *filled(worker), f"{waiting:,}", ", ".join(counts))
-            workers.add_row(shown(worker.slot, hosts), *cells)
+            workers.add_row(named(worker.slot, hosts), *cells)
         yield workers
         links = Table("from", "to", "tuples/s", "MB/s", box=None)
         for row in topology.links:

@@ -2,12 +2,17 @@
 
 import io
 import json
+from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
 from rich.console import Console
 
+from controller.cli import top
 from controller.cli.places import only
 from controller.cli.status_document import StatusDocument, as_document, as_json
 from controller.cli.top import as_screen
@@ -15,9 +20,11 @@ from controller.config import build
 from controller.core.controls import Controls
 from controller.core.figures import Effect, Verdict
 from controller.cycle import CycleInput
+from controller.errors import CommandError
 from controller.report import Felt, TopologyReport
 from controller.storm.leader_status import LeaderStatus
 from controller.storm.status import status_of
+from kvstore.errors import NotConnectedError
 from migration.model import Candidacy
 from tests.recorded_world import three_cycles
 
@@ -138,6 +145,45 @@ def test_it_shows_the_effect_of_the_last_run_of_moves() -> None:
     assert "effect of m1, m2: better: p99 41 → 35 ms; no fails" in lines
     found = json.loads(as_json(shown))["topologies"][0]["effect"]
     assert (found["verdict"], found["moves"]) == ("better", ["m1", "m2"])
+
+
+def test_it_goes_on_while_zookeeper_is_away_and_the_topology_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    screens: list[list[Any]] = []
+    seen, away = document(), NotConnectedError("ZooKeeper does not answer")
+    gone = msgspec.structs.replace(seen, topologies=())
+    ends: list[StatusDocument | BaseException] = [seen, away, gone, seen, KeyboardInterrupt()]
+    looks = iter(ends)
+
+    def look(*_: Any) -> StatusDocument:
+        found = next(looks)
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    live = SimpleNamespace(update=lambda group, refresh: screens.append(group.renderables))
+    monkeypatch.setattr(top, "Console", lambda: SimpleNamespace(is_terminal=True))
+    monkeypatch.setattr(top, "Live", lambda **_: nullcontext(live))
+    monkeypatch.setattr(top, "connected", lambda conf, says: nullcontext(None))
+    monkeypatch.setattr(top, "LiveCluster", SimpleNamespace(of_session=lambda session: None))
+    monkeypatch.setattr(top, "look", look)
+    top.top(Path("storm.yaml"), "wc", every=0.0)
+    first, stale, without, last = screens
+    assert stale[0].startswith("NOT READ since 2") and stale[0].endswith(
+        ": ZooKeeper does not answer"
+    )
+    assert stale[1:] == first
+    assert without[-1] == "no topology wc: there are none"
+    assert last[0] == first[0]
+
+
+def test_what_was_never_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(top, "connected", lambda conf, says: nullcontext(None))
+    monkeypatch.setattr(top, "LiveCluster", SimpleNamespace(of_session=lambda session: None))
+    monkeypatch.setattr(top, "look", lambda *_: document())
+    with pytest.raises(CommandError, match="no topology wx"):
+        top.top(Path("storm.yaml"), "wx", every=0.0)
 
 
 def test_it_can_be_filtered() -> None:
