@@ -33,7 +33,7 @@ from kvstore.ensemble import Ensemble
 from kvstore.errors import NotConnectedError, SessionLostError
 from kvstore.service import say_waiting, without_storm
 from kvstore.zookeeper import Session, Waiting
-from migration import storm_yaml
+from migration import storm_yaml, wire
 from migration.access import ensemble
 from migration.model import LINE
 
@@ -174,6 +174,7 @@ def _follow(session: Session, path: str, say: Say, *, until_begun: bool) -> Comm
     before: Command | None = None
     hosts: Mapping[str, str] | None = None
     asked_s, is_named = time.monotonic(), False
+    heard_s, is_led = asked_s, True
     while True:
         changed.clear()
         told, away_s = _look(session, path, changed, say)
@@ -182,10 +183,10 @@ def _follow(session: Session, path: str, say: Say, *, until_begun: bool) -> Comm
 
             hosts = patient(lambda: hosts_of(session), say)
         command = replace(told, reason=shown(told.reason, hosts or {}))
-        asked_s += away_s
+        asked_s, heard_s = asked_s + away_s, heard_s + away_s
         news = command != before and (command.state != WAITING or command.reason)
         if news and command.state != REFUSED:  # which `end` prints
-            before = command
+            before, heard_s = command, time.monotonic()
             if command.move:
                 goes_on = f"{command.move} goes on: `nstorm cancel {command.move}` ends it"
                 interrupt.does_not_end("" if command.ended else goes_on)
@@ -200,6 +201,11 @@ def _follow(session: Session, path: str, say: Say, *, until_begun: bool) -> Comm
             is_named = True
         if unheard and time.monotonic() - asked_s > NO_ANSWER_S:
             raise CommandError("no controller leads: start one with `nstorm controller`")
+        if not unheard and time.monotonic() - heard_s > NO_ANSWER_S:
+            heard_s, was_led = time.monotonic(), is_led
+            is_led = bool(patient(lambda: session.children(wire.LEADER), say))
+            if was_led and not is_led:
+                _say_waits("a controller that leads: start one with `nstorm controller`")
         changed.wait(1.0)
 
 
