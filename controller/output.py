@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import StrEnum
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,7 @@ from kvstore.logs import log
 if TYPE_CHECKING:
     from controller.console import Console  # not every command prints with rich
 
+_OLDEST_S = 1e9  # in 2001
 # Longer than the first line of any docstring.
 _LINE = 100
 
@@ -39,12 +41,15 @@ To = Annotated[str, typer.Option("--to", metavar="TIME", help="Not after; as --f
 
 def unix_s(option: str, text: str, none_s: float) -> float:
     """Read a time in ISO 8601, UTC without a zone, or Unix seconds; without a text, `none_s`."""
-    with suppress(ValueError):
-        return float(text or none_s)
-    try:
+    if not text:
+        return none_s
+    with suppress(ValueError, OverflowError):  # first, for 20261201 is a date
         return moment(text).timestamp()
-    except ValueError:
-        raise CommandError(f"{option}: {text!r} is no time such as 2026-12-01T06:00") from None
+    with suppress(ValueError):
+        # No journal is older; a year alone is no number of seconds.
+        if _OLDEST_S <= (given_s := float(text)) < inf:
+            return given_s
+    raise CommandError(f"{option}: {text!r} is no time such as 2026-12-01T06:00")
 
 
 def tell(output: Output, found: Mapping[str, Any], *lines: str) -> None:
