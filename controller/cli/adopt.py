@@ -80,10 +80,8 @@ def adopt(
         adopting.begin(topology)
         left, warnings = adopting.left, adopting.warnings
         if not left:
-            found = (
-                "no worker without hooks was found" if warnings else "every worker has the hooks"
-            )
-            tell(output, {"workers": [], "warnings": warnings}, found, *warnings)
+            line = "no worker without hooks was found" if warnings else "every worker has the hooks"
+            tell(output, {"workers": [], "warnings": warnings}, line, *warnings)
             return
         restarts = f"{counted(len(left), 'worker')} one after the other, in {adopting.least}"
         if dry_run:

@@ -8,7 +8,7 @@ from controller.core.pins import pinned
 from controller.core.topology import TopologyView, settled_placement
 from migration.model import ExecutorId
 
-# The states of a topology that end by themselves, within seconds.
+# The states of a topology that pass within seconds.
 _PASSES = frozenset({"REBALANCING", "KILLED"})
 
 
