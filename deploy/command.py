@@ -1,7 +1,4 @@
-"""``python -m deploy``: a real Storm cluster on this machine, the demo on it, an imagined one.
-
-And a journal of what something else has measured.
-"""
+"""``python -m deploy``: a real Storm cluster on this machine, the demo on it, an imagined one."""
 
 import json
 from enum import StrEnum
@@ -13,7 +10,6 @@ from rich.console import Console
 from controller.cli.running import new_app
 from controller.errors import CommandError
 from controller.output import example
-from deploy.ingest.command import ingest
 from deploy.lab import LabError
 from deploy.lab.trouble import Shape, Waves, burn, burning, feed
 from deploy.lab.workloads import WORKLOADS, conf_of
@@ -332,9 +328,6 @@ def demo() -> None:
 
 
 app.command(epilog=example("python -m deploy simulate tests/golden/scenarios/drift.txt"))(simulate)
-app.command(
-    epilog=example("python -m deploy ingest edges.csv placement.csv cpu.csv --out journal")
-)(ingest)
 app.add_typer(lab_app, name="lab")
 
 

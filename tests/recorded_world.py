@@ -12,13 +12,13 @@ from msgspec import structs
 
 from controller.config import Config, build
 from controller.cycle import CycleInput, Memory, cycle, failed
+from controller.ingest.cycle import cycle_with_searches
+from controller.ingest.world import Window, WindowWorld
 from controller.journal.lines import compact, from_line, to_line
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Bounds, Writer
 from controller.policies.gather.goal import Answer
 from controller.report import Report, TopologyReport
-from deploy.cycle import cycle_with_searches
-from deploy.ingest.world import Window, WindowWorld
 from migration.model import Edge, ExecutorId, Node, NodeLoad, Publication, Slot, WorkerLoad
 from tests import messages
 from tests.messages import replace

@@ -25,6 +25,7 @@ from agent.samples import Samples
 from agent.telemetry import NodeTelemetry
 from controller.config import build
 from controller.cycle import Memory, cycle
+from controller.ingest.world import WindowWorld
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Bounds, Writer
 from controller.storm.history import History
@@ -32,7 +33,6 @@ from controller.storm.last import figures
 from controller.storm.proposals import Proposals
 from controller.storm.status import publish, status_of
 from controller.storm.telemetry import Telemetry
-from deploy.ingest.world import WindowWorld
 from kvstore.pulse import Pulse
 from kvstore.writer import PlanWriter
 from kvstore.zookeeper import Session, Stored

@@ -54,7 +54,7 @@ def assess(
     """Estimate whether nstorm would help, before it is installed.
 
     SOURCE is Storm's UI or a journal. The newest cycle of a journal is taken: of a controller in
-    mode advise, or what `python -m deploy ingest` made of Storm's metrics log.
+    mode advise, or what `nstorm ingest` made of Storm's metrics log.
 
     The policy of the controller makes its moves on paper. The answer has the traffic between nodes
     and the head-room before and after. It names what stays and why, what was assumed, and how sure
@@ -126,7 +126,7 @@ def _of_journal(folder: Path, topology: str) -> Iterator[_Case]:
         measured = f"cycle {report.tick} of {folder}"
         workers = made.view.observation.workers.values()
         if any(one.hooks.startswith(_HOOKS_OF_A_FILE) for one in workers):
-            level = "medium: from tables or a metrics log; see what `deploy ingest` has assumed"
+            level = "medium: from tables or a metrics log; see what `nstorm ingest` has assumed"
         elif NO_HOOKS in made.snapshot.pinned:
             level = "none: not all executors were measured"
         else:

@@ -114,6 +114,12 @@ _TABLE: Mapping[str, _Verb] = {
         FILES,
         "nstorm decide snapshot.json --policy gather --steps 20 --set load.high=0.9",
     ),
+    "ingest": _verb(
+        "ingest.command",
+        FILES,
+        "nstorm ingest worker.log.metrics --out journal",
+        "nstorm ingest edges.csv placement.csv cpu.csv --out journal",
+    ),
     "replay": _verb(
         "replay.command",
         FILES,

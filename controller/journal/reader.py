@@ -246,7 +246,10 @@ def segments_in(path: Path) -> Iterator[Segment]:
         if segment is not None:
             yield segment
         elif file == path:
-            raise JournalError(f"{path}: not named like a segment of the journal")
+            raise JournalError(
+                f"{path}: not named like a segment of the journal. Of a metrics log or a table "
+                "`nstorm ingest` makes a journal"
+            )
 
 
 def heads(folder: Path) -> Iterator[Head]:

@@ -12,8 +12,8 @@ from controller.config import Config
 from controller.core.capacity import Capacity
 from controller.core.cluster import Floats
 from controller.cycle import Memory
+from controller.ingest.cycle import cycle_with_searches
 from controller.report import TopologyReport
-from deploy.cycle import cycle_with_searches
 from deploy.sim import ScenarioError
 from deploy.sim.flow.load import Meter
 from deploy.sim.flow.nodes import Nodes

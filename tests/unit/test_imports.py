@@ -132,6 +132,18 @@ ALLOWED: dict[str, frozenset[str]] = {
             "migration",
         }
     ),
+    "controller.ingest": frozenset(
+        {
+            "controller.config",
+            "controller.core",
+            "controller.cycle",
+            "controller.errors",
+            "controller.journal",
+            "controller.output",
+            "controller.report",
+            "migration",
+        }
+    ),
     "controller.html": frozenset(),
     "controller.weeks": frozenset(
         {

@@ -29,11 +29,11 @@ from controller.core.moved import applied
 from controller.core.pairs import Pairs
 from controller.core.picture import Picture, picture_each
 from controller.core.veto import veto_each
+from controller.ingest.world import Window, WindowWorld
 from controller.policies.gather.evaluate import TargetQuestion
 from controller.policies.gather.policy import Gather
 from controller.policies.greedy import greedy
 from controller.policies.options import TargetOptions
-from deploy.ingest.world import Window, WindowWorld
 from migration.meters import BYTES_PER_MBIT
 from migration.model import (
     Component,

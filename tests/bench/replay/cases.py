@@ -7,8 +7,8 @@ import numpy as np
 
 from controller.config import build
 from controller.core.cluster import Floats, Ints
+from controller.ingest.world import Window, WindowWorld, record_windows
 from controller.journal.writer import Bounds, Writer
-from deploy.ingest.world import Window, WindowWorld, record_windows
 from migration.model import Component, Edge, ExecutorId, Node, PlacedExecutor, Publication, Slot
 
 EXECUTORS_PER_WORKER, WORKERS_PER_NODE, PEERS, TICK_S = 50, 2, 10, 5.0

@@ -13,13 +13,13 @@ import numpy as np
 
 from controller.config import build
 from controller.cycle import CycleInput, Memory, cycle
+from controller.ingest.world import WindowWorld
 from controller.journal.reader import Log
 from controller.journal.recorder import Message, Recorder
 from controller.journal.writer import Bounds, Writer
 from controller.replay.playback import replay
 from controller.replay.recording import spans
 from controller.replay.rerun import Rerun
-from deploy.ingest.world import WindowWorld
 from migration import wire
 from migration.model import NodeAcks, NodeLoad, Publication
 from tests.bench.replay.cases import publication, windows

@@ -11,7 +11,7 @@ from hypothesis.strategies import DrawFn, composite
 from controller.config import Config, Mode
 from controller.core.topology import TopologyView, free_slots
 from controller.cycle import CycleInput, Memory
-from deploy.cycle import cycle_with_searches
+from controller.ingest.cycle import cycle_with_searches
 from migration.model import (
     ExecutorId,
     ExecutorLoad,

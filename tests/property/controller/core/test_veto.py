@@ -11,12 +11,12 @@ from controller.config import Config, Mode, build
 from controller.core.cluster import LoadSnapshot
 from controller.core.decision import Outcome
 from controller.cycle import Memory
+from controller.ingest.cycle import cycle_with_searches
 from controller.policies.options import NAMES
 from controller.replay.recording import Ended, Span
 from controller.replay.rerun import Rerun
 from controller.snapshot import parse
 from controller.walk import walk
-from deploy.cycle import cycle_with_searches
 from migration.model import Node, NodeAcks, NodeLoad, Publication, Slot, WorkerLoad
 from tests.messages import node_acks, publication, replace, worker_load
 from tests.property.controller.cli.test_decide import two_workers

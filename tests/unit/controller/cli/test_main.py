@@ -91,6 +91,7 @@ SHOWING = {"rich", "kazoo.recipe", "controller.storm.collect"}
         (["doctor", "--help"], DECIDING | {"controller.cycle", "rich", "urllib.request"}),
         (["top", "--help"], DECIDING | {"controller.config"}),
         (["decide", "--help"], {"controller.storm.collect"}),
+        (["ingest", "--help"], DECIDING | {"controller.config", "rich"}),
         (["tune", "--help"], {"matplotlib", "pyspark", "controller.storm.collect"}),
     ],
     ids=" ".join,

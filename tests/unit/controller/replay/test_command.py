@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 from controller.cli.main import app
 from controller.errors import CommandError
+from controller.ingest.tables import ingest
 from controller.journal.lines import JournalError
 from controller.replay import rerun
-from deploy.ingest.tables import ingest
 from migration import ConfigError
 from migration.settings import DEFAULT, TUNABLE
 from tests.messages import replace

@@ -10,13 +10,13 @@ import pytest
 from controller.config import build
 from controller.core.decision import Decision, Outcome
 from controller.core.policy import Case, Decided, Policy
+from controller.ingest.world import WindowWorld
 from controller.journal.reader import Log
 from controller.policies.options import NAMES
 from controller.replay import rerun
 from controller.replay.recording import Span, spans
 from controller.replay.rerun import NO_CYCLE, OUTCOMES, Rerun
 from controller.report import TopologyReport
-from deploy.ingest.world import WindowWorld
 from migration.model import ExecutorId, topology_name
 from tests.bench.replay.score import through
 from tests.messages import replace

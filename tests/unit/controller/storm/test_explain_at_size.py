@@ -9,9 +9,9 @@ import pytest
 
 from controller.config import build
 from controller.cycle import Memory, cycle
+from controller.ingest.world import Window, WindowWorld
 from controller.report import TopologyReport
 from controller.storm.answers import explain
-from deploy.ingest.world import Window, WindowWorld
 from migration.model import Edge, Node, Publication, Slot
 from tests import messages
 

@@ -9,13 +9,13 @@ from controller.config import Config, build
 from controller.core.decision import Outcome
 from controller.core.topology import TopologyView
 from controller.cycle import CycleInput, Memory
+from controller.ingest.world import WindowWorld
 from controller.journal.rows import rows_of
 from controller.report import Report
 from controller.storm.answers import explain
 from controller.storm.move_record import MoveRecord
 from controller.storm.status import status_of
 from controller.storm.telemetry import Telemetry
-from deploy.ingest.world import WindowWorld
 from kvstore.pulse import Pulse
 from tests.messages import replace
 from tests.recorded_world import publication, three_cycles, windows, with_sizes

@@ -1,5 +1,6 @@
 """Logs from elsewhere: what is read, what is assumed, and what is refused."""
 
+import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from controller.ingest.metrics_log import loads, samples
+from controller.ingest.signs import IngestError, Sent, wrong_edges
+from controller.ingest.tables import gathered, ingest
 from controller.journal.reader import Log
 from controller.replay.playback import replay
 from controller.replay.recording import Span, spans
-from deploy.ingest.metrics_log import loads, samples
-from deploy.ingest.signs import IngestError, Sent, wrong_edges
-from deploy.ingest.tables import gathered, ingest
+from tests.unit.controller.conftest import Nstorm
 
 EDGES = "time_s,source,target,tuples\n" + "".join(
     f"{1000 + 5 * t},{a},{b},{n}\n"
@@ -88,7 +90,7 @@ def cpu_of(*rows: tuple[float, int]) -> str:
 def test_cpu_that_is_not_known_is_said_and_is_not_0(tmp_path: Path) -> None:
     given = files(tmp_path, edges=EDGES, places=PLACES, cpu=cpu_of((1000, 1), (1000, 2)))
     said = "\n".join(ingest(given, tmp_path / "out", "t"))
-    assert "no CPU is known of 1 executor (3), in up to 5 of 5 windows: each is taken" in said
+    assert "no CPU is known of 1 executor (3), in up to 5 of 5 windows. Each is taken" in said
     # 1 and 2 handle 1,300 tuples with a core, and 3 handles 300.
     assert measured(tmp_path / "out").cpu_cores[:, 2] == pytest.approx([3 / 13] * 4)
     # Where they handle few, not more than the share of half of all capacity.
@@ -127,8 +129,8 @@ def test_tables_of_something_else_are_refused(tmp_path: Path) -> None:
 
 def spouts(said: list[str]) -> str:
     (line,) = [line for line in said if line.startswith("taken as spouts")]
-    assert line.endswith("a column kind (spout or bolt) in the placement table says otherwise")
-    return line.partition("to them: ")[2].partition(";")[0]
+    assert line.endswith("A column kind (spout or bolt) in the placement table comes first")
+    return line.partition("to them: ")[2].partition(". ")[0]
 
 
 def test_who_is_taken_for_a_spout_is_said(tmp_path: Path) -> None:
@@ -219,7 +221,7 @@ def test_a_missing_file_and_a_missing_library_are_said(
         ingest([tmp_path / "x.parquet"], tmp_path / "out", "t")
     (tmp_path / "x.parquet").write_bytes(b"PAR1")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(IngestError, match="make setup"):
+    with pytest.raises(IngestError, match=r"pip install .*\[replay\]"):
         ingest([tmp_path / "x.parquet"], tmp_path / "out", "t")
     (tmp_path / "x.log").write_text("hello\n")
     with pytest.raises(IngestError, match="neither a table"):
@@ -259,6 +261,23 @@ def test_storms_own_metrics_as_far_as_they_go(tmp_path: Path) -> None:
 
 
 T = 1_700_000_000
+
+
+def test_a_metrics_log_is_assessed_by_two_commands(tmp_path: Path, nstorm: Nstorm) -> None:
+    path, journal = tmp_path / "worker.log.metrics", tmp_path / "journal"
+    path.write_text("".join(ticked([T, T + 60, T + 120], "node-a", 1, 3, 100, totals=False)))
+    refused = nstorm("assess", str(path))
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err.endswith("Of a metrics log or a table `nstorm ingest` makes a journal\n")
+    made = nstorm("ingest", str(path), "--out", str(journal), "-o", "json")
+    assert (made.code, made.err) == (0, "")
+    found = json.loads(made.out)
+    assert found["journal"] == str(journal)
+    assert found["notes"][-1] == f"3 windows of 2 executors: {journal}"
+    assessed = nstorm("assess", str(journal))
+    assert assessed.code == 0
+    assert "of 100 tuples/s" in assessed.out
+    assert "see what `nstorm ingest` has assumed" in assessed.out
 
 
 def test_graphite_names_count_totals() -> None:
@@ -471,7 +490,7 @@ def totals(rows: list[Row]) -> list[Row]:
 
 
 DIRTY = {
-    "jitter": (jittered, "all rows of a window need the same time_s"),
+    "jitter": (jittered, "All rows of a window need the same time_s"),
     "ms": (lambda rows: [(1000 * t, *rest) for t, *rest in rows], "row 2: time_s must be Unix"),
     "twice": (lambda rows: [row for row in rows for _ in range(2)], "row 3: is the same as"),
     "totals": (totals, "not a total that goes on"),

@@ -19,16 +19,14 @@ import numpy as np
 from controller.config import build
 from controller.core.cluster import Floats, Ints, natural_key
 from controller.core.times import HOUR_S
-from controller.journal.writer import Bounds, Writer
-from controller.output import counted
-from deploy.ingest import MOST_FRAC
-from deploy.ingest.metrics_log import GAP_TIMES, Sample, loads, samples
-from deploy.ingest.prometheus import prometheus_rows
-from deploy.ingest.quarantine import Quarantine
-from deploy.ingest.signs import (
-    Found,
+from controller.ingest import MOST_FRAC
+from controller.ingest.metrics_log import GAP_TIMES, Sample, loads, samples
+from controller.ingest.prometheus import prometheus_rows
+from controller.ingest.quarantine import Quarantine
+from controller.ingest.signs import (
     IngestError,
     Sent,
+    Sign,
     Used,
     gaps,
     times_apart,
@@ -37,8 +35,11 @@ from deploy.ingest.signs import (
     wrong_edges,
     wrong_time,
 )
-from deploy.ingest.world import Window, WindowWorld, record_windows
+from controller.ingest.world import Window, WindowWorld, record_windows
+from controller.journal.writer import Bounds, Writer
+from controller.output import counted
 from migration import ModelError
+from migration.extras import pip_install
 from migration.model import Component, Edge, ExecutorId, Node, PlacedExecutor, Publication, Slot
 
 EDGES = ("time_s", "source", "target", "tuples")
@@ -86,7 +87,7 @@ class _BadCell(IngestError):
 
     def __init__(self, row: _TableRow, rule: str, value: str, why: str) -> None:
         super().__init__(f"{row.name}: {why}")
-        self.found = Found(row.at, rule, value, why)
+        self.found = Sign(row.at, rule, value, why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +243,10 @@ def parquet_rows(path: Path) -> list[dict[str, Any]]:
     try:
         arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError:
-        raise IngestError(f"{path}: Parquet needs pyarrow; type: make setup") from None
+        needed = pip_install("replay")
+        raise IngestError(
+            f"{path}: Parquet needs pyarrow; type in nstorm's folder: {needed}"
+        ) from None
     try:
         found: list[dict[str, Any]] = parquet.read_table(path).to_pylist()
     except arrow.ArrowException as error:
@@ -264,7 +268,7 @@ def _take(path: Path, rows: list[dict[str, Any]], tables: Tables) -> None:
         )
     sent: list[Sent] = []
     used: list[Used] = []
-    found: list[Found] = []
+    found: list[Sign] = []
     for at, values in enumerate(rows, 2):
         row = _TableRow(f"{path}: row {at}", at, values)
         if kind is PLACES:
@@ -323,8 +327,8 @@ def _take_metrics(path: Path, lines: Iterable[str], tables: Tables) -> None:
     kept = [one for one in every if one.line not in out]
     if not kept and others:
         raise IngestError(
-            f"{path}: has metrics ({_some(sorted(others))}) and no counts of tuples: Storm 2 gives "
-            "them to metrics consumers only where topology.enable.v2.metrics.tick is true; set it, "
+            f"{path}: has metrics ({_some(sorted(others))}) and no counts of tuples. Storm 2 gives "
+            "them to metrics consumers only where topology.enable.v2.metrics.tick is true: set it, "
             "and give the log of two ticks or more"
         )
     if not kept:
@@ -349,11 +353,11 @@ def _take_loads(tables: Tables) -> None:
     for task, (component, worker) in found.places.items():
         tables.places.setdefault(task, _Place(logs, worker, component=component))
     tables.said += [
-        f"{logs}: {len(found.places)} tasks; Storm does not count who sent to whom, so what a task "
-        "got from a component is split over the component's tasks by what each sent: right for "
-        "shuffles, a guess for fields groupings",
+        f"{logs}: {len(found.places)} tasks. Storm does not count who sent to whom: what a task "
+        "got from a component is split over the component's tasks by what each sent. That is right "
+        "for shuffles, and a guess for fields groupings",
         f"{logs}: every task is taken as an executor of its own",
-        f"{logs}: windows of {found.interval_s:g} s from the first sample on; what a task counted "
+        f"{logs}: windows of {found.interval_s:g} s from the first sample on. What a task counted "
         "between its own samples is divided over them, as if it came evenly",
     ]
     if found.cut_s:
@@ -364,7 +368,7 @@ def _take_loads(tables: Tables) -> None:
     if found.unknown:
         unknown = (
             f"{logs}: {sum(found.unknown.values()):.0f} tuples are left out: they came from "
-            f"{_some(sorted(found.unknown))}, of which no log has a task; are the logs of all "
+            f"{_some(sorted(found.unknown))}, of which no log has a task. Are the logs of all "
             "metrics consumers there, and the rotated ones?"
         )
         if not tables.edges:
@@ -438,9 +442,9 @@ def _guessed(kinds: Mapping[str, str]) -> list[str]:
     spouts = [one for one, kind in kinds.items() if kind == "spout"]
     found = _some(sorted(spouts, key=natural_key)) or "none"
     return [
-        f"taken as spouts, which stay, because no row sends tuples to them: {found}; all others "
-        "as bolts, which may move, ackers too; a column kind (spout or bolt) in the placement "
-        "table says otherwise"
+        f"taken as spouts, which stay, because no row sends tuples to them: {found}. All others "
+        "are taken as bolts, which may move, ackers too. A column kind (spout or bolt) in the "
+        "placement table comes first"
     ]
 
 
@@ -534,7 +538,7 @@ def _windows(
         tables.said.append(
             f"no CPU is known of {counted(len(names_at), 'executor')} "
             f"({_some([name for _, name in names_at])}), in up to {missing.max()} of "
-            f"{counted(len(times_s), 'window')}: each is taken to need for a tuple what the others "
+            f"{counted(len(times_s), 'window')}. Each is taken to need for a tuple what the others "
             "do, and at most its share by tuples of half of all capacity"
         )
 

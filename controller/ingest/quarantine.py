@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 
+from controller.ingest.signs import IngestError, Sign
 from controller.output import counted
-from deploy.ingest.signs import Found, IngestError
+from migration.extras import pip_install
 
 
 @dataclass(slots=True)
@@ -22,9 +23,9 @@ class Quarantine:
 
     most_frac: float
     count: int = 0  # rows that were left out, all of them where a file was
-    rows: list[tuple[str, Found]] = field(default_factory=list)
+    rows: list[tuple[str, Sign]] = field(default_factory=list)
 
-    def take(self, path: Path, found: Collection[Found], count: int) -> list[str]:
+    def take(self, path: Path, found: Collection[Sign], count: int) -> list[str]:
         """Leave out what was found in a file of `count` rows; gives a line for each rule.
 
         A sign that is of the whole file leaves out all of its rows. Raises `IngestError` where more
@@ -60,7 +61,7 @@ class Quarantine:
         except ImportError:
             raise IngestError(
                 f"{counted(self.count, 'row')} to leave out, and the list of them needs pyarrow; "
-                "type: make setup"
+                f"type in nstorm's folder: {pip_install('replay')}"
             ) from None
         schemas = import_module("controller.pipeline.schemas")
         named = [
@@ -76,5 +77,5 @@ class Quarantine:
         return path
 
 
-def _where(path: Path, found: Found) -> str:
+def _where(path: Path, found: Sign) -> str:
     return f"{path}: row {found.row}" if found.row else str(path)

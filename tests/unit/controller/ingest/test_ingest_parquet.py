@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from controller.ingest.signs import IngestError
+from controller.ingest.tables import ingest, parquet_rows
 from controller.journal.reader import Log
 from controller.replay.recording import spans
-from deploy.ingest.signs import IngestError
-from deploy.ingest.tables import ingest, parquet_rows
 
 ROWS = [(1000.0 + 5 * t, a, b, n) for t in range(4) for a, b, n in ((1, 2, 500), (2, 3, 50))]
 COLUMNS = ("time_s", "source", "target", "tuples")

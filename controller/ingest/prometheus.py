@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from deploy.ingest.signs import IngestError
+from controller.ingest.signs import IngestError
 
 
 class _Series(Struct):

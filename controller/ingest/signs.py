@@ -12,8 +12,8 @@ from itertools import chain, pairwise
 import numpy as np
 
 from controller.errors import ControllerError
+from controller.ingest.metrics_log import CAPACITY, GAP_TIMES, Sample
 from controller.output import counted
-from deploy.ingest.metrics_log import CAPACITY, GAP_TIMES, Sample
 
 # Unix seconds reach this in the year 5138; milliseconds reached it in 1973.
 MOST_S = 1e11
@@ -33,7 +33,7 @@ class IngestError(ControllerError):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Sign:
     """A sign, of a row or of the whole file."""
 
     row: int | None  # as an editor counts them, the head is 1; None for the whole file
@@ -63,13 +63,13 @@ class Used:
     cores: float
 
 
-def wrong_capacity(samples: Sequence[Sample]) -> list[Found]:
+def wrong_capacity(samples: Sequence[Sample]) -> list[Sign]:
     """Find capacities that no thread can have.
 
     Storm measures one tuple of twenty: a short window may show more than there is.
     """
     return [
-        Found(
+        Sign(
             one.line,
             ABOVE_A_CORE,
             f"{one.value:g}",
@@ -80,44 +80,44 @@ def wrong_capacity(samples: Sequence[Sample]) -> list[Found]:
     ]
 
 
-def wrong_time(row: int, time_s: float) -> Found | None:
+def wrong_time(row: int, time_s: float) -> Sign | None:
     """Find what is no Unix seconds."""
     if time_s <= MOST_S:
         return None
     value = f"{time_s:.0f}"
     why = f"time_s must be Unix seconds, {value} looks like ms or less"
-    return Found(row, "time not in seconds", value, why)
+    return Sign(row, "time not in seconds", value, why)
 
 
-def wrong_cpu(rows: Sequence[Used]) -> list[Found]:
+def wrong_cpu(rows: Sequence[Used]) -> list[Sign]:
     """Find what no thread can use, and what has the time and executor of another row.
 
     Where an executor is above a core in most of its rows, the unit of the whole file is wrong.
     """
-    found: list[Found] = []
+    found: list[Sign] = []
     seen: dict[tuple[float, str], int] = {}
     above: dict[str, list[bool]] = defaultdict(list)
     for row in rows:
         above[row.executor].append(row.cores > MOST_CORES)
         if row.cores > MOST_CORES:
             why = f"cpu_cores is {row.cores:g}, and an executor is one thread: is it in per cent?"
-            found.append(Found(row.row, ABOVE_A_CORE, f"{row.cores:g}", why))
+            found.append(Sign(row.row, ABOVE_A_CORE, f"{row.cores:g}", why))
         known = seen.setdefault((row.time_s, row.executor), row.row)
         if known != row.row:
             why = f"has the time and executor of row {known}"
-            found.append(Found(row.row, "row twice", f"{row.cores:g}", why))
+            found.append(Sign(row.row, "row twice", f"{row.cores:g}", why))
     for executor, high in above.items():
         if 2 * sum(high) > len(high) >= LEAST_STEPS:
             why = (
                 f"cpu_cores of {executor} is above {MOST_CORES:g} in {sum(high)} of "
                 f"{counted(len(high), 'row')}, and an executor is one thread: is it in per cent?"
             )
-            found.append(Found(None, ABOVE_A_CORE, "", why))
+            found.append(Sign(None, ABOVE_A_CORE, "", why))
             break
     return found
 
 
-def wrong_edges(rows: Sequence[Sent]) -> tuple[list[Found], list[str]]:
+def wrong_edges(rows: Sequence[Sent]) -> tuple[list[Sign], list[str]]:
     """Find the signs in a table of edges; gives lines on what is doubtful too."""
     pairs: dict[tuple[str, str], list[Sent]] = defaultdict(list)
     for row in rows:
@@ -127,7 +127,7 @@ def wrong_edges(rows: Sequence[Sent]) -> tuple[list[Found], list[str]]:
     return [*_clock(every), *again, *_totals(every), *_times(rows)], doubtful
 
 
-def _clock(pairs: Collection[list[Sent]]) -> list[Found]:
+def _clock(pairs: Collection[list[Sent]]) -> list[Sign]:
     steps = [step for rows in pairs for step in pairwise(rows)]
     back = [(before, row) for before, row in steps if row.time_s < before.time_s]
     hours = [
@@ -143,11 +143,11 @@ def _clock(pairs: Collection[list[Sent]]) -> list[Found]:
             f"time_s of row {row.row} is {before.time_s - row.time_s:g} s before the row before of "
             "the same pair: local time, whose clock was set back? Unix seconds are needed"
         )
-        return [Found(None, "hour set back", "", why)]
+        return [Sign(None, "hour set back", "", why)]
     return []
 
 
-def _repeated(rows: Sequence[Sent]) -> tuple[list[Found], list[str]]:
+def _repeated(rows: Sequence[Sent]) -> tuple[list[Sign], list[str]]:
     first: dict[tuple[float, str, str], Sent] = {}
     again = [
         (known, row)
@@ -160,14 +160,14 @@ def _repeated(rows: Sequence[Sent]) -> tuple[list[Found], list[str]]:
     else:
         same = []  # equal by chance: several rows a window, that add up
     found = [
-        Found(row.row, "row twice", f"{row.tuples:g}", f"is the same as row {known.row}")
+        Sign(row.row, "row twice", f"{row.tuples:g}", f"is the same as row {known.row}")
         for known, row in same
     ]
     doubtful = f"{counted(len(again), 'row')} of a pair and time that others have: added up"
     return found, [doubtful] * bool(again)
 
 
-def _totals(pairs: Collection[list[Sent]]) -> list[Found]:
+def _totals(pairs: Collection[list[Sent]]) -> list[Sign]:
     steps = [
         (row.tuples > before.tuples) - (row.tuples < before.tuples)
         for rows in pairs
@@ -181,7 +181,7 @@ def _totals(pairs: Collection[list[Sent]]) -> list[Found]:
         f"tuples rises from time to time, in {rising} of {len(steps)} steps: it must be the count "
         "of each window, not a total that goes on"
     )
-    return [Found(None, "total that goes on", "", why)]
+    return [Sign(None, "total that goes on", "", why)]
 
 
 def times_apart(rows: Iterable[tuple[float, str, str]]) -> str:
@@ -197,14 +197,14 @@ def times_apart(rows: Iterable[tuple[float, str, str]]) -> str:
         return ""
     return (
         f"{short.sum()} of {len(spans_s)} windows are shorter than {step_s / SHORTER_TIMES:.3g} s, "
-        f"though no pair has rows closer than {step_s:.3g} s most of the time: all rows of a "
+        f"though no pair has rows closer than {step_s:.3g} s most of the time. All rows of a "
         "window need the same time_s"
     )
 
 
-def _times(rows: Sequence[Sent]) -> list[Found]:
+def _times(rows: Sequence[Sent]) -> list[Sign]:
     why = times_apart((row.time_s, row.source, row.target) for row in rows)
-    return [Found(None, "times apart within a window", "", why)] * bool(why)
+    return [Sign(None, "times apart within a window", "", why)] * bool(why)
 
 
 def gaps(times_s: Sequence[float]) -> tuple[float, list[tuple[float, float]]]:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
+from controller.ingest.signs import IngestError
+from controller.ingest.tables import Tables, gathered, ingest
 from controller.pipeline.fold import Fold
 from controller.pipeline.stages import raw, ticks
-from deploy.ingest.signs import IngestError
-from deploy.ingest.tables import Tables, gathered, ingest
 
 BEGIN_S, STEP_S = 1_700_000_000, 5
 PAIRS = [(source, target) for source in (1, 2) for target in (3, 4, 5)]
@@ -90,7 +90,7 @@ def per_cent(rows: Rows, chance: Chance) -> Rows:
 
 
 OF_EDGES: dict[str, tuple[Callable[[Rows, Chance], Rows], str]] = {
-    "jitter": (jitter, "all rows of a window need the same time_s"),
+    "jitter": (jitter, "All rows of a window need the same time_s"),
     "milliseconds": (milliseconds, "looks like ms or less"),
     "twice": (twice, "is the same as row"),
     "totals": (totals, "not a total that goes on"),

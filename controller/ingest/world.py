@@ -13,10 +13,10 @@ from controller.config import Config
 from controller.core.cluster import Floats, Ints
 from controller.core.topology import TopologyView
 from controller.cycle import CycleInput, Memory
+from controller.ingest.cycle import cycle_with_searches
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Writer
 from controller.report import Report
-from deploy.cycle import cycle_with_searches
 from migration.model import (
     ExecutorId,
     ExecutorLoad,
