@@ -67,6 +67,8 @@ fi
 "$python" -m venv "$into" --prompt nstorm || refuse "$into: cannot be made; Debian has venv in the package python3-venv"
 # Without force pip keeps an earlier build of the same version, and does not name it.
 "$into/bin/pip" install --quiet --no-index --find-links . --require-hashes --force-reinstall -r requirements.txt
+# They are as large as an agent, and a later run makes them again.
+"$into/bin/pip" uninstall --quiet --quiet --yes setuptools pip
 role=${unit#nstorm-}
 role=${role%.service}
 if [ -n "$has_systemd" ]; then

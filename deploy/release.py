@@ -24,7 +24,7 @@ from deploy.lab.home.versions import REPOSITORY
 DIST = REPOSITORY / "dist"
 # The extras of what runs on a supervisor node, and next to ZooKeeper.
 ROLES: Mapping[str, str] = {"agent": "[sasl]", "controller": "[controller,page,sasl]"}
-# What each may take on a disk, without pip.
+# What each may take on a disk.
 MOST_MB: Mapping[str, int] = {"agent": 25, "controller": 150}
 # In a folder of its own: it needs 25 packages that nothing else here needs.
 BILL_OF_MATERIALS = "cyclonedx-bom==7.5.0"
@@ -110,8 +110,6 @@ def _write_role(role: str, version: str, work: Path, tool: Path) -> None:
     _run(content / "install.sh", installed)
     if role == "controller":
         _run(installed / "bin/python", "-I", "-c", "import controller.core.loops")  # it is compiled
-    # Of the environment, and of no role.
-    _run(installed / "bin/pip", "uninstall", "-q", "-y", "setuptools", "pip")
     size_mb = installed_mb(installed)
     print(f"nstorm-{role}: {size_mb:.1f} MB installed", file=sys.stderr, flush=True)
     if size_mb > MOST_MB[role]:

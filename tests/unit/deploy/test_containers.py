@@ -85,7 +85,7 @@ def test_an_archive_of_another_python_or_machine_is_refused(
 
 @pytest.fixture
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make an archive of the agent for a Python that makes a venv with a pip that does nothing."""
+    """Make an archive of the agent for a Python whose venv has a pip that only removes itself."""
     made, path = tmp_path / "archive", tmp_path / "path"
     made.mkdir()
     path.mkdir()
@@ -101,9 +101,12 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     python.write_text(
         '#!/bin/sh\n[ "$1" = -c ] && exit\n'
         'mkdir -p "$3/bin" && echo "prompt = \'$5\'" > "$3/pyvenv.cfg"\n'
-        'echo "#!/bin/sh" > "$3/bin/pip" && chmod +x "$3/bin/pip"\n'
+        'cp "$0.pip" "$3/bin/pip"\n'
     )
-    python.chmod(0o755)
+    pip = path / "python3.99.pip"
+    pip.write_text('#!/bin/sh\nif [ "$1" = uninstall ]; then rm "$0"; fi\n')
+    for command in (python, pip):
+        command.chmod(0o755)
     monkeypatch.setenv("PATH", str(path), prepend=":")
     return made
 
@@ -138,6 +141,12 @@ def test_the_user_of_a_service_may_enter_what_root_installs(archive: Path, tmp_p
         os.umask(before)
     for folder in (tmp_path / "opt", tmp_path / "opt/bin"):
         assert folder.stat().st_mode & 0o777 == 0o755
+
+
+def test_pip_does_not_stay_and_a_later_run_has_one(archive: Path, tmp_path: Path) -> None:
+    for _ in range(2):
+        assert run(archive, tmp_path / "opt").returncode == 0
+        assert list((tmp_path / "opt/bin").iterdir()) == []
 
 
 def test_a_later_build_of_the_same_version_replaces_what_is_installed(
