@@ -31,6 +31,10 @@ OPTION = re.compile(r"-javaagent:\S*nstorm-hooks\S*\.jar\S*")
 _BEGIN, _END = "# nstorm install: begin", "# nstorm install: end"
 _ADDED = re.compile(f"{_BEGIN}\r?\n(.*?){_END}\r?\n", re.DOTALL)
 _JAVA_LIMIT_S = 60.0
+# A plain path; only a shell knows what a `$` comes to.
+_JAVA_HOME = re.compile(
+    r"""^\s*(?:export\s+)?JAVA_HOME=["']?([^"'$`;#\s]+)["']?\s*(?:[;#].*)?$""", re.MULTILINE
+)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -92,7 +96,7 @@ def _installed(given: argparse.Namespace) -> int:
             f"{home.absolute()}: an option of a JVM may only have A-Z, a-z, 0-9 and _./+@-: "
             "make a link to it without other letters, and name that"
         )
-    _refuse_old_java(source)
+    _refuse_old_java(home, source)
     text, default = _read(conf), defaults(home)
     wanted = with_option(text, default, f"-javaagent:{link}")
     missing = []
@@ -147,11 +151,22 @@ def _read(conf: Path) -> str:
         raise ConfigError(f"{conf}: {storm_yaml.problem(error)}") from None
 
 
-def _refuse_old_java(hooks: Path) -> None:
-    """Start a JVM with the jar, as Storm does: it prints why the hooks would not be active."""
-    java = jar.java()
+def _java(home: Path) -> str:
+    """Find the Java of a Storm, whose own script reads the file first."""
+    conf = home / "conf" / "storm-env.sh"
+    # Not run: root may be here, and the file may be of Storm's user.
+    named = _JAVA_HOME.findall(conf.read_text(errors="replace")) if conf.is_file() else []
+    java = jar.java(named[-1] if named else "")
+    if java is None and named:
+        raise ConfigError(f"{conf}: there is no java in its JAVA_HOME, {named[-1]}")
     if java is None:
         raise ConfigError("there is no java: set JAVA_HOME to that of Storm")
+    return java
+
+
+def _refuse_old_java(home: Path, hooks: Path) -> None:
+    """Start a JVM with the jar, as Storm does: it prints why the hooks would not be active."""
+    java = _java(home)
     try:
         done = subprocess.run(
             [java, f"-javaagent:{hooks}", "-version"],

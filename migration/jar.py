@@ -19,7 +19,7 @@ def path() -> Path:
     return found
 
 
-def java() -> str | None:
-    """Find the Java of JAVA_HOME, else that on the path; None without one."""
-    home = os.environ.get("JAVA_HOME")
+def java(home: str = "") -> str | None:
+    """Find the Java in `home`, else in JAVA_HOME, else on the path; None without one."""
+    home = home or os.environ.get("JAVA_HOME", "")
     return shutil.which("java", path=f"{home}/bin" if home else None)

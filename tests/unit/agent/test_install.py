@@ -276,6 +276,38 @@ def test_a_java_that_would_not_run_the_hooks_is_refused_before_anything_is_writt
     assert sorted(home.rglob("*")) == before
 
 
+@pytest.mark.parametrize(
+    ("line", "java"),
+    [
+        ("export JAVA_HOME={}", "old"),
+        ('  JAVA_HOME="{}"  # of Storm\nexport JAVA_HOME', "old"),
+        ("export JAVA_HOME=/none\nexport JAVA_HOME='{}'; umask 27", "old"),
+        ("export JAVA_HOME=${{JAVA_HOME}}", "jdk"),
+        ("# export JAVA_HOME={}", "jdk"),
+    ],
+)
+def test_the_java_is_that_of_storms_own_script(
+    home: Path, line: str, java: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = home.with_name("old") / "bin/java"
+    old.parent.mkdir(parents=True)
+    old.write_text("#!/bin/sh\necho 'nstorm: Java 11 is too old' >&2\n")
+    old.chmod(0o755)
+    (home / "conf/storm-env.sh").write_text(f"#!/bin/bash\n{line.format(old.parent.parent)}\n")
+    assert main(["--storm-home", str(home), "--check"]) == (2 if java == "old" else 1)
+    assert (f"{old} would not run the hooks" in capsys.readouterr().err) == (java == "old")
+
+
+def test_a_storm_whose_java_is_missing_is_refused(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conf = home / "conf/storm-env.sh"
+    conf.write_text("export JAVA_HOME=/none\n")
+    assert main(["--storm-home", str(home), "--check"]) == 2
+    said = capsys.readouterr().err
+    assert said == f"nstorm: {conf}: there is no java in its JAVA_HOME, /none\n"
+
+
 @pytest.mark.parametrize("value", ["", "worker.childopts: >-\r\n  -Xmx1g\r\n  -Dx=1\r\n\r\n"])
 def test_lines_end_as_they_did(home: Path, value: str) -> None:
     conf, at = home / "conf/storm.yaml", ["--storm-home", str(home)]
