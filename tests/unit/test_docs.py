@@ -135,6 +135,20 @@ def test_every_alert_has_its_line_in_the_runbook() -> None:
     assert [name for name, _, _ in rows] == [rule["alert"] for rule in alerts()]
 
 
+def test_each_one_that_a_move_may_wait_for_has_its_line_in_the_runbook() -> None:
+    source = (ROOT / "migration" / "events.py").read_text()
+    named = {re.sub(r"\{.*?\}", "HOST:PORT", one) for one in re.findall(r'f"(the .*?)"', source)}
+    page = (ROOT / "docs" / "operations.md").read_text()
+    rows = re.findall(r"^\| (the [^|]+) \| [^|]+ \| [^|]+ \|$", page, re.MULTILINE)
+    assert (len(rows), set(rows)) == (len(named), named)
+
+
+def test_the_first_thing_in_an_emergency_stops_everything() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text()
+    box = page.partition("\n\n## ")[0]
+    assert re.findall(r"^> 1\. `nstorm (\w+)", box, re.MULTILINE) == ["off"]
+
+
 def test_the_changelog_is_short() -> None:
     points = re.findall(r"^- ", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert 0 < len(points) <= 15
