@@ -38,7 +38,7 @@ def ingest(
 
     Any other file is read as a log of Storm's LoggingMetricsConsumer or as Graphite's plain text.
     What is missing is assumed, and listed. Rows with a sure sign that they are wrong are left out.
-    quarantine.parquet in the folder of the journal lists them, with file, row, rule and value.
+    quarantine.csv in the folder of the journal lists them, with file, row, rule and value.
     """
     # Late: the help needs no numpy.
     from controller.ingest import tables  # noqa: PLC0415

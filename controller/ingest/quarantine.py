@@ -1,14 +1,14 @@
 """What a table had to be read without: each row with its file, the rule and the value."""
 
+import csv
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 
 from controller.ingest.signs import IngestError, Sign
+from controller.journal.lines import QUARANTINE, QUARANTINE_FILE
 from controller.output import counted
-from migration.extras import pip_install
 
 
 @dataclass(slots=True)
@@ -51,27 +51,18 @@ class Quarantine:
     def write(self, folder: Path) -> Path | None:
         """Write the table next to the journal, if anything was left out.
 
-        Raises `IngestError` where pyarrow is missing or the folder cannot be written: the answer
-        would hide what it lacks.
+        Raises `IngestError` where the folder cannot be written.
         """
         if not self.rows:
             return None
-        try:
-            arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-        except ImportError:
-            raise IngestError(
-                f"{counted(self.count, 'row')} to leave out, and the list of them needs pyarrow; "
-                f"type in nstorm's folder: {pip_install('replay')}"
-            ) from None
-        schemas = import_module("controller.pipeline.schemas")
-        named = [
-            {"file": path, "row": one.row, "rule": one.rule, "value": one.value}
-            for path, one in self.rows
-        ]
-        path: Path = folder / schemas.QUARANTINE_FILE
+        path = folder / QUARANTINE_FILE
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            parquet.write_table(arrow.Table.from_pylist(named, schemas.QUARANTINE), path)
+            # No encoding has the surrogates of a file's name.
+            with path.open("w", newline="", encoding="utf-8", errors="backslashreplace") as table:
+                rows = csv.writer(table)
+                rows.writerow(QUARANTINE)
+                rows.writerows((path, one.row, one.rule, one.value) for path, one in self.rows)
         except OSError as error:
             raise IngestError(f"{folder}: {error.strerror or error}") from error
         return path

@@ -17,6 +17,10 @@ from controller.errors import ControllerError
 
 # Once the newer one is full, it takes the place of the older one.
 OLDER_MOVES, MOVES = "moves.old.ndjson", "moves.ndjson"
+# What a journal that was made of tables lacks of them. A row is counted as editors do, and empty
+# where the whole file was left out; the value is as it was there.
+QUARANTINE_FILE = "quarantine.csv"
+QUARANTINE = ("file", "row", "rule", "value")
 _LINE = re.compile(rb'\{"crc":"([0-9a-f]{8})",')
 _BRACE = zlib.crc32(b"{")
 

@@ -1,5 +1,6 @@
 """Does the work in this process, one part after the other: for logs that need no Spark."""
 
+import csv
 import shutil
 import uuid
 from collections import Counter
@@ -11,14 +12,12 @@ import pyarrow as pa
 from pyarrow import dataset
 
 from controller.errors import TuneError
-from controller.journal.lines import JournalError
+from controller.journal.lines import QUARANTINE_FILE, JournalError
 from controller.journal.reader import open_segment, segments_in, size_bytes
 from controller.pipeline.engine import Episode, Job, RawFile, Rows
 from controller.pipeline.schemas import (
     BY,
     DECODED,
-    QUARANTINE,
-    QUARANTINE_FILE,
     RAW,
     TICK,
     folder_of,
@@ -123,11 +122,10 @@ class Fold:
 
 def _rules(file: Path) -> list[str]:
     try:
-        table = dataset.dataset(file, QUARANTINE).to_table(columns=["rule"])
-    except (OSError, pa.ArrowException) as error:
-        raise JournalError(f"{file}: {str(error).splitlines()[0]}") from None
-    rules: list[str] = table["rule"].to_pylist()
-    return rules
+        with file.open(newline="", encoding="utf-8") as rows:
+            return [row["rule"] for row in csv.DictReader(rows)]
+    except (OSError, UnicodeDecodeError, csv.Error, KeyError) as error:
+        raise JournalError(f"{file}: no list of rows that were left out: {error}") from None
 
 
 def _raw(*files: RawFile | None) -> Iterator[pa.RecordBatch]:

@@ -25,17 +25,6 @@ _NAMES = pa.list_(pa.string())
 # A file as it lies there; null where who reads the row opens the path.
 RAW = pa.schema([("path", pa.string()), ("data", pa.binary())])
 
-# What a journal that was made of tables lacks of them, in a file next to its segments.
-QUARANTINE_FILE = "quarantine.parquet"
-QUARANTINE = pa.schema(
-    [
-        ("file", pa.string()),
-        ("row", pa.int64()),  # as an editor counts them; null for the whole file
-        ("rule", pa.string()),
-        ("value", pa.string()),  # as it was there
-    ]
-)
-
 # What stays in a piece of ticks; only the first of them has it.
 LAYOUT = pa.struct(
     [

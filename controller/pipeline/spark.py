@@ -23,10 +23,10 @@ from typing import IO, Any
 import pyarrow as pa
 
 from controller.errors import TuneError
-from controller.journal.lines import JournalError
+from controller.journal.lines import QUARANTINE, QUARANTINE_FILE, JournalError
 from controller.journal.reader import Segment
 from controller.pipeline.engine import Episode, Job, RawFile, Rows, Work
-from controller.pipeline.schemas import DECODED, QUARANTINE, QUARANTINE_FILE, TICK, folder_of
+from controller.pipeline.schemas import DECODED, TICK, folder_of
 from controller.pipeline.ticks import in_order
 from controller.pipeline.where import INSTALL
 
@@ -159,10 +159,16 @@ class SparkEngine:
         return found
 
     def quarantined(self, paths: Sequence[str]) -> Counter[str]:
-        types = import_module("pyspark.sql.pandas.types")
-        reader = self._session.read.schema(types.from_arrow_schema(QUARANTINE))
-        reader = reader.option("recursiveFileLookup", "true")
-        rows = reader.option("pathGlobFilter", QUARANTINE_FILE).parquet(*map(_uri, paths))
+        columns = ", ".join(f"{name} string" for name in QUARANTINE)
+        reader = self._session.read.schema(columns).option("pathGlobFilter", QUARANTINE_FILE)
+        # Cells may have quotes and ends of lines.
+        rows = reader.csv(
+            list(map(_uri, paths)),
+            header=True,
+            escape='"',
+            multiLine=True,
+            recursiveFileLookup=True,
+        )
         counts = rows.groupBy("rule").count().collect()
         return Counter({row["rule"]: row["count"] for row in counts})
 

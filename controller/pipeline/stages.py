@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from controller.config import Config
 from controller.errors import TuneError
+from controller.journal.lines import QUARANTINE_FILE
 from controller.journal.reader import Log, by_writer, no_segment
 from controller.pipeline.engine import Engine, Episode, Job, RawFile, Rows, digest
 from controller.pipeline.figures import Figures
@@ -26,7 +27,6 @@ from controller.pipeline.schemas import (
     LED,
     LEFT_OUT,
     PART,
-    QUARANTINE_FILE,
     RUN,
     TRIALS,
 )

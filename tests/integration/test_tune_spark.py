@@ -25,6 +25,7 @@ from typer.testing import CliRunner
 from controller.cli.main import app
 from controller.config import build
 from controller.errors import TuneError
+from controller.journal.lines import QUARANTINE, QUARANTINE_FILE
 from controller.journal.writer import Bounds
 from controller.pipeline.engine import ROOT, Engine
 from controller.pipeline.fold import Fold
@@ -55,6 +56,10 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
     record(folder, ticks=range(18), mode="advise", bounds=small)
     record(folder, ticks=range(14, 26), mode="auto", bounds=small, name="two", epoch=1)
     assert len(list(folder.iterdir())) == 4
+    (folder / QUARANTINE_FILE).write_text(
+        f"{','.join(QUARANTINE)}\n"
+        '"a ""b"".csv",7,no number,"1\n2"\nc.csv,,thread above a core,\nc.csv,8,no number,"\\"\n'
+    )
     return folder
 
 
@@ -69,7 +74,11 @@ class Made:
 
 def stages(engine: Engine, journal: Path, told: Callable[[float], None]) -> Made:
     ticks = decode(engine, raw(engine, [str(journal)]), lambda share: None)
-    assert ticks.left_out == ("4 ticks of a leader that had lost its lead",)
+    assert ticks.left_out == (
+        "4 ticks of a leader that had lost its lead",
+        "2 in quarantine.csv: no number",
+        "1 in quarantine.csv: thread above a core",
+    )
     configs = [one.config for one in SETS]
     folders = trials(engine, episodes(ticks), configs, told, {"wc-1"})
     figures = answers(engine, folders, len(SETS))

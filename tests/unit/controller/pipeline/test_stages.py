@@ -18,12 +18,11 @@ from pyarrow import parquet
 
 from controller.config import build
 from controller.errors import TuneError
-from controller.journal.lines import JournalError
+from controller.journal.lines import QUARANTINE_FILE, JournalError
 from controller.journal.reader import Log
 from controller.journal.writer import Bounds, pack
 from controller.pipeline.engine import Job, Rows
 from controller.pipeline.fold import Fold
-from controller.pipeline.schemas import QUARANTINE, QUARANTINE_FILE
 from controller.pipeline.stages import Ticks, episodes, raw, ticks
 from controller.pipeline.ticks import in_order, spans_of
 from controller.replay.recording import Span, spans
@@ -307,9 +306,10 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
     record(tmp_path / "log", ticks=range(4))
     log = raw(engine, [str(tmp_path / "log")])
     damaged = tmp_path / "log" / QUARANTINE_FILE
-    damaged.write_bytes(b"no Parquet")
-    with pytest.raises(JournalError, match=r"log/quarantine\.parquet: .*Parquet"):
-        raw(engine, [str(tmp_path / "log")])
+    for content in (b"no list\n1\n", b"file,row,rule\n\xff\n"):
+        damaged.write_bytes(content)
+        with pytest.raises(JournalError, match=r"log/quarantine\.csv: no list of rows that were"):
+            raw(engine, [str(tmp_path / "log")])
     damaged.unlink()
     link = tmp_path / "log" / "20260101T000000-x-000000.jsonl"
     link.symlink_to(tmp_path / "none")
@@ -327,12 +327,12 @@ def test_the_example_of_a_notebook_runs_and_is_what_tune_finds(
     (example,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
     record(tmp_path / "journal", ticks=range(30), mode="advise")
     # What tables lacked, of which a journal was made.
-    rows = pa.Table.from_pylist([{"file": "t.csv", "rule": "row twice"}], QUARANTINE)
-    parquet.write_table(rows, tmp_path / "journal" / QUARANTINE_FILE)
+    listed = "file,row,rule,value\nt.csv,7,row twice,5\n"
+    (tmp_path / "journal" / QUARANTINE_FILE).write_text(listed)
     monkeypatch.chdir(tmp_path)
     exec(example, {})
     first, *printed = capsys.readouterr().out.splitlines()
-    assert first == "left out: ('1 in quarantine.parquet: row twice',)"
+    assert first == "left out: ('1 in quarantine.csv: row twice',)"
     sets = [ParameterSet((), build({"policy": policy})) for policy in ("gather", "otd")]
     engine = Fold(tmp_path / "again")
     of = episodes(decoded(tmp_path / "again", tmp_path / "journal"))
