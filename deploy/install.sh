@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs one role of nstorm from this folder, without an index; where systemd runs also its unit.
+# Installs one role of nstorm from this folder, without an index; where systemd runs also its units.
 #   ./install.sh [--undo] [FOLDER]        FOLDER is /opt/nstorm if not given
 # It starts nothing, and needs the Python of the archive's name, with venv. --undo leaves storm.yaml and the jar alone.
 set -eu
@@ -19,8 +19,6 @@ case $into in
     *) refuse "$into: type the whole path of the folder, since the unit names it" ;;
 esac
 
-set -- nstorm-*.service
-unit=$1
 units=/etc/systemd/system
 has_systemd=
 if [ "$(id -u)" = 0 ] && [ -d /run/systemd/system ]; then has_systemd=yes; fi
@@ -32,12 +30,14 @@ is_ours() {
 
 if [ -n "$undo" ]; then
     is_ours || refuse "$into: nothing of this script is there"
-    # The unit of this role may start what is in another folder by now.
-    if [ -n "$has_systemd" ] && grep -qsF "$into/bin/" "$units/$unit"; then
-        systemctl disable --quiet --now "$unit"
-        rm "$units/$unit"
-        systemctl daemon-reload
-    fi
+    # A unit of this role may start what is in another folder by now.
+    for unit in nstorm-*.service; do
+        if [ -n "$has_systemd" ] && grep -qsF "$into/bin/" "$units/$unit"; then
+            systemctl disable --quiet --now "$unit"
+            rm "$units/$unit"
+            systemctl daemon-reload
+        fi
+    done
     for other in "$units"/nstorm-*.service; do
         if [ -f "$other" ] && grep -qF "$into/bin/" "$other"; then
             echo "nstorm: $other needs $into, which stays"
@@ -69,9 +69,12 @@ fi
 "$into/bin/pip" install --quiet --no-index --find-links . --require-hashes --force-reinstall -r requirements.txt
 # They are as large as an agent, and a later run makes them again.
 "$into/bin/pip" uninstall --quiet --quiet --yes setuptools pip
-role=${unit#nstorm-}
-role=${role%.service}
-if [ -n "$has_systemd" ]; then
+for unit in nstorm-*.service; do
+    name=${unit%.service}
+    if [ -z "$has_systemd" ]; then
+        echo "$name: to start it type  $into/bin/nstorm ${name#nstorm-} --conf /etc/storm/storm.yaml"
+        continue
+    fi
     made=$(sed "s|/opt/nstorm/|$into/|" "$unit")
     if [ ! -f "$units/$unit" ]; then
         printf '%s\n' "$made" > "$units/$unit"
@@ -80,10 +83,8 @@ if [ -n "$has_systemd" ]; then
     fi
     systemctl daemon-reload
     if systemctl is-active --quiet "$unit"; then  # on what was installed before
-        echo "nstorm-$role: to take up this version type  systemctl restart $unit"
+        echo "$name: to take up this version type  systemctl restart $unit"
     else
-        echo "nstorm-$role: to start it type  systemctl enable --now $unit"
+        echo "$name: to start it type  systemctl enable --now $unit"
     fi
-else
-    echo "nstorm-$role: to start it type  $into/bin/nstorm $role --conf /etc/storm/storm.yaml"
-fi
+done

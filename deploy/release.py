@@ -24,6 +24,10 @@ from deploy.lab.home.versions import REPOSITORY
 DIST = REPOSITORY / "dist"
 # The extras of what runs on a supervisor node, and next to ZooKeeper.
 ROLES: Mapping[str, str] = {"agent": "[sasl]", "controller": "[controller,page,sasl]"}
+UNITS: Mapping[str, tuple[str, ...]] = {
+    "agent": ("nstorm-agent.service",),
+    "controller": ("nstorm-controller.service", "nstorm-page.service"),
+}
 # What each may take on a disk.
 MOST_MB: Mapping[str, int] = {"agent": 25, "controller": 150}
 # In a folder of its own: it needs 25 packages that nothing else here needs.
@@ -105,7 +109,8 @@ def _write_role(role: str, version: str, work: Path, tool: Path) -> None:
     ]
     (content / "requirements.txt").write_text("".join(lines))
     shutil.copy(_INSTALL, content)
-    shutil.copy(_SYSTEMD / f"nstorm-{role}.service", content)
+    for unit in UNITS[role]:
+        shutil.copy(_SYSTEMD / unit, content)
     installed = work / f"{role}-installed"
     _run(content / "install.sh", installed)
     if role == "controller":

@@ -272,6 +272,20 @@ def test_a_repeated_installation_leaves_a_unit_that_was_changed(
     assert run(archive, opt).stdout == stays + to_restart
 
 
+def test_the_page_has_a_unit_next_to_that_of_the_controller(archive: Path, tmp_path: Path) -> None:
+    units, opt = with_systemd(tmp_path), tmp_path / "opt"
+    (archive / "nstorm-agent.service").unlink()
+    for name in release.UNITS["controller"]:
+        (archive / name).write_bytes((REPOSITORY / "deploy/systemd" / name).read_bytes())
+    assert run(archive, opt).stdout == "".join(
+        f"nstorm-{one}: to start it type  systemctl enable --now nstorm-{one}.service\n"
+        for one in ("controller", "page")
+    )
+    assert f"ExecStart={opt}/bin/nstorm page" in (units / "nstorm-page.service").read_text()
+    assert run(archive, "--undo", opt).returncode == 0
+    assert (list(units.iterdir()), opt.exists()) == ([], False)
+
+
 def test_an_undo_leaves_the_jar_that_storm_yaml_names(archive: Path, tmp_path: Path) -> None:
     into = tmp_path / "opt"
     (into / "bin").mkdir(parents=True)

@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from kvstore.pulse import HANGS_AFTER_S
+from tests.scraping import free_port
 
 ROOT = Path(__file__).parents[3]
 UNITS = ("nstorm-agent", "nstorm-controller")
+EVERY = (*UNITS, "nstorm-page")
 
 
 def unit(name: str) -> configparser.SectionProxy:
@@ -51,12 +53,28 @@ def test_a_service_tells_systemd_that_it_has_started_and_for_what_it_waits(
             assert daemon.wait(60) == 0
 
 
+def test_the_service_of_the_page_runs_without_zookeeper_until_it_is_ended(tmp_path: Path) -> None:
+    conf = tmp_path / "storm.yaml"
+    conf.write_text(f"storm.zookeeper.port: 1\nstorm.local.dir: {tmp_path}\n")
+    program, *arguments = unit("nstorm-page")["ExecStart"].split()
+    arguments[-1], address = str(conf), f"127.0.0.1:{free_port()}"
+    with subprocess.Popen(
+        [Path(sys.executable).with_name(Path(program).name), *arguments, "--listen", address],
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as page:
+        assert page.stderr is not None
+        assert page.stderr.readline().startswith(f"the page is at http://{address}/")
+        page.terminate()
+    assert page.returncode == 0
+
+
 def test_the_controller_gets_cpu_soon_within_its_service_and_between_services() -> None:
     service = unit("nstorm-controller")
     assert (int(service["Nice"]), int(service["CPUWeight"])) == (-10, 1000)
 
 
-@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("name", EVERY)
 def test_a_service_has_no_rights_that_it_does_not_need_and_comes_back(name: str) -> None:
     service = unit(name)
     for key in ("NoNewPrivileges", "RestrictSUIDSGID", "RestrictNamespaces", "LockPersonality"):
@@ -78,7 +96,7 @@ def test_a_trial_of_notices_has_the_rights_of_the_service() -> None:
     assert trial.keys() >= {"User", "NoNewPrivileges", "ProtectSystem"}
 
 
-@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("name", EVERY)
 def test_systemd_understands_each_line_of_a_service(name: str, tmp_path: Path) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed here")
