@@ -66,11 +66,15 @@ def container_engine_missing() -> str | None:
 
 
 @pytest.fixture(scope="session")
-def container_zookeeper() -> Iterator[str]:
-    """Address of a ZooKeeper in a container."""
-    missing = container_engine_missing()
-    if missing:
+def container_engine() -> None:
+    """Skip where no container can be started."""
+    if missing := container_engine_missing():
         pytest.skip(missing)
+
+
+@pytest.fixture(scope="session")
+def container_zookeeper(container_engine: None) -> Iterator[str]:
+    """Address of a ZooKeeper in a container."""
     container = DockerContainer(f"zookeeper:{ZOOKEEPER_VERSION}").with_exposed_ports(2181)
     container.waiting_for(LogMessageWaitStrategy("binding to port"))
     with container:

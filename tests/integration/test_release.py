@@ -71,6 +71,23 @@ def test_the_wheel_has_what_runs_and_not_what_it_was_made_of(
     assert endings == {".css", ".html", ".jar", ".js", ".md", ".py", ".so"}
 
 
+@pytest.mark.parametrize("role", release.ROLES)
+@pytest.mark.usefixtures("container_engine")
+@pytest.mark.skipif(shutil.which("docker") is None, reason="no docker on the path")
+def test_the_dockerfile_makes_an_image_that_has_its_role_and_the_jar(dist: Path, role: str) -> None:
+    image = f"nstorm-of-a-test-{role}"
+    args = {"ROLE": role, "PYTHON": f"{sys.version_info.major}.{sys.version_info.minor}"}
+    build = ["docker", "build", "--quiet", f"--file={REPOSITORY}/deploy/Dockerfile", "--tag", image]
+    build += [f"--build-arg={name}={value}" for name, value in args.items()]
+    subprocess.run([*build, str(dist)], check=True)
+    try:
+        for arguments, shown in (([role, "--help"], f"usage: nstorm {role}"), (["jar"], ".jar\n")):
+            run = ["docker", "run", "--rm", image, *arguments]
+            assert shown in subprocess.run(run, check=True, capture_output=True, text=True).stdout
+    finally:
+        subprocess.run(["docker", "rmi", "--force", image], check=True)
+
+
 def test_a_wheel_that_was_changed_is_refused(dist: Path, tmp_path: Path) -> None:
     folder = unpacked(dist, "agent", tmp_path / "copied")
     (wheel,) = folder.glob("kazoo-*.whl")
