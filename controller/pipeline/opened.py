@@ -32,12 +32,14 @@ def opened(where: Where, console: Console) -> Iterator[tuple[Engine, stages.Raw]
         if log is None or sum(file.size_bytes for file in log.files) > FOLD_BYTES:
             engine = stack.enter_context(started(where, console))
             log = stages.raw(engine, where.paths)
+        where.make()  # and nothing before, where there is no log
         yield engine, log
 
 
 @contextmanager
 def started(where: Where, console: Console) -> Iterator[Engine]:
     """Start Spark, and print where it can be watched."""
+    where.make()
     log = where.out / "spark.log"
     with spark(where.master or HERE, log, where.tables, where.spark_conf) as engine:
         shown = f"Spark: {engine.ui}, its events stay in {where.out / 'spark-events'}"

@@ -70,10 +70,7 @@ class Where:
         master: str | None,
         spark_conf: Sequence[str],
     ) -> "Where":
-        """Make the folder of what is written; raises `TuneError` where it cannot be made.
-
-        Where a log of this machine is not there, no folder is made.
-        """
+        """Read the options; raises `JournalError` where a log of this machine is not there."""
         for path in paths if master is None else ():
             if ":" not in path and not Path(path).exists():
                 raise JournalError(f"{path}: no such file or folder")
@@ -82,11 +79,14 @@ class Where:
                 f"--master {master}: its workers see no folder of this machine: name one that all "
                 "see, --tables hdfs://..., or --tables file:/... on a disk that is shared"
             )
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise TuneError(f"--out {out}: {error.strerror}") from None
         return cls(paths, tables or str(out / "tables"), master, _pairs(spark_conf), out)
+
+    def make(self) -> None:
+        """Make the folder of what is written; raises `TuneError` where it cannot be made."""
+        try:
+            self.out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise TuneError(f"--out {self.out}: {error.strerror}") from None
 
 
 def needed(module: str) -> Any:

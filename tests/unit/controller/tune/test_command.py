@@ -282,6 +282,24 @@ def test_a_missing_extra_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Mon
         pytest.fail("there is no pyspark")
 
 
+@pytest.mark.parametrize(
+    ("command", "module"),
+    [
+        ("tune", "controller.tune.run"),
+        ("report", "controller.weeks.run"),
+        ("pipeline ticks", "controller.tune.stage"),
+    ],
+)
+def test_a_library_that_is_missing_is_named_before_a_folder_is_made(
+    journal: Path, nstorm: Nstorm, command: str, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    done = nstorm(*command.split(), str(journal))
+    assert (done.code, done.out) == (2, "")
+    assert "is missing; type in nstorm's folder: pip" in done.err
+    assert not Path("build").exists()
+
+
 @pytest.mark.parametrize("command", ["tune", "report"])
 def test_the_help_says_that_each_day_begins_again(command: str) -> None:
     result = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"})
