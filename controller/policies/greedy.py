@@ -7,8 +7,9 @@ from functools import partial
 import numpy as np
 
 from controller.core.capacity import Spare
-from controller.core.cluster import Cluster, Floats, LoadSnapshot, place_after
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, place_after
 from controller.core.decision import Decision, Outcome
+from controller.core.fit import predicted
 from controller.core.limits import TIE, Limits
 from controller.core.loops import moves as loops
 from controller.core.shuffles import fed_at_home
@@ -139,16 +140,45 @@ def _gathering(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
     best = best_gathering(view, max(threshold, tie), slack(view))
     if best.executors.size:
         return if_above_threshold(view, best, warnings, emptier_first=True)
-    pairs = opening_pairs(view, threshold + tie)
-    if not pairs.executors.size:
-        if view.limits.explain:
-            if (barred := _all_barred(view, max(threshold, tie), warnings)) is not None:
-                return barred
-            best = best_gathering(view, -np.inf, slack(view))
-        return if_above_threshold(view, best, warnings, emptier_first=True)
-    both = f"{pairs.score.max():.4g} {view.limits.gain_unit} by both"
-    why = f"opens the way for a second move, {both}"
-    return best_of(view, pairs, why, warnings, emptier_first=True)
+    if (opening := _opening(view, threshold + tie, warnings)) is not None:
+        return opening
+    if view.limits.explain:
+        if (barred := _all_barred(view, max(threshold, tie), warnings)) is not None:
+            return barred
+        best = best_gathering(view, -np.inf, slack(view))
+    return if_above_threshold(view, best, warnings, emptier_first=True)
+
+
+def _opening(view: View, threshold_tps: float, warnings: tuple[str, ...]) -> Choice | None:
+    """Choose the first move of the best pair whose second may follow."""
+    pairs, seconds = opening_pairs(view, threshold_tps)
+    for _ in range(LOOKED_AT):
+        if not pairs.executors.size:
+            return None
+        both = f"{pairs.score.max():.4g} {view.limits.gain_unit} by both"
+        why = f"opens the way for a second move, {both}"
+        found = best_of(view, pairs, why, warnings, emptier_first=True)
+        same = (pairs.executors == found.executor) & (pairs.workers == found.worker)
+        if _may_follow(view, found, seconds[same]):
+            return found
+        pairs, seconds = pairs.only(~same), seconds[~same]
+    return None
+
+
+def _may_follow(view: View, first: Choice, seconds: Ints) -> bool:
+    """Check that one of some executors may follow a first move, whatever that takes along.
+
+    What an executor keeps in its worker is not known. It may be an even share, or nothing: then
+    each of those that it leaves keeps more.
+    """
+    cluster, snapshot, worker = view.cluster, view.snapshot, first.worker
+    after = place_after(snapshot.place, [(first.executor, worker)])
+    remade = View.of(cluster, predicted(cluster, snapshot, after), view.limits)
+    worlds = view.moved(first.executor, worker).world, remade.world
+    return any(
+        all(loops.may_move(w, e, worker) and not loops.is_barred(w, e, worker) for w in worlds)
+        for e in seconds.tolist()
+    )
 
 
 def _all_barred(view: View, above: float, warnings: tuple[str, ...]) -> Decision | None:
@@ -232,8 +262,10 @@ def best_gathering(view: View, above: float, slack: float) -> Moves:
     return Moves(*loops.best(view.world, bound, first, above, slack))
 
 
-def opening_pairs(view: View, threshold_tps: float) -> Moves:
+def opening_pairs(view: View, threshold_tps: float) -> tuple[Moves, Ints]:
     """List first moves that gain little or nothing, but open the way for a second that does.
+
+    Also the executor that goes second, of each. Whether something bars it is not looked at.
 
     Asked where no move alone gains more than the threshold; two have to gain twice as much. The
     score of a first move is the gain of both.
@@ -245,6 +277,6 @@ def opening_pairs(view: View, threshold_tps: float) -> Moves:
     """
     known = view.movable, *view.bounds, view.loudest
     found = loops.open_pairs(view.world, *known, 2 * threshold_tps)
-    rows = np.array(found, dtype=np.float64).reshape(-1, 4)
-    ends = rows[:, :2].astype(np.int64)
-    return Moves(ends[:, 0], ends[:, 1], rows[:, 2], rows[:, 3])
+    rows = np.array(found, dtype=np.float64).reshape(-1, 5)
+    ends = rows[:, [0, 1, 4]].astype(np.int64)
+    return Moves(ends[:, 0], ends[:, 1], rows[:, 2], rows[:, 3]), ends[:, 2]

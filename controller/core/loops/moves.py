@@ -14,8 +14,8 @@ from controller.core.loops import require
 
 # Executors, workers, ASC and scores, one move a row; as in `Moves`.
 Table: TypeAlias = tuple[Ints, Ints, Floats, Floats]
-# An executor, a worker, ASC, and the score of two moves.
-Opening: TypeAlias = tuple[int, int, float, float]
+# An executor, a worker, ASC, the score of two moves, and the executor that goes second.
+Opening: TypeAlias = tuple[int, int, float, float, int]
 # In place of a worker, where the best move of an executor is not known yet.
 _NOT_LOOKED_AT = -2
 # Scores that differ by less may be one sum, added up in two orders.
@@ -697,7 +697,8 @@ def open_pairs(  # noqa: PLR0917
 ) -> list[Opening]:
     """List pairs of executors that gain together what neither gains alone.
 
-    Each is the first move of the pair (executor, worker, ASC) and the score of both moves.
+    Each is the first move of the pair (executor, worker, ASC), the score of both moves, and the
+    second executor. What bars the second once the first is there is not looked at.
 
     `bound`, `near` and `far` are as `View.bounds`: of the moves of `gather`, of all within the
     node, and of all to other nodes. An executor that may not move may have any. `loudest` is (E,),
@@ -756,9 +757,9 @@ def open_pairs(  # noqa: PLR0917
             together = first + second + missed
             if together <= least + max(first, second, 0.0) or not may_move(world, other, to):
                 continue
-            goes = int(other) if second > first else one
+            goes, comes = (int(other), one) if second > first else (one, int(other))
             if _takes_both(world, one, other, to) and not is_barred(world, goes, to):
-                found.append((goes, int(to), _score_of(world, goes, to)[0], together))
+                found.append((goes, int(to), _score_of(world, goes, to)[0], together, comes))
     return found
 
 

@@ -128,8 +128,12 @@ def _missing(cluster: Cluster, snapshot: LoadSnapshot, problem: Problem, way: Ro
 def _end_of_greedy(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> tuple[Ints, ...]:
     if len(snapshot.executors) > GREEDY_EXECUTORS:
         return ()
-    limits = replace(limits, max_moves=1)
+    limits, seen = replace(limits, max_moves=1), set[bytes]()
     while (decision := greedy(cluster, snapshot, limits)).moves:
+        # Should a placement come back, the search would never end.
+        if (place := snapshot.place.tobytes()) in seen:
+            break
+        seen.add(place)
         snapshot = applied(decision.moves, cluster, snapshot)
     return (snapshot.place,)
 

@@ -43,7 +43,7 @@ PARTS = (
     Part(WHOLE),
     Part("the search for a target", searches=False),
     Part("where single moves end, as a start", {(evaluate, "_end_of_greedy"): lambda *_: ()}),
-    Part("pairs of single moves", {(greedy, "opening_pairs"): lambda *_: greedy._NONE}),
+    Part("pairs of single moves", {(greedy, "_opening"): lambda *_: None}),
     Part("groups in annealing", {(annealing, "TOGETHER"): 0.0}),
     Part("exchanges in annealing", {(annealing, "BACK"): 0.0}),
     Part("strays in annealing", {(annealing, "STRAY"): 0.0}),

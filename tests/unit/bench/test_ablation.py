@@ -24,7 +24,7 @@ def test_a_loss_is_told_in_shares_of_the_best_cost() -> None:
 
 def whole() -> tuple[object, ...]:
     shares = anneal.STRAY, anneal.TOGETHER, anneal.BACK
-    return evaluate._end_of_greedy, greedy.opening_pairs, route._exchange, route.CHAIN, shares
+    return evaluate._end_of_greedy, greedy._opening, route._exchange, route.CHAIN, shares
 
 
 def test_each_part_is_there_to_be_left_out_and_comes_back() -> None:

@@ -21,7 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.core.cluster import LoadSnapshot
+from controller.core.cluster import Level, LoadSnapshot
 from controller.core.limits import Limits
 from controller.core.loops import MODULES, annealing, moves, traffic
 from controller.core.moved import applied
@@ -190,6 +190,9 @@ def test_what_crosses_is_the_same(world: World, data: st.DataObject) -> None:
     link = st.sampled_from([np.nan, 100.0, 1e6])
     left = np.array([[data.draw(link) for _ in cluster.nodes] for _ in range(2)])
     cluster = replace(cluster, node_cores=np.full(len(cluster.nodes), 4.0), link_bytes_s=left)
+    heap = st.sampled_from([np.nan, 1e7, 3e8])
+    live, most = ([data.draw(heap) + mb for _ in cluster.workers] for mb in (0.0, 3e8))
+    cluster = replace(cluster, spaces={"heap": Level(np.array(live), np.array(most))})
     with compared():
         view = View.of(cluster, snapshot, Limits())
         for e, w in itertools.product(range(len(snapshot.executors)), range(len(cluster.workers))):

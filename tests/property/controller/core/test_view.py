@@ -147,7 +147,7 @@ def test_a_pair_that_opens_the_way_gains_what_it_says(world: World, rules: Limit
     cluster, snapshot = world
     view = View.of(cluster, snapshot, rules)
     threshold = view.threshold_tps
-    pairs = opening_pairs(view, threshold)
+    pairs, _ = opening_pairs(view, threshold)
     for e, w, both in zip(pairs.executors, pairs.workers, pairs.score, strict=True):
         first = view.score(np.array([e]), np.array([w])).score[0]
         after = view.moved(int(e), int(w))

@@ -7,14 +7,18 @@ import pytest
 
 from controller.core.capacity import Spare
 from controller.core.cluster import Cluster, Level, LoadSnapshot
+from controller.core.decision import Decision, Move, Outcome
 from controller.core.limits import Limits
 from controller.core.loops.moves import is_barred
+from controller.core.moved import applied
 from controller.core.reserve import Reserve
 from controller.core.resources import SPACES
 from controller.core.spaces import SpaceUse, uses_of
 from controller.core.view import View
+from controller.policies.gather import evaluate
 from controller.policies.gather.problem import Problem
 from controller.policies.gather.search import search
+from controller.policies.greedy import greedy
 from controller.policies.options import TargetOptions
 from tests.snapshots import cluster, snapshot
 
@@ -109,6 +113,42 @@ def test_a_move_for_traffic_or_for_relief_fills_no_heap_too_much() -> None:
     full = View.of(*world([600, 300], [768, 768]), Limits())
     back = full.score(np.array([1]), np.array([0]))
     assert not len(full.below(full.fit.may_fill, back).executors)
+
+
+@pytest.mark.parametrize(("heap_mb", "opens"), [(600, False), (900, False), (2000, True)])
+def test_a_pair_is_opened_only_where_the_second_may_follow(heap_mb: int, opens: bool) -> None:
+    """Two executors talk to each other, and each to another one on the second node.
+
+    Once one of them is there, the other may keep all that fills the first worker.
+    """
+    places = replace(
+        cluster((1, 1, 1)),
+        node_cores=np.array([8.0, 8.0, 8.0]),
+        spaces={
+            HEAP.name: Level(
+                BARE_BYTES + np.array([600, 10, 10]) * MB, np.array([900, heap_mb, 768]) * MB
+            ),
+        },
+    )
+    talk = [(0, 1, 100.0), (0, 2, 60.0), (1, 3, 60.0)]
+    load = snapshot(["c"] * 5, [0, 0, 1, 1, 2], [0.1, 0.1, 0.1, 0.1, 1.0], talk)
+    made = []
+    while (decision := greedy(places, load, Limits())).moves:
+        made.append((decision.moves[0].executor, decision.moves[0].target))
+        load = applied(decision.moves, places, load)
+    assert made == ([("0-0", "n1:6700"), ("1-1", "n1:6700")] if opens else [])
+
+
+def test_a_search_ends_where_single_moves_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    places, load = world([10, 10], [768, 768])
+
+    def swings(_: Cluster, seen: LoadSnapshot, __: Limits) -> Decision:
+        source, target = (places.workers[w] for w in (seen.place[0], 1 - seen.place[0]))
+        return Decision(Outcome.WOULD_MOVE, "", (Move("0-0", source, target, 0.0),))
+
+    monkeypatch.setattr(evaluate, "greedy", swings)
+    (end,) = evaluate._end_of_greedy(places, load, Limits())
+    assert end.tolist() == load.place.tolist()
 
 
 def test_an_opened_slot_has_a_heap_as_the_smallest() -> None:
