@@ -13,6 +13,8 @@ from migration.meters import OF_NODE, Meter
 from migration.model import Meters, NodeLoad
 
 MS_PER_S = 1e3
+# A report may have an integer that is no float: one worker's must not end the cycle.
+_TOO_MUCH = 2**63
 Columns = Mapping[str, Floats]  # by `Meter.column`; NaN where a number is not known
 
 
@@ -137,4 +139,4 @@ def _taken(columns: Columns, rows: Ints) -> dict[str, Floats]:
 
 def _read(told: Meters | UnsetType, name: str) -> float:
     value = np.nan if told is UNSET else told.get(name, np.nan)
-    return value if value >= 0 else np.nan
+    return value if 0 <= value < _TOO_MUCH else np.nan

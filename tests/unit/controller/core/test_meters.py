@@ -90,7 +90,8 @@ def test_a_total_of_another_jvm_or_that_fell_gives_no_rate(incarnation: str, gc_
 
 
 def test_numbers_of_a_newer_version_and_odd_ones_are_passed_over() -> None:
-    rates = observed(Rates(), 0, {S1: {"warp_factor": 9, "heap_live_bytes": -1, "gc_ms": -5}})
+    told: Meters = {"warp_factor": 9, "heap_live_bytes": -1, "gc_ms": -5, "heap_max_bytes": 10**400}
+    rates = observed(Rates(), 0, {S1: told})
     assert known(rates) == {}
 
 
