@@ -4,7 +4,7 @@ It reads no clock, writes nothing and keeps nothing. The live run, a replayed jo
 simulator each make their own `CycleInput`, call `cycle`, and write the plans of its report.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -144,7 +144,7 @@ def _cycle(
         now_s=seen.now_s,
         time_s=seen.time_s,
     )
-    memory, cases, budget = _taken_back(memory, seen, settings, cases, budget)
+    memory, cases, budget = _taken_back(memory, seen, settings, cases, budget, begins=holds.unaided)
     cases = _waiting(_guarded(cases, memory.watches, felt), memory, seen, holds, settings)
     cases = choose_each(
         policy,
@@ -261,11 +261,19 @@ def _taken_back(
     settings: Config,
     cases: list[TopologyCase],
     budget: Budget,
+    *,
+    begins: Collection[str],  # topologies
 ) -> tuple[Memory, list[TopologyCase], Budget]:
     """Take runs back that were for the worse, and give up those that have to stay."""
     watches = memory.watches
     cases, budget, stays = back_each(
-        cases, watches, settings.limits, budget, free=seen.free, capacity=settings.capacity
+        cases,
+        watches,
+        settings.limits,
+        budget,
+        free=seen.free,
+        capacity=settings.capacity,
+        begins=begins,
     )
     given = {topology: given_up(watches[topology], why) for topology, why in stays.items()}
     return replace(memory, watches={**watches, **given}), cases, budget

@@ -38,6 +38,7 @@ def back_each(
     *,
     free: Collection[Slot],  # the slots where a move may start a worker
     capacity: Capacity,
+    begins: Collection[str],  # topologies whose moves begin; advice takes none from another
 ) -> tuple[list[TopologyCase], Budget, dict[str, str]]:
     """Decide about the topologies that have a run to take back; also why one stays.
 
@@ -69,7 +70,8 @@ def back_each(
         why = watch.refused[-1].why
         decision = replace(decision, reason=f"a run of moves goes back, {why}: {decision.reason}")
         found.append(replace(case, back=decision))
-        budget = budget.without(len(decision.moves))
+        if case.id in begins:
+            budget = budget.without(len(decision.moves))
     return found, budget, stays
 
 

@@ -46,7 +46,7 @@ def choose_each(
         stuck = _stuck(case, budget)
         if standing is not None and stuck is None:
             decided[case.id] = Decided(standing, memory)
-            if case.picture is not None:
+            if case.picture is not None and (case.drain or case.id in begins):
                 shift(shifted, case.picture, standing.moves)
             continue
         assert case.picture is not None and case.vetoes is not None

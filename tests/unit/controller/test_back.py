@@ -2,12 +2,15 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytest
 from msgspec import structs
 
 from controller.config import Config, Mode
+from controller.core.case import TopologyCase
+from controller.core.choose import choose_each
 from controller.core.decision import Outcome
 from controller.core.figures import Verdict
 from controller.core.runs import GOING_BACK, TAKEN_BACK, OwnMove, Refused
@@ -240,3 +243,22 @@ def test_while_a_way_back_waits_no_policy_moves_anything() -> None:
     report = world.reports[-1]
     assert report.goes_back and report.outcome is Outcome.MOVED
     assert report.reason.startswith("a run of moves goes back, CPU for each input tuple +")
+
+
+def test_advice_to_go_back_takes_no_move_from_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after `nstorm mode wc advise`; the others waited for ever."""
+    world, left = World(times={A: 1.8}), list[int]()
+
+    def noted(*given: Any, **named: Any) -> list[TopologyCase]:
+        left.append(given[4].free_moves)
+        return choose_each(*given, **named)
+
+    monkeypatch.setattr("controller.cycle.choose_each", noted)
+    world.run(200, ADVISE)
+    while not world.memory.watches["wc-1"].is_returning:
+        world.cycle()
+    assert left[-1] == 0
+    world.plan = replace(world.plan, entries=())
+    report = world.cycle(ADVISE)
+    assert report.goes_back and report.outcome is Outcome.WOULD_MOVE
+    assert left[-1] == 1
