@@ -29,6 +29,8 @@ LOOKS = (18, MOST_BLOCKS)
 INPUT_FACTOR = 1.25
 # Where spouts wait for acks as many tuples are in flight, so that time makes up for throughput.
 _IN_FLIGHT = 0.8
+# By how much more of the tuples fail where a topology has collapsed.
+_COLLAPSE_FRAC = 0.1
 _NEXT_TO_NOTHING = 1e-12
 # As a share: how uncertain a change may be to be shown with a figure.
 _MOST_SHOWN = 10.0
@@ -99,6 +101,8 @@ def judged(
     throughput = _throughput(before, after, found)
     if throughput:
         why = None
+    if why and (collapse := _collapse(before, after)):
+        return Effect(Verdict.WORSE, "; ".join([collapse, *_facts(found)]), changes=found)
     facts = [*([why] if why else throughput), *_facts(found)]
     if why:
         return Effect(Verdict.UNKNOWN, "; ".join(facts), changes=found)
@@ -205,6 +209,27 @@ def _throughput(
     if abs(later) < _IN_FLIGHT * abs(grown):
         return []
     return [f"throughput {through.before:,.0f} → {through.after:,.0f} tuples/s"]
+
+
+def _collapse(before: Sequence[Block], after: Sequence[Block]) -> str | None:
+    """Name the fails where many more tuples fail and input falls; None where that is not so.
+
+    Where spouts wait for acks, tuples that fail hold the input back. So the input is no measure.
+    """
+    if len(before) < LEAST_BEFORE or len(after) < LOOKS[0]:
+        return None
+    fell = np.mean([b.input_tps for b in after]) < np.mean([b.input_tps for b in before])
+    was, now = _failed_frac(before), _failed_frac(after)
+    if not fell or was is None or now is None or now - was <= _COLLAPSE_FRAC:
+        return None
+    return f"{was:.1%} of the tuples failed before the moves, and {now:.1%} fail after them"
+
+
+def _failed_frac(blocks: Sequence[Block]) -> float | None:
+    """Compute which share of the tuples that ended at the spouts failed."""
+    acked = sum(b.acked_tps for b in blocks if b.acked_tps is not None)
+    failed = sum(b.failed_tps for b in blocks if b.failed_tps is not None)
+    return failed / (acked + failed) if acked + failed else None
 
 
 def _why_unknown(

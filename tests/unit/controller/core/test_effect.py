@@ -47,6 +47,32 @@ def effect(before: dict[str, Any] | None = None, **after: Any) -> Effect:
     return judged(blocks(**(before or {})), blocks(seed=2, begins_s=330.0, **after))
 
 
+@pytest.mark.parametrize(
+    ("input_tps", "failed_frac", "worse"),
+    [(700, 0.8, True), (130, 0.25, True), (130, 0.05, False), (1400, 0.8, False)],
+)
+def test_where_tuples_fail_and_input_falls_a_run_is_worse(
+    input_tps: float, failed_frac: float, worse: bool
+) -> None:
+    """Spouts that wait for acks emit less, so the input alone would leave it not known."""
+    acked_tps, failed_tps = input_tps * (1 - failed_frac), input_tps * failed_frac
+    found = effect(input_tps=input_tps, acked_tps=acked_tps, failed_tps=failed_tps)
+    assert found.verdict is (Verdict.WORSE if worse else Verdict.UNKNOWN)
+    assert found.sentence.startswith("0.0% of the tuples failed before the moves, and ") is worse
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_topology_that_stands_is_worse_only_where_tuples_fail(fails: bool) -> None:
+    """At each message timeout all that is pending fails, and as much is emitted."""
+    after = [
+        structs.replace(one, input_tps=tps, acked_tps=0.0, failed_tps=tps if fails else 0.0)
+        for i, one in enumerate(blocks(seed=2, begins_s=330.0, latency_p50_ms=None))
+        for tps in [0.0 if i % 3 else 300.0]
+    ]
+    verdict = judged(blocks(), after).verdict
+    assert verdict is (Verdict.WORSE if fails else Verdict.UNKNOWN)
+
+
 def test_less_cpu_for_each_input_tuple_is_better() -> None:
     found = effect(cores=1.76)
     assert found.verdict is Verdict.BETTER
