@@ -33,6 +33,7 @@ class Timed:
     time_ms: int  # when the newest report was made
     total: Ints  # (B,), since the JVM started
     recent: Floats  # (B,), of these, each by the less the older it is: by 1/e in `RECENT_S`
+    grew_ms: int = 0  # when the newest report was made that had more tuples
 
 
 def observe_timed_each(
@@ -71,14 +72,21 @@ def _is_newer(report: WorkerLoad, held: Timed) -> bool:
 
 def _after(held: Timed | None, report: WorkerLoad, rows: Iterable[LatencyRow]) -> Timed:
     total, recent = np.zeros(LATENCY_BUCKETS, np.int64), np.zeros(LATENCY_BUCKETS)
+    grew_ms = report.time_ms
     for bucket, tuples in rows:
         total[bucket] = tuples
     if held is not None:
         # By a clock that was set back no time has passed.
         passed_ms = max(report.time_ms - held.time_ms, 0)
         kept = np.exp(-passed_ms / (RECENT_S * MS_PER_S))
-        recent = held.recent * kept + np.maximum(total - held.total, 0)
-    return Timed(report.incarnation, report.time_ms, total, recent)
+        more = np.maximum(total - held.total, 0)
+        recent = held.recent * kept + more
+        if not more.any():
+            grew_ms = held.grew_ms
+            # However few tuples are left of it, a quantile would stay as it was.
+            if report.time_ms - grew_ms > RECENT_S * MS_PER_S:
+                recent = np.zeros(LATENCY_BUCKETS)
+    return Timed(report.incarnation, report.time_ms, total, recent, grew_ms)
 
 
 def added(before: Mapping[Slot, Timed], after: Mapping[Slot, Timed]) -> Floats:

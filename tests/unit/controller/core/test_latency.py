@@ -72,6 +72,17 @@ def test_what_comes_between_two_reports_counts_and_is_forgotten() -> None:
     assert observe_timed(timed, [report(10, (22, 9999))])[S1] is timed[S1], "the same report"
 
 
+def test_what_no_tuple_has_followed_for_a_minute_is_forgotten() -> None:
+    """The quantile of a topology that stands was good for some minutes more."""
+    timed = observed(report(0, (22, 1000)), report(10, (22, 9000)))
+    timed = observe_timed(timed, [report(70, (22, 9000))])
+    assert quantile_ms(timed[S1].recent, 0.99) is not None
+    timed = observe_timed(timed, [report(75, (22, 9000))])
+    assert quantile_ms(timed[S1].recent, 0.99) is None
+    timed = observe_timed(timed, [report(80, (22, 9500))])
+    assert timed[S1].recent.sum() == 500
+
+
 def test_another_jvm_begins_again_and_nothing_stays_of_one_that_is_gone() -> None:
     timed = observed(report(0, (22, 1000)), report(5, (22, 1400)))
     assert observe_timed(timed, [report(10, (22, 3), jvm="b")])[S1].recent.sum() == 0
