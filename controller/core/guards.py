@@ -75,12 +75,16 @@ def guard_each(
                 continue
             answer = _read(guard, figures, answered)
             was = before.get(topology, {}).get(_key(guard))
+            if was is not None and now_s - was.seen_s > longest_s:
+                was = None
             if answer.value is not None and answer.value > guard.limit:
-                goes_on = was is not None and now_s - was.seen_s <= longest_s
-                since_s = was.since_s if was and goes_on else now_s
+                since_s = was.since_s if was else now_s
                 above.setdefault(topology, {})[_key(guard)] = Above(since_s, now_s)
                 found.append(_row(guard, answer, now_s - since_s))
             else:
+                # It may still be exceeded: an answer is often late where a cluster is in trouble.
+                if answer.value is None and was is not None:
+                    above.setdefault(topology, {})[_key(guard)] = was
                 found.append(_row(guard, answer, None))
         rows[topology] = tuple(found)
     return rows, above

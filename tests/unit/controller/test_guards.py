@@ -69,7 +69,12 @@ def test_a_guard_counts_for_how_long_it_is_exceeded() -> None:
     assert states(25, 61) == (GuardState.BREACHED, 20)
     assert states(60, 61) == (GuardState.ABOVE, 0), "nobody has looked meanwhile"
     assert states(65, None) == (GuardState.NOT_READ, 0)
-    assert states(70, 61) == (GuardState.ABOVE, 0)
+    assert states(70, 61) == (GuardState.ABOVE, 10), "an answer that is missing ends nothing"
+    assert states(75, 50) == (GuardState.HOLDS, 0)
+    assert states(80, 61) == (GuardState.ABOVE, 0)
+    for now_s in range(85, 115, 5):
+        assert states(now_s, None) == (GuardState.NOT_READ, 0)
+    assert states(115, 61) == (GuardState.ABOVE, 0), "not read for too long"
 
 
 def test_a_guard_is_breached_where_cycles_are_long_as_well() -> None:
