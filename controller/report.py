@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from controller.config import Mode
+from controller.core.capacity import Spare
 from controller.core.case import TopologyCase
 from controller.core.cold import cold_s
 from controller.core.decision import Move, Outcome, Vetoes, proposal_id
@@ -75,8 +76,10 @@ class TopologyReport:
         if self.picture is None or not self.moves:
             return None
         cluster, snapshot = self.picture.cluster, self.picture.snapshot
+        if isinstance(cluster.spare, Spare):
+            cluster = cluster.with_opened(cluster.spare)
         if any(move.target not in cluster.workers for move in self.moves):
-            return None  # a slot that is opened has no load yet
+            return None  # a drain, or a way back, opens other slots
         after = applied(self.moves, cluster, snapshot)
         # With what executors that lag would use, as the prediction has it.
         used = float(Fit.of(cluster, snapshot).demand.sum())

@@ -53,6 +53,7 @@ def test_a_slot_is_opened_for_a_worker_that_is_too_full_where_none_has_room() ->
     assert entry.source.supervisor == "b"
     assert entry.target == C1, "the host without a worker of it"
     assert (entry.phase, entry.opens) == (Phase.OPEN, "host-c")
+    assert report.predicted_cpu is not None, "else the price of a relief has no measure"
 
 
 @dataclass
