@@ -44,6 +44,7 @@ class Block(Struct, frozen=True):
     latency_p50_ms: float | None = None
     latency_p99_ms: float | None = None
     crossing_bytes_per_s: float | None = None  # of tuples between nodes
+    lasts_s: float = BLOCK_S
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,6 +88,7 @@ class Part:
             quantile_ms(self.timed, 0.99),
             # Workers report at other moments, for as long a time.
             _rate(np.array([self.crossing_bytes / self.ms.mean()])),
+            now_s - self.began_s,
         )
 
     def is_full(self, now_s: float) -> bool:
@@ -145,6 +147,13 @@ def same_jvms(before: LoadSeen, after: LoadSeen) -> bool:
     """Return whether no worker came, went or was restarted between two looks."""
     was, now = before.rates, after.rates
     return was.slots == now.slots and was.incarnations == now.incarnations
+
+
+def has_other_jvm(before: LoadSeen, after: LoadSeen) -> bool:
+    """Return whether another JVM runs a worker that was there."""
+    was = dict(zip(before.rates.slots, before.rates.incarnations, strict=True))
+    now = zip(after.rates.slots, after.rates.incarnations, strict=True)
+    return any(was.get(slot, jvm) != jvm for slot, jvm in now)
 
 
 def spout_tasks(publication: Publication) -> Ints:

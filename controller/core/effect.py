@@ -237,7 +237,8 @@ def _why_unknown(
 ) -> str | None:
     for blocks, least, when in ((before, LEAST_BEFORE, "before"), (after, LOOKS[0], "after")):
         if len(blocks) < least:
-            measured_s, needed_s = len(blocks) * BLOCK_S, least * BLOCK_S
+            measured_s = sum(block.lasts_s for block in blocks)
+            needed_s = least * (measured_s / len(blocks) if blocks else BLOCK_S)
             return f"measured for {measured_s:.0f} s {when} the moves, of {needed_s:.0f} s at least"
     if INPUT.name not in found or CPU not in found:
         return "the spouts emit nothing, or not all the time"

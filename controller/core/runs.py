@@ -15,6 +15,7 @@ from controller.core.blocks import (
     Block,
     LoadSeen,
     Part,
+    has_other_jvm,
     length_s,
     part_between,
     same_jvms,
@@ -34,8 +35,6 @@ from migration.model import ExecutorId, Plan, Slot
 
 # Classes are loaded, code is compiled and queues are worked off for so long after a move.
 WARM_S = 30.0
-# A move that begins before those before it could be judged is of their run. Its own time is within.
-RUN_S = 2 * WARM_S + LOOKS[0] * BLOCK_S
 # A run in which nothing has moved for so long is left alone until it is judged. Executors have
 # rested by then, so what comes is no part of the same way.
 SETTLED_S = 120.0
@@ -44,6 +43,11 @@ SETTLED_S = 120.0
 FINAL_S = 1800.0
 # Blocks may not come at all: a worker does not report, or is restarted again and again.
 LONGEST_WAIT_S = COLD_S + 2 * LEAST_BEFORE * BLOCK_S
+# Of longer blocks too few come in that time before a run.
+_LONGEST_BLOCK_S = (LONGEST_WAIT_S - COLD_S) / LEAST_BEFORE
+# A move that begins before those before it could be judged is of their run. That is so for this
+# long after them: the longest blocks may have come by then.
+RUN_S = WARM_S + (LOOKS[0] + 1) * _LONGEST_BLOCK_S
 # How many effects of a topology, and runs that were taken back, are remembered.
 _REMEMBERED = 8
 # The input now is the mean of this number of blocks: a burst of some seconds is no other load.
@@ -66,7 +70,6 @@ class Run(Struct, frozen=True):
 
     moves: tuple[str, ...]
     begun_s: float  # Unix seconds
-    last_begun_s: float  # monotonic
     before: tuple[Block, ...]
     first_begun_s: float = 0.0  # monotonic
     ended_s: float | None = None  # Unix seconds; None while moves are under way
@@ -129,9 +132,9 @@ class Watch:
     def going_on(self, now_s: float) -> Run | None:
         """Give the run that a move which begins now is of; None where it begins another one."""
         run = self.run
-        if run is None or now_s - run.last_begun_s > RUN_S or len(self.blocks) >= LOOKS[0]:
+        if run is None or len(self.blocks) >= LOOKS[0]:
             return None
-        return run
+        return run if run.ended_s is None or now_s - run.calm_s <= RUN_S else None
 
     def _unsure(self, now_s: float) -> Run | None:
         """Give the run of which the first look has seen nothing, and the second may see more."""
@@ -151,13 +154,13 @@ class Watch:
         cycles are so long that too few come in that time, they do not wait at all.
         """
         block_s = length_s(cycle_s)
-        if LEAST_BEFORE * block_s > LONGEST_WAIT_S - COLD_S:
+        if block_s > _LONGEST_BLOCK_S:
             return None
         run, known = self.run, len(self.before(now_s))
         if (going_on := self.going_on(now_s)) is not None:
-            return _until_look(going_on, LOOKS[0], now_s)
+            return _until_look(going_on, LOOKS[0], now_s, block_s)
         if (unsure := self._unsure(now_s)) is not None:
-            return _until_look(unsure, LOOKS[1], now_s)
+            return _until_look(unsure, LOOKS[1], now_s, block_s)
         if known >= LEAST_BEFORE:
             return None
         begins_s = now_s if run is None or run.ended_s is None else run.calm_s + WARM_S
@@ -189,7 +192,7 @@ class Watch:
         return found
 
 
-def _until_look(run: Run, look: int, now_s: float) -> Veto | None:
+def _until_look(run: Run, look: int, now_s: float, block_s: float) -> Veto | None:
     """Return why a run that has settled gets no further move before it is judged by `look` blocks.
 
     With a move every few minutes it would never be judged.
@@ -197,7 +200,7 @@ def _until_look(run: Run, look: int, now_s: float) -> Veto | None:
     calm_s = 0.0 if run.ended_s is None else now_s - run.calm_s
     if calm_s < SETTLED_S:
         return None
-    left_s = max(WARM_S + look * BLOCK_S - calm_s, BLOCK_S)
+    left_s = max(WARM_S + look * block_s - calm_s, block_s)
     why = "the effect of the moves before it is measured"
     return Veto(Outcome.WATCHING, f"a move for gain waits for some {left_s:.0f} s more: {why}")
 
@@ -248,7 +251,9 @@ def watch_each(
                 more = part_between(last, now, spout_tasks(view.publication), layout)
             watch = _calm(watch, more, now.now_s, time_s=time_s)
             if last and not same_jvms(last, now):
-                watch = _restarted(watch, now.now_s)
+                watch = _changed(watch, now.now_s)
+        if last and not watch.is_returning and has_other_jvm(last, now):
+            watch = _restarted(watch)
         found[view.id] = replace(watch, looked_s=now.now_s, under_way=moves.under_way)
     return found
 
@@ -297,7 +302,6 @@ def _begun(
         run = structs.replace(
             going_on,
             moves=going_on.moves + named,
-            last_begun_s=now_s,
             ended_s=None,
             made=going_on.made + begun.made,
             is_own=going_on.is_own and is_own,
@@ -309,7 +313,6 @@ def _begun(
         run = Run(
             named,
             time_s,
-            now_s,
             watch.before(now_s),
             now_s,
             made=begun.made,
@@ -356,8 +359,20 @@ def _calm(watch: Watch, more: Part | str | None, now_s: float, *, time_s: float)
     return watch if run is None else _judged(watch, run)
 
 
-def _restarted(watch: Watch, now_s: float) -> Watch:
-    """Workers came or went by no move: what follows is of other JVMs, or of another placement.
+def _restarted(watch: Watch) -> Watch:
+    """Another JVM runs a worker: what it uses while its code is compiled is of no move."""
+    run = watch.run
+    if run is None:
+        return replace(watch, blocks=())
+    if run.ended_s is None:
+        why = "a worker was restarted while moves were under way"
+        effect = structs.replace(watch.effects[-1], sentence=why)
+        watch = replace(watch, effects=(*watch.effects[:-1], effect))
+    return _without_run(replace(watch, part=None, blocks=()))
+
+
+def _changed(watch: Watch, now_s: float) -> Watch:
+    """Workers came or went by no move: what follows is of another placement.
 
     A worker that has lost its last executor ends soon after the move.
     """

@@ -10,7 +10,7 @@ from controller.core.decision import Outcome
 from controller.core.effect import LEAST_BEFORE, LOOKS
 from controller.core.figures import Verdict
 from controller.core.limits import Limits
-from controller.core.runs import LONGEST_WAIT_S, RUN_S, TAKEN_BACK, Run, Watch
+from controller.core.runs import LONGEST_WAIT_S, RUN_S, TAKEN_BACK, WARM_S, Run, Watch
 from controller.cycle import CycleInput, Memory
 from controller.journal.record import decode, encode
 from controller.report import TopologyReport
@@ -198,7 +198,7 @@ def test_a_wait_is_as_long_as_blocks_take(cycle_s: float, wait_s: int | None) ->
 
 
 def test_a_run_that_has_settled_gets_no_more_moves_until_it_is_judged() -> None:
-    run = Run(("m1",), 0.0, 1000.0, (), 1000.0, ended_s=0.0, calm_s=1010.0)
+    run = Run(("m1",), 0.0, (), 1000.0, ended_s=0.0, calm_s=1010.0)
     block = Block(0.0, 1.0, 100.0)
     watch = Watch(run=run)
     assert watch.waits(1120.0, 5.0) is None, "moves that follow each other are one run"
@@ -208,7 +208,12 @@ def test_a_run_that_has_settled_gets_no_more_moves_until_it_is_judged() -> None:
     judged = replace(watch, blocks=(block,) * LOOKS[0])
     assert judged.going_on(1150.0) is None, "the next move is of another run"
     assert watch.going_on(1150.0) is run
-    assert watch.going_on(1000.0 + RUN_S + 1) is None
+    # Blocks of 20 s: the 18th has come by then.
+    assert watch.going_on(1010.0 + WARM_S + 18 * 20.0 + 19.0) is run
+    assert watch.going_on(1010.0 + RUN_S + 1) is None
+    assert replace(watch, run=replace(run, ended_s=None)).going_on(9000.0) is not None
+    veto = watch.waits(1150.0, 20.0)
+    assert veto is not None and "for some 250 s more: " in veto.reason
 
 
 def test_explain_has_the_reason_and_what_to_do() -> None:

@@ -73,6 +73,12 @@ def test_a_topology_that_stands_is_worse_only_where_tuples_fail(fails: bool) -> 
     assert verdict is (Verdict.WORSE if fails else Verdict.UNKNOWN)
 
 
+def test_what_was_measured_is_said_in_seconds_of_its_blocks() -> None:
+    after = [structs.replace(one, lasts_s=15.0) for one in blocks(14, begins_s=330.0)]
+    sentence = judged(blocks(), after).sentence
+    assert sentence.startswith("measured for 210 s after the moves, of 270 s at least")
+
+
 def test_less_cpu_for_each_input_tuple_is_better() -> None:
     found = effect(cores=1.76)
     assert found.verdict is Verdict.BETTER

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+import pytest
 
 from controller.core.blocks import LoadSeen, part_between
 from controller.core.capacity import Capacity
@@ -13,7 +14,7 @@ from controller.core.figures import Effect, Verdict
 from controller.core.latency import Timed, observe_timed
 from controller.core.layout import Layout, MadeOf
 from controller.core.metrics import Rates, by_topology, observe
-from controller.core.runs import FINAL_S, KEPT, LONGEST_WAIT_S, RUN_S, WARM_S, Watch, watch_each
+from controller.core.runs import FINAL_S, KEPT, LONGEST_WAIT_S, WARM_S, Watch, watch_each
 from controller.core.tasks import component_targets
 from controller.core.topology import TopologyView
 from controller.journal.record import decode, encode
@@ -32,6 +33,7 @@ from migration.model import (
 from tests.messages import executor, publication, replace, worker_load
 
 A, B = Slot("a", 1), Slot("b", 1)
+JUDGED_S = 240.0  # the first look has been by then
 NODES = [Node("a", "host-a", 400.0, (1,), 1), Node("b", "host-b", 400.0, (1,), 1)]
 PUBLICATION = publication({1: A, 2: A, 3: B}, NODES, spouts={1})
 
@@ -44,6 +46,7 @@ class World:
     other_cores: float = 1.0
     acks: bool = True
     jvm: str = "1-1"
+    ended: bool = False  # the other worker has
     publication: Publication = PUBLICATION
     used_ns: float = 0.0
     sent: int = 0
@@ -100,6 +103,8 @@ class World:
         if self.acks:
             spout = replace(spout, meters=meters, latency=((22, self.sent // 20),))
         bolt = replace(worker_load(B, [3], self.now_s, {}), incarnation="1-2")
+        if self.ended:
+            return [NodeLoad("a", 0, (spout,))]
         return [NodeLoad("a", 0, (spout,)), NodeLoad("b", 0, (bolt,))]
 
     def run(self, seconds: float) -> Watch:
@@ -163,7 +168,7 @@ def test_moves_that_begin_later_are_another_run_and_end_the_first() -> None:
     world = World()
     world.run(400)
     world.move("m1")
-    world.run(RUN_S)
+    world.run(JUDGED_S)
     world.move("m2")
     first, second = world.watch.effects
     assert first.is_final and first.moves == ("m1",) and first.end == KEPT
@@ -194,10 +199,10 @@ def test_a_move_waits_for_the_second_look_where_the_first_has_seen_nothing() -> 
     world = World()
     world.run(400)
     world.move("m1")
-    world.run(RUN_S)
+    world.run(JUDGED_S)
     assert last(world.watch).verdict is Verdict.SAME
     assert "the effect of the moves before it is measured" in why_waiting(world)
-    world.run(WARM_S + 10 * MOST_BLOCKS - RUN_S)
+    world.run(WARM_S + 10 * MOST_BLOCKS - JUDGED_S)
     assert last(world.watch).is_final and not why_waiting(world)
     assert len(world.watch.before(world.now_s)) == MOST_BLOCKS, "the next is judged by more"
 
@@ -207,11 +212,11 @@ def test_a_move_waits_for_no_second_look_after_a_gain_or_where_no_block_comes() 
     world.run(400)
     world.move("m1")
     world.other_cores = 0.8
-    world.run(RUN_S)
+    world.run(JUDGED_S)
     assert last(world.watch).verdict is Verdict.BETTER and not why_waiting(world)
     world.run(400)
     world.move("m2")
-    world.run(RUN_S)
+    world.run(JUDGED_S)
     assert last(world.watch).verdict is Verdict.SAME and why_waiting(world)
     later = world.watch.waits(world.now_s + LONGEST_WAIT_S, 5.0)
     assert later is not None and "120 s before it" in later.reason, "as where blocks never come"
@@ -280,13 +285,47 @@ def test_a_restart_by_no_move_ends_what_is_measured() -> None:
     assert last(world.run(400)) == last(found)
 
 
+@pytest.mark.parametrize("rest_s", [None, 15])
+def test_a_restart_during_a_move_or_soon_after_it_ends_what_is_measured(
+    rest_s: int | None,
+) -> None:
+    """The code of the new JVM would count as the effect of the move."""
+    world = World()
+    world.run(400)
+    if rest_s is None:
+        world.moving = frozenset({"m1"})
+        world.run(10)
+    else:
+        world.move("m1")
+        world.run(rest_s)
+    world.jvm, world.used_ns, world.other_cores = "2-9", 0.0, 9.0
+    found = last(world.cycle())
+    assert world.watch.run is None and found.is_final and found.end == KEPT
+    assert found.verdict is Verdict.UNKNOWN
+    why = (
+        "a worker was restarted while moves were under way" if rest_s is None else "measured for 0"
+    )
+    assert found.sentence.startswith(why)
+    world.moving, world.other_cores = frozenset(), 1.0
+    assert last(world.run(400)) == found
+
+
+def test_a_move_that_takes_long_is_judged_before_the_next_gain() -> None:
+    world = World()
+    world.run(400)
+    world.move("m1", seconds=90)
+    world.run(170)
+    assert "the effect of the moves before it is measured" in why_waiting(world)
+    assert last(world.run(40)).verdict is Verdict.SAME
+
+
 def test_a_worker_that_ends_with_its_last_executor_belongs_to_the_move() -> None:
     world = World()
     world.run(400)
     world.move("m1")
-    world.jvm = "2-2"
+    world.ended = True
     assert world.run(20).run is not None
-    assert last(world.run(400)).verdict is Verdict.SAME
+    assert last(world.run(400)).verdict is Verdict.BETTER, "of its CPU nothing is used any more"
 
 
 def test_a_leader_that_comes_within_a_run_knows_no_before() -> None:
