@@ -56,7 +56,9 @@ def back_each(
         # Storm may have replaced an executor by others since.
         moves = [one for one in watch.back if str(one.executor) in made.snapshot.executors]
         if not moves:
-            found.append(case)
+            # What a policy began now would be of no run.
+            last = Decision(Outcome.MOVE_IN_FLIGHT, "the last of a run of moves is going back")
+            found.append(replace(case, back=last))
             continue
         vetoes = case.vetoes.without(_PASSED_OVER)
         to_open = {one.source for one in moves} - set(case.view.observation.slots)

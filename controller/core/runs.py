@@ -465,7 +465,16 @@ def _returning(watch: Watch, view: TopologyView, moves: MovesSeen, begun: Begun 
     """Look how far a run has gone back; what somebody else has moved since is left where it is."""
     there = settled_placement(view.publication, view.plan)
     left = tuple(one for one in watch.back if there.get(one.executor) == one.target)
+    others = [
+        f"{one.executor} is left at {at}, where others have moved it"
+        for one in watch.back
+        if (at := there.get(one.executor)) not in (None, one.source, one.target)
+    ]
     watch = replace(watch, part=None, blocks=(), back=left)
+    if others:
+        *_, effect = watch.effects
+        effect = structs.replace(effect, sentence="; ".join([*others, effect.sentence]))
+        watch = replace(watch, effects=(*watch.effects[:-1], effect))
     if left or moves.under_way or begun is not None:
         return watch
     return replace(watch, effects=_final(watch.effects, TAKEN_BACK))

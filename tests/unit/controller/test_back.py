@@ -243,6 +243,25 @@ def test_while_a_way_back_waits_no_policy_moves_anything() -> None:
     report = world.reports[-1]
     assert report.goes_back and report.outcome is Outcome.MOVED
     assert report.reason.startswith("a run of moves goes back, CPU for each input tuple +")
+    report = world.cycle()
+    assert report.goes_back and report.outcome is Outcome.MOVE_IN_FLIGHT
+    assert report.reason == "the last of a run of moves is going back"
+    assert not world.cycle().goes_back
+
+
+def test_what_others_move_while_a_run_goes_back_is_named() -> None:
+    third = Slot("c", 1)
+    world = World(slots=(A, B, third), times={A: 1.8})
+    world.capacity["c"] = 200.0
+    world.run(200, ADVISE)
+    while not world.memory.watches["wc-1"].is_returning:
+        world.cycle()
+    world.plan = replace(world.plan, entries=())
+    world.places[2] = third
+    effect = world.run(20).felt.effects[0]
+    assert effect.end == TAKEN_BACK
+    where = "2-2 is left at c:1, where others have moved it; CPU for each input tuple"
+    assert effect.sentence.startswith(where)
 
 
 def test_advice_to_go_back_takes_no_move_from_others(monkeypatch: pytest.MonkeyPatch) -> None:
