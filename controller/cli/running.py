@@ -68,6 +68,12 @@ def run(app: typer.Typer, name: str) -> None:
     except StoreError as error:  # at any moment, so something may have begun
         print(f"nstorm: {error}{interrupt.goes_on()}", file=sys.stderr)
         sys.exit(2)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        # What was named cannot be looked at: its name is too long, or a folder of it is closed.
+        print(f"nstorm: {error.filename}: {error.strerror}{interrupt.goes_on()}", file=sys.stderr)
+        sys.exit(2)
     except SystemExit as ended:
         if ended.code == interrupt.ENDED:
             sys.stderr.write(interrupt.message())

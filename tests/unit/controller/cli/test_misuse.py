@@ -117,7 +117,18 @@ MISUSES = [
     ("resume", AWAY),
     ("on", AWAY),
     ("undrain h", AWAY),
-    ("status --conf " + "x" * 60_000, "File name too long"),
+    *(
+        (f"{words} " + "x" * 60_000, "File name too long")
+        for words in (
+            "status --conf",
+            "assess",
+            "replay",
+            "report",
+            "tune",
+            "pipeline ticks",
+            "check-storm",
+        )
+    ),
     ("assess \x1b[2J", r"\x1b[2J: no such file or folder"),
     ("install --storm-home \x1b[2J", r"so \x1b[2J is no folder of a Storm"),
 ]
