@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None, name: str = "nstorm-agent") -> 
         if given.verb == _JAR:
             print(jar.path())
             return 0
+        storm_yaml.give(given.given)
         config = storm_yaml.read_as(given.conf, from_storm_yaml)
         if given.verb == _ADOPT:
             print(f"this node follows cluster {printable(daemon.adopt_cluster(config))}")
@@ -73,6 +74,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
         metavar="FILE",
         help="the storm.yaml of this node, with its nstorm.* keys; jar does not need it",
     )
+    storm_yaml.add_option(parser)
     parser.add_argument("--version", action="version", version=f"nstorm {version('nstorm')}")
     return parser
 

@@ -1,9 +1,10 @@
 """The storm.yaml of agent, controller and hooks, read and refused alike by all."""
 
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 from yaml.reader import ReaderError
@@ -11,10 +12,16 @@ from yaml.reader import ReaderError
 from migration import ConfigError
 from migration.settings import PREFIX, SETTINGS, Reader, nested, refuse_unknown
 
+if TYPE_CHECKING:
+    from argparse import ArgumentParser  # most commands take it from elsewhere
+
 T = TypeVar("T")
 
 # Where Storm keeps its own nodes in ZooKeeper by default.
 STORM_ROOT = "/storm"
+GIVEN, GIVEN_HELP = "KEY=VALUE", "A key over the file, as for storm: JSON, else text. Repeatable."
+# Each as typed, for the whole process, as in Storm.
+given: tuple[str, ...] = ()
 
 
 class _Loader(yaml.SafeLoader):
@@ -59,12 +66,40 @@ def problem(error: OSError | UnicodeDecodeError | yaml.YAMLError) -> str:
     return getattr(error, "strerror", None) or " ".join(str(error).split())
 
 
+def add_option(parser: "ArgumentParser") -> None:
+    """Add `-c` to a command line; `give` takes its values."""
+    parser.add_argument(
+        "-c", dest="given", action="append", default=[], metavar=GIVEN, help=GIVEN_HELP
+    )
+
+
+def give(assignments: Sequence[str]) -> None:
+    """Let these values take the place of those of each storm.yaml, as ``storm -c`` does."""
+    global given  # noqa: PLW0603
+    for one in assignments:
+        if "=" not in one:
+            raise ConfigError(f"-c {one}: must be {GIVEN}")
+    given = tuple(assignments)
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
 def read(path: Path) -> dict[str, Any]:
-    """Read a storm.yaml; a `ConfigError` if it cannot be read or holds no keys."""
+    """Read a storm.yaml, and over it what is `given`.
+
+    A `ConfigError` if it cannot be read or holds no keys.
+    """
     try:
         document = load(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path}: {problem(error)}") from None
+    if document is None and given:
+        document = {}
     if document is None:
         raise ConfigError(
             f"{path}: holds no keys, so it names no cluster: set storm.zookeeper.servers, be it to "
@@ -72,7 +107,7 @@ def read(path: Path) -> dict[str, Any]:
         )
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
         raise ConfigError(f"{path}: must hold keys with values, like Storm's own")
-    return document
+    return document | {key: _value(text) for key, _, text in (g.partition("=") for g in given)}
 
 
 def read_as(path: Path, make: Callable[[dict[str, Any]], T]) -> T:
@@ -81,7 +116,7 @@ def read_as(path: Path, make: Callable[[dict[str, Any]], T]) -> T:
     try:
         return make(document)
     except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
+        raise ConfigError(f"{path}{' with -c' * bool(given)}: {error}") from None
 
 
 def prefixed(document: Mapping[str, Any]) -> dict[str, Any]:

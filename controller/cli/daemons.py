@@ -43,9 +43,11 @@ def main(arguments: Sequence[str]) -> int:
         "how far it goes without an operator; by default nstorm.mode of the storm.yaml, else advise"
     )
     parser.add_argument("--mode", choices=[mode.value for mode in Mode], help=text)
+    storm_yaml.add_option(parser)
     given = parser.parse_args(arguments)
     log_to_stderr()
     try:
+        storm_yaml.give(given.given)
         config, zookeeper = storm_yaml.read_as(given.conf, from_storm_yaml)
         metrics = metrics_at(config.keys, "metrics.port")
         if given.mode is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
+from typer.core import TyperOption
 
 from controller.cli import VERBS, print_version
 from controller.cli.running import new_app, run
@@ -155,7 +156,9 @@ class _Commands(Mapping[str, Any]):
             function = getattr(import_module(verb.module), name.replace("-", "_"))
             how: Any = {"cls": SectionedCommand, "epilog": example(*verb.examples)}
             one.command(name, rich_help_panel=verb.section, **how)(function)
-        command = typer.main.get_command(one)
+        command: Any = typer.main.get_command(one)
+        if any(param.name == "conf" and param.required for param in command.params):
+            command.params.append(_over_the_file())
         command.name = name
         return command
 
@@ -164,6 +167,20 @@ class _Commands(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(_TABLE)
+
+
+def _over_the_file() -> TyperOption:
+    """Make `-c`, which no function takes: `storm_yaml` knows what was given."""
+    from migration import storm_yaml  # noqa: PLC0415  # not every verb reads one
+
+    return TyperOption(
+        param_decls=["-c"],
+        multiple=True,
+        expose_value=False,
+        callback=lambda _context, _option, given: storm_yaml.give(given),
+        metavar=storm_yaml.GIVEN,
+        help=storm_yaml.GIVEN_HELP,
+    )
 
 
 def _pass_on(one: typer.Typer, name: str) -> None:

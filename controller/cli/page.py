@@ -178,7 +178,8 @@ def _explain(conf: Path, topology: str, what: str) -> tuple[int, str]:
 def _act(conf: Path, command: Sequence[str]) -> tuple[int, str]:
     """Run a command of nstorm in a process of its own: a fault in it ends no page."""
     verb, *rest = command
-    line = [sys.executable, "-P", "-m", "controller.cli", verb, f"--conf={conf}", *rest]
+    keys = [f"-c{one}" for one in storm_yaml.given]
+    line = [sys.executable, "-P", "-m", "controller.cli", verb, f"--conf={conf}", *keys, *rest]
     try:
         done = subprocess.run(
             line,

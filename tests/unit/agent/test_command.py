@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,11 @@ def test_it_runs_the_agent_with_the_settings_of_the_file(
     assert command.main(["--conf", conf]) == 7
     zookeeper = Ensemble("localhost:2181/storm")
     assert ran == [AgentConfig(zookeeper, Path("/var/storm/nstorm"), load_s=1.0)]
+    over = ["-c", "nstorm.load.secs=2", "-c", 'storm.zookeeper.servers=["zk1"]']
+    assert command.main(["--conf", conf, *over]) == 7
+    assert ran[1] == replace(ran[0], zookeeper=Ensemble("zk1:2181/storm"), load_s=2.0)
+    assert command.main(["--conf", conf]) == 7
+    assert ran[2] == ran[0]
 
 
 @pytest.mark.parametrize("order", [("adopt-cluster", "--conf"), ("--conf", "adopt-cluster")])

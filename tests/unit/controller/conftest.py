@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 import pytest
 
 from controller.cli.main import main
+from migration import storm_yaml
 
 
 class Done(NamedTuple):
@@ -28,6 +29,7 @@ def nstorm(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
     def run(*arguments: str, text: str = "") -> Done:
         monkeypatch.setattr(sys, "argv", ["nstorm", *arguments])
         monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+        monkeypatch.setattr(storm_yaml, "given", ())
         with pytest.raises(SystemExit) as ended:
             main()
         return Done(ended.value.code, *capsys.readouterr())

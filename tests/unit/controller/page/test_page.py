@@ -29,7 +29,7 @@ from controller.errors import CommandError
 from controller.page.app import MOST_BODY_BYTES, MOST_VISITORS, make_app
 from controller.page.feed import MOST_POINTS, Feed
 from kvstore.errors import NotConnectedError
-from migration import ConfigError
+from migration import ConfigError, storm_yaml
 
 DOCUMENT = msgspec.json.decode(
     (Path(__file__).parents[3] / "golden/status/measured.json").read_bytes(), type=StatusDocument
@@ -464,9 +464,16 @@ def test_a_token_that_crosses_a_network_in_the_clear_is_named(
     assert (page._risk(host, token, is_https=is_https) != "") is warns
 
 
-def test_a_command_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
+def test_a_command_runs_in_a_process_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     code, said = page._act(tmp_path / "none.yaml", ("resume", "--topology=wc"))
     assert code == 2 and "none.yaml" in said and "\n" not in said
+    # What the page was given over its file goes along.
+    (tmp_path / "storm.yaml").touch()
+    monkeypatch.setattr(storm_yaml, "given", ("nstorm.mod=auto",))
+    code, said = page._act(tmp_path / "storm.yaml", ("resume", "--topology=wc"))
+    assert code == 2 and "storm.yaml with -c: nstorm.mod: unknown key" in said
 
 
 @pytest.mark.parametrize(
