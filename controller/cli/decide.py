@@ -16,6 +16,7 @@ from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.distance import inter_node_frac
 from controller.core.fit import Fit
 from controller.core.headroom import headroom
+from controller.core.readable import readable
 from controller.errors import SnapshotError
 from controller.output import Output, OutputOption
 from controller.policies.options import NAMES
@@ -75,13 +76,14 @@ def _print(
 ) -> None:
     console = Console()
     console.print(
-        f"{start.topology}, policy {config.policy}: inter-node "
-        f"{inter_node_frac(cluster, start):.3f} of {start.traffic.total_tps:.6g} t/s"
+        f"{start.topology}, policy {config.policy}: between nodes "
+        f"{inter_node_frac(cluster, start):.1%} of {readable(start.traffic.total_tps)} t/s"
     )
     for number, step in enumerate(walked, 1):
         ratio = inter_node_frac(cluster, step.after)
         left = headroom(cluster, step.after)
-        line = f"{number}. {step.decision.outcome}, inter-node {ratio:.3f}: {step.decision.reason}"
+        crosses = f"between nodes {ratio:.1%}"
+        line = f"{number}. {step.decision.outcome}, {crosses}: {step.decision.reason}"
         if left.factor is not None:
             line += f"; head-room {left.factor:.3g} ({left.binds} of {left.where})"
         console.print(line, highlight=False, soft_wrap=True)

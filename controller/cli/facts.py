@@ -9,6 +9,7 @@ from typing import IO, Annotated, Any
 import typer
 
 from controller.core.hostnames import shown
+from controller.core.readable import readable
 from controller.errors import CommandError
 from controller.journal_place import journal_dir
 from controller.output import Output
@@ -22,6 +23,8 @@ Journal = Annotated[
     list[Path] | None,
     typer.Option(help="Folder of a journal. Repeatable.  [default: nstorm.journal.dir]"),
 ]
+# As in reasons, where a field has another name.
+_NAMES = {"inter_node_frac": "between nodes", "score": "gain", "asc_tps": "t/s inside nodes"}
 
 
 def show_facts(
@@ -85,23 +88,27 @@ def _facts(
         known = one.get("hosts", hosts or {})
         for key, value in one.items():
             if isinstance(value, list) and value and isinstance(value[0], dict):
-                heads = [name.replace("_", " ") for name in value[0]]
-                yield key, (heads, [[_cell(of, known) for of in row.values()] for row in value])
+                rows = [[_cell(of, known, head) for head, of in row.items()] for row in value]
+                yield key, ([*map(_name, value[0])], rows)
             elif key != "hosts" and value not in (None, "", [], {}):
-                yield key.replace("_", " "), _cell(value, known)
+                yield _name(key), _cell(value, known, key)
+
+
+def _name(key: str) -> str:
+    return _NAMES.get(key, key.replace("_", " "))
 
 
 def _tabbed(cells: Iterable[str]) -> str:
     return "\t".join(cell.translate({ord("\t"): " ", ord("\n"): " "}) for cell in cells)
 
 
-def _cell(value: Any, hosts: Mapping[str, str]) -> str:
+def _cell(value: Any, hosts: Mapping[str, str], key: str) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_cell(of, hosts)}" for name, of in value.items())
+        return ", ".join(f"{_name(name)} {_cell(of, hosts, name)}" for name, of in value.items())
     if isinstance(value, list):
-        return ", ".join(_cell(of, hosts) for of in value)
+        return ", ".join(_cell(of, hosts, key) for of in value)
     if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+        return f"{value:.1%}" if key == "inter_node_frac" else readable(value)
     return "" if value is None else shown(str(value), hosts)
 
 

@@ -76,7 +76,9 @@ def _row(move: MoveRecord) -> dict[str, Any]:
         "begun": utc(move.begun_s),
         "asked by": move.asked_by,
         "end": move.outcome,
-        "inter-node": [figures.get("inter_node_frac") for figures in (move.before, move.after)],
+        "inter_node_frac": [
+            figures.get("inter_node_frac") for figures in (move.before, move.after)
+        ],
         "effect": move.effect.partition(":")[0],
     }
 

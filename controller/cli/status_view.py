@@ -107,7 +107,7 @@ def _health(document: StatusDocument) -> str:
 def decided(topology: TopologyStatus, hosts: Mapping[str, str]) -> Iterator[str]:
     """Print the state of a topology, its last decision, and its moves."""
     ratio = topology.inter_node_frac
-    crosses = "" if ratio is None else f", inter-node {ratio:.3f}"
+    crosses = "" if ratio is None else f", between nodes {ratio:.1%}"
     mode = f", mode {topology.mode} by {topology.mode_by}" if topology.mode else ""
     yield f"\n{topology.topology} {topology.status}{mode}{crosses}"
     left = topology.headroom
@@ -134,9 +134,9 @@ def decided(topology: TopologyStatus, hosts: Mapping[str, str]) -> Iterator[str]
     if topology.way:
         way, (before, after) = topology.way, topology.way.inter_node_frac
         yield (
-            f"`nstorm plan`: {way.moves} moves from here, inter-node {before:.3f} to {after:.3f}; "
-            f"missed tuples today: {way.missed_tuples_today:,.0f}, which mode auto would have kept "
-            "off the network"
+            f"`nstorm plan`: {way.moves} moves from here, between nodes {before:.1%} to "
+            f"{after:.1%}; missed tuples today: {way.missed_tuples_today:,.0f}, which mode auto "
+            "would have kept off the network"
         )
     for row in topology.moves:
         state = f"void ({row.void})" if row.void else row.phase

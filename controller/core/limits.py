@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from controller.core.readable import readable
 from migration.settings import DEFAULT, setting
 
 # Gains closer than this share of all traffic tie, and ids decide.
@@ -42,9 +43,13 @@ class Limits:
 
     @property
     def gain_unit(self) -> str:
-        """Unit of gains: traffic between nodes alone is tuples, with weights it is a score."""
+        """Unit of gains: traffic between nodes alone is tuples, else the weights are in it."""
         literal = self.weight_node == 1 and not self.weight_worker
         return "t/s" if literal else "weighted t/s"
+
+    def gain(self, tps: float) -> str:
+        """Write a gain, with its unit."""
+        return f"{readable(tps)} {self.gain_unit}"
 
     def threshold_tps(self, total_tps: float, executors: int) -> float:
         """Compute the tuples per second that a move for traffic must exceed."""

@@ -155,7 +155,7 @@ def _opening(view: View, threshold_tps: float, warnings: tuple[str, ...]) -> Cho
     for _ in range(LOOKED_AT):
         if not pairs.executors.size:
             return None
-        both = f"{pairs.score.max():.4g} {view.limits.gain_unit} by both"
+        both = f"{view.limits.gain(pairs.score.max())} by both"
         why = f"opens the way for a second move, {both}"
         found = best_of(view, pairs, why, warnings, emptier_first=True)
         same = (pairs.executors == found.executor) & (pairs.workers == found.worker)
@@ -193,7 +193,7 @@ def _all_barred(view: View, above: float, warnings: tuple[str, ...]) -> Decision
     first = int(scores.argmax())
     executor, worker = int(moved[first]), int(to[first])
     named = f"{view.snapshot.executors[executor]} to {view.cluster.workers[worker]}"
-    gain = f"{scores[first]:.4g} {view.limits.gain_unit}"
+    gain = view.limits.gain(scores[first])
     after = place_after(view.snapshot.place, [(executor, worker)])
     filled = view.reserve.why_refused(after) or "something too much"
     reason = (

@@ -8,6 +8,7 @@ import numpy as np
 from controller.core.cluster import Ints
 from controller.core.decision import Decision, Move, Outcome
 from controller.core.limits import TIE
+from controller.core.readable import readable
 from controller.core.view import Moves, View, rounded
 
 
@@ -28,7 +29,7 @@ class Choice:
         return (
             f"{self.why}: {snapshot.executors[e]} ({snapshot.component_of[e]}, "
             f"{view.fit.need(e)}) from {workers[snapshot.place[e]]} to "
-            f"{workers[self.worker]}, {self.asc_tps:+.4g} t/s inside nodes"
+            f"{workers[self.worker]}, {readable(self.asc_tps, '+.4g')} t/s inside nodes"
         )
 
 
@@ -82,16 +83,16 @@ def if_above_threshold(
     total = view.total_tps
     best = float(moves.score.max(initial=-np.inf))
     threshold = view.threshold_tps
-    gain = f"{best:.4g} {view.limits.gain_unit}"
+    gain = view.limits.gain(best)
     # Rounding noise around zero is no gain.
     if best <= TIE * total:
         tail = f", the best by {gain}" if moves.score.size else ""
         reason = _no_way(view) or f"no move that fits brings traffic together{tail}"
         return Decision(Outcome.NOTHING_TO_GAIN, reason, (), warnings)
     if best <= threshold:
-        reason = f"the best move gains {gain}, not more than the threshold {threshold:.4g}"
+        reason = f"the best move gains {gain}, not more than the threshold {readable(threshold)}"
         return Decision(Outcome.BELOW_THRESHOLD, reason, (), warnings)
-    why = f"a gain of {gain} is above the threshold {threshold:.4g}"
+    why = f"a gain of {gain} is above the threshold {readable(threshold)}"
     return best_of(view, moves, why, warnings, emptier_first=emptier_first)
 
 

@@ -269,7 +269,7 @@ def _candidates(
         w, score = int(moves.workers[row]), float(moves.score[row])
         why_not = closed[w] or view.why_not(e, w)
         if why_not is None and score <= least:
-            why_not = f"its gain is not above the threshold, {least:.4g} {config.limits.gain_unit}"
+            why_not = f"its gain is not above the threshold, {config.limits.gain(least)}"
         name, asc_tps = made.cluster.workers[w], float(moves.asc_tps[row])
         found.append(ExplainedTarget(name, asc_tps, score, why_not))
     return tuple(found)

@@ -8,6 +8,7 @@ import numpy as np
 
 from controller.core.distance import TrafficWeights, weighed
 from controller.core.limits import Limits
+from controller.core.readable import readable
 from controller.errors import TuneError
 from controller.pipeline.figures import Figures
 from controller.tune.space import ParameterSet
@@ -197,14 +198,15 @@ def suggest(outcomes: Sequence[SetOutcome], objective: Objective) -> Suggestion:
         )
     elif unserved[0] > (1 + LEAST_GAIN_FRAC) * unserved[1]:
         reason = (
-            f"{KEEP}: with the load held back the best set leaves {unserved[0]:.3g} "
-            f"core-seconds of demand unserved, and today's {unserved[1]:.3g}."
+            f"{KEEP}: with the load held back the best set leaves {readable(unserved[0], '.3g')} "
+            f"core-seconds of demand unserved, and today's {readable(unserved[1], '.3g')}."
         )
     elif fills_more(best.held_back, today.held_back):
         more, less = best.held_back.fullest_bytes_s, today.held_back.fullest_bytes_s
         reason = (
             f"{KEEP}: with the load held back the fullest direction of a link carries "
-            f"{more or 0:.3g} bytes/s with the best set, and {less or 0:.3g} with today's."
+            f"{readable(more or 0, '.3g')} bytes/s with the best set, and "
+            f"{readable(less or 0, '.3g')} with today's."
         )
     elif interval is None:
         reason = (

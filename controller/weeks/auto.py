@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from controller.core.readable import readable
 from controller.output import counted
 from controller.pipeline.figures import Figures
 from controller.tune.choice import LEAST_DAYS, LEAST_GAIN_FRAC, SURE_FRAC, Objective, interval_frac
@@ -81,6 +82,7 @@ def _verdict(before: Figures, after: Figures, changed: str, worse: str) -> str:
         f"{changed} Instead of {before.inter_node_frac:.0%} of the tuples, "
         f"{after.inter_node_frac:.0%} go between nodes. Risked: {counted(after.moves, 'move')}; "
         "each day begins from the recorded placement. "
-        f"The cost was higher on {worse}, and {after.unserved_core_s:.3g} core-seconds of demand "
-        f"had no CPU, without moves {before.unserved_core_s:.3g}."
+        f"The cost was higher on {worse}, and {readable(after.unserved_core_s, '.3g')} "
+        "core-seconds of demand had no CPU, without moves "
+        f"{readable(before.unserved_core_s, '.3g')}."
     )

@@ -72,7 +72,7 @@ def find(
     gain = problem.today_tps - problem.cost_tps(place) - (target.gain_tps if target else 0.0)
     if gain <= least_gain or problem.excess_at(place) > problem.excess_at(problem.start):
         return Answer(target)
-    beyond = f"a placement that gains {gain:.4g} t/s more is known and out of reach"
+    beyond = f"a placement that gains {limits.gain(gain)} more is known and out of reach"
     return Answer(target, f"{beyond}: {_missing(cluster, snapshot, problem, way)}")
 
 

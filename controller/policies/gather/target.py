@@ -144,7 +144,7 @@ def _follow(view: View, options: TargetOptions, goal: Target, *, adopts: bool) -
     named = ", ".join(f"{move.executor} from {move.source} to {move.target}" for move in moves)
     # Where nothing crosses, a way may still go on to relieve a hot worker.
     share = left / problem.today_tps if problem.today_tps else 0.0
-    gain = f"gains {left:.4g} t/s more, {share:.1%} of what crosses today"
+    gain = f"gains {view.limits.gain(left)} more, {share:.1%} of what crosses today"
     if left <= 0:
         gain = "leaves more room than this placement on the way to it"
     reason = f"towards a target that {gain}, by {away} executor{'s' * (away != 1)}: {named}"

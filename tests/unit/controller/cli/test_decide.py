@@ -47,9 +47,19 @@ def test_table_names_outcome_reason_and_placement(nstorm: Nstorm) -> None:
     done = nstorm("decide", str(GOLDEN / "hand_graph.json"), "--steps", "3")
     assert done.code == 0
     assert "WOULD_MOVE" in done.out
-    assert "inter-node 0.344" in done.out
+    assert "between nodes 34.4%" in done.out
     assert "n1:6701" in done.out
     assert done.out.count("; head-room 1.67 (cpu of n0:6700)") == 3
+
+
+def test_large_numbers_have_no_power_of_ten(nstorm: Nstorm) -> None:
+    found = json.loads((GOLDEN / "hand_graph.json").read_text())
+    found["traffic"] = [(*pair, 1000 * tps) for *pair, tps in found["traffic"]]
+    for policy, gain in (("gather", "gains 24,400 weighted t/s more"), ("otd", "of 13,000 t/s")):
+        done = nstorm("decide", "-", "--policy", policy, text=json.dumps(found))
+        assert gain in done.out
+        assert "of 32,000 t/s" in done.out.splitlines()[0]
+        assert "e+0" not in done.out
 
 
 def test_standard_input_and_vetoes(nstorm: Nstorm) -> None:
@@ -83,7 +93,7 @@ def test_what_is_excluded_stays_without_vetoes_too(
 def test_a_topology_is_excluded_by_the_name_in_its_id(nstorm: Nstorm) -> None:
     text = (GOLDEN / "saddle.json").read_text().replace('"saddle"', '"wc-1-3-1700000000"')
     done = nstorm("decide", "-", "--set", "excluded.topologies=[wc-1]", text=text)
-    assert "EXCLUDED, inter-node 0.500: topology wc-1 is excluded" in done.out
+    assert "EXCLUDED, between nodes 50.0%: topology wc-1 is excluded" in done.out
 
 
 @pytest.mark.parametrize(

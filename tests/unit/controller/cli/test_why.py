@@ -61,8 +61,9 @@ def test_a_row_of_the_history_has_the_verdict_on_the_run() -> None:
 
 def test_cells_are_read_by_people() -> None:
     told = {"PREPARE": 0.25123, "STOP": 1.0}
-    assert _cell([told, None, "x", 7], {}) == "PREPARE 0.2512, STOP 1, , x, 7"
-    assert _cell(12_270.4, {}) == "12,270"
+    assert _cell([told, None, "x", 7], {}, "") == "PREPARE 0.2512, STOP 1, , x, 7"
+    assert _cell(12_270.4, {}, "") == "12,270"
+    assert _cell({"inter_node_frac": 0.3125}, {}, "before") == "between nodes 31.2%"
 
 
 def test_a_cycle_of_the_journal_is_shown_as_that_of_a_leader() -> None:

@@ -92,7 +92,7 @@ def test_a_pair_is_found_whichever_of_the_two_comes_first(names: tuple[str, str]
     document["traffic"] = [[one, other, 1000.0], [one, "3-3", 1010.0]]
     limits = replace(PAPER, gain_tps=60.0, weight_node=1.0, weight_worker=0.0)
     found = greedy(*parse(json.dumps(document)), limits)
-    assert "opens the way for a second move, 1010 t/s by both" in found.reason
+    assert "opens the way for a second move, 1,010 t/s by both" in found.reason
 
 
 def test_literal_otd_plays_ping_pong_and_safe_does_not() -> None:
