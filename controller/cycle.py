@@ -208,8 +208,10 @@ def _pictured(
     memory: Memory, seen: CycleInput, settings: Config
 ) -> tuple[Memory, list[TopologyCase]]:
     """Measure the topologies, and learn from what is seen of them."""
+    # By a time that the journal has: a replay says the same.
+    views = [view.at(seen.time_s) for view in seen.topologies]
     pictures, unheard_s = picture_each(
-        seen.topologies,
+        views,
         memory.rates,
         memory.layouts,
         memory.unheard_s,
@@ -231,8 +233,7 @@ def _pictured(
         layouts={t: one.layout for t, one in made.items()},
     )
     cases = [
-        TopologyCase.of(view, pictures[view.id], restarted(view, memory.starts))
-        for view in seen.topologies
+        TopologyCase.of(view, pictures[view.id], restarted(view, memory.starts)) for view in views
     ]
     return after, cases
 

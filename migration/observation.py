@@ -56,6 +56,7 @@ class Observation:
     nodes: dict[str, NodeAcks]
     workers: dict[Slot, WorkerAck]
     off: dict[Slot, WorkerAck]
+    starting: frozenset[Slot]  # whose worker Storm still gives time to start
 
     placed: dict[ExecutorId, PlacedExecutor]
     not_running: frozenset[ExecutorId]  # executors that their worker has not got yet
@@ -77,7 +78,13 @@ class Observation:
     two_majors: str | None
 
     @classmethod
-    def of(cls, publication: Publication, plan: Plan, fresh: Iterable[NodeAcks]) -> Observation:
+    def of(
+        cls,
+        publication: Publication,
+        plan: Plan,
+        fresh: Iterable[NodeAcks],
+        starting: frozenset[Slot] = frozenset(),
+    ) -> Observation:
         """Sort the answers of the nodes; `fresh` ones are at most `Timing.ack_fresh_s` old.
 
         Nodes that still follow another cluster do not count, nor what a JVM has read of it.
@@ -111,6 +118,7 @@ class Observation:
             nodes,
             workers,
             off,
+            starting,
             placed=placed,
             not_running=frozenset(
                 one.executor
@@ -162,6 +170,8 @@ class Observation:
             return f"the supervisor of {slot} moves nothing: {supervisor.error}"
         if slot in self.off:
             return f"the hooks of the worker at {slot} are switched off: {self.off[slot].off}"
+        if slot in self.starting:
+            return f"the worker at {slot} is starting"
         # Stock supervisors kill a worker whose set of executors changes.
         which = "supervisor of" if slot in self.workers else "worker at"
         return f"the {which} {slot} has not reported that it has the hooks"

@@ -16,7 +16,7 @@ from controller.core.distance import (
 )
 from controller.core.fit import Fit
 from controller.core.headroom import headroom
-from controller.core.pins import NO_HOOKS
+from controller.core.pins import UNSEEN
 from controller.walk import WalkStep, walk
 
 MOST_STEPS = 100
@@ -126,7 +126,7 @@ def _afters(walked: Sequence[WalkStep]) -> list[LoadSnapshot]:
 
 def _why_not(cluster: Cluster, snapshot: LoadSnapshot, last: WalkStep) -> str | None:
     """Return why nstorm would not help; None if it would."""
-    if unseen := snapshot.pinned.count(NO_HOOKS):
+    if unseen := sum(why in UNSEEN for why in snapshot.pinned):
         return (
             f"It cannot be judged yet: {unseen} of {len(snapshot.executors)} executors are in JVMs "
             "that have reported no hooks, so nothing is measured there. `nstorm doctor` has why."

@@ -19,7 +19,7 @@ from controller.cli.recorded import in_journal
 from controller.config import build
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.hostnames import shown
-from controller.core.pins import NO_HOOKS
+from controller.core.pins import UNSEEN
 from controller.errors import CommandError, SnapshotError
 from controller.output import Output, OutputOption, writing
 from controller.snapshot import parse
@@ -127,7 +127,7 @@ def _of_journal(folder: Path, topology: str) -> Iterator[_Case]:
         workers = made.view.observation.workers.values()
         if any(one.hooks.startswith(_HOOKS_OF_A_FILE) for one in workers):
             level = "medium: from tables or a metrics log; see what `nstorm ingest` has assumed"
-        elif NO_HOOKS in made.snapshot.pinned:
+        elif not UNSEEN.isdisjoint(made.snapshot.pinned):
             level = "none: not all executors were measured"
         else:
             level = "high: the hooks measured each pair of executors and the CPU of each"

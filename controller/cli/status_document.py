@@ -11,7 +11,7 @@ from controller.core.controls import EVERYWHERE, Controls
 from controller.core.drainable import on_hosts, unseen
 from controller.core.excluded import NOTHING_EXCLUDED, Excluded
 from controller.core.figures import Effect, GuardRow, HopFigures, Peak, SpoutFigures
-from controller.core.pins import NO_HOOKS, pinned
+from controller.core.pins import pinned
 from controller.core.resources import SPACES
 from controller.core.topology import TopologyView, hosts_of, settled_placement
 from controller.core.undrained import left_on
@@ -454,8 +454,6 @@ def _executors(view: TopologyView, cycle: CycleStatus) -> Iterator[ExecutorStatu
     for placed in sorted(view.publication.executors, key=lambda p: p.executor):
         load = measured.get(str(placed.executor))
         stays = stay.get(placed.executor)
-        if stays == NO_HOOKS and placed.slot in view.starting:
-            stays = "its worker is starting"
         yield ExecutorStatus(
             executor=str(placed.executor),
             component=placed.component,

@@ -6,6 +6,8 @@ from migration.model import ExecutorId
 from migration.observation import Observation
 
 NO_HOOKS = "no hooks in its JVM"
+STARTING = "its worker is starting"
+UNSEEN = frozenset({NO_HOOKS, STARTING})
 
 
 def pinned(observation: Observation) -> Mapping[ExecutorId, str]:
@@ -14,7 +16,7 @@ def pinned(observation: Observation) -> Mapping[ExecutorId, str]:
     hooked, pinned = frozenset(observation.hooked), dict[ExecutorId, str]()
     for placed in observation.publication.executors:
         if placed.slot not in hooked:
-            pinned[placed.executor] = NO_HOOKS
+            pinned[placed.executor] = STARTING if placed.slot in observation.starting else NO_HOOKS
         elif kind.get(placed.component, "bolt") != "bolt":
             pinned[placed.executor] = kind[placed.component]
     for ack in observation.workers.values():

@@ -62,7 +62,7 @@ def cannot_adopt(view: TopologyView, one: Stock) -> str | None:
     if supervisor.error is not None:
         return f"the hooks of the supervisor of {host} move nothing: {supervisor.error}"
     if one.slot in view.starting:
-        return "Storm has just placed it, so it may be starting: try again in a minute"
+        return "Storm has just placed it, so it may be starting: try again in two minutes"
     return None
 
 

@@ -1,7 +1,7 @@
 """A topology as the cycle sees it, without its load."""
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -25,8 +25,11 @@ from migration.table import OPENS_SINCE
 if TYPE_CHECKING:
     from controller.core.allowed import Allowed
 
-# A worker that has just been started needs this long to report; after that it has no hooks.
+# No decision waits longer for a worker to report; its executors then stay where they are.
 UNHEARD_S = 30.0
+# Storm gives a worker this long to start (supervisor.worker.start.timeout.secs). After that one
+# that has not reported has no hooks.
+STARTING_S = 120.0
 
 
 # Without slots, so that what is worked out of it is kept.
@@ -40,6 +43,8 @@ class TopologyView:
     stand_back: str | None = None  # why nothing may be moved now
     # The newest report of the hook in Nimbus on itself; no decision depends on it.
     nimbus: NimbusReport | None = None
+    # Slots that Storm has filled within `STARTING_S`, and whose worker has not reported.
+    starting: frozenset[Slot] = frozenset()
 
     @property
     def id(self) -> str:
@@ -51,24 +56,22 @@ class TopologyView:
         found = None if self.nimbus is None else self.nimbus.find(self.id)
         return None if found is None else found.plan
 
-    @property
-    def starting(self) -> frozenset[Slot]:
-        """The slots that Storm has filled in the last seconds, and whose JVM has not reported."""
-        if self.nimbus is None:
-            return frozenset()
-        since_s = self.nimbus.time_ms / 1000 - UNHEARD_S
-        return frozenset(
+    def at(self, time_s: float) -> "TopologyView":
+        """Note which workers are starting at a time; without a change it stays the same object."""
+        starting = frozenset(
             one.slot
             for one in self.publication.executors
             if one.slot is not None
-            and (one.start_secs or 0) > since_s
+            and (one.start_secs or 0) > time_s - STARTING_S
             and self.observation.status(one.slot) is SlotStatus.ABSENT
+            and one.slot not in self.observation.off
         )
+        return self if starting == self.starting else replace(self, starting=starting)
 
     @cached_property
     def observation(self) -> Observation:
         """The answers of the JVMs, and what follows from them."""
-        return Observation.of(self.publication, self.plan, self.acks)
+        return Observation.of(self.publication, self.plan, self.acks, self.starting)
 
     @cached_property
     def allowed(self) -> "Allowed":

@@ -106,6 +106,8 @@ class LiveCluster:
             )
             if stand_back is not None:
                 view = _updated(view, stand_back=stand_back)
+            if report is not None:
+                view = view.at(report.time_ms / 1000)
             self._views[topology] = view
             views.append(view)
         for gone in before.keys() - self._published.keys():

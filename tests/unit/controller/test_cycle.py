@@ -251,7 +251,7 @@ def test_advise_says_the_plan_that_auto_writes() -> None:
             World(),
             replace(AUTO, limits=Limits(gain_tps=1000.0)),
             Outcome.BELOW_THRESHOLD,
-            "1000",
+            "1,000",
         ),
         (
             World({1: A1, 2: B1, 3: A1, 4: A1, 5: B1, 6: B1, 7: B1}),

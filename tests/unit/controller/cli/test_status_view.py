@@ -19,7 +19,6 @@ from migration.model import (
     Counters,
     Entry,
     ExecutorWay,
-    NimbusReport,
     Node,
     Phase,
     PinnedExecutor,
@@ -260,10 +259,10 @@ def test_a_worker_that_starts_is_starting_and_one_without_hooks_has_none() -> No
     placed, acks = publication({1: Slot("s1", 1)}, [node], spouts=[1]), (node_acks("s1", [], "c"),)
     for age_s, port, reason in (
         (5, "starting", "its worker is starting"),
+        (119, "starting", "its worker is starting"),
         (300, "no hooks", "no hooks in its JVM"),
     ):
-        nimbus = NimbusReport(1000 * (START_SECS + age_s), "0", 1, "s")
-        view = TopologyView(placed, Plan("c", 0, -1, "wc-1"), acks, nimbus=nimbus)
+        view = TopologyView(placed, Plan("c", 0, -1, "wc-1"), acks).at(START_SECS + age_s)
         document = as_document([view], acks, LeaderStatus(), Controls(), left_out={})
         console = Console(file=io.StringIO(), width=200)
         for table in as_tables(document):

@@ -14,7 +14,7 @@ from controller.core.stock import (
     worse,
 )
 from controller.core.topology import TopologyView
-from migration.model import NimbusReport, Node, NodeLoad, Plan, Slot, WorkerLoad
+from migration.model import Node, NodeLoad, Plan, Slot, WorkerLoad
 from tests.messages import START_SECS, node_acks, publication, replace, worker_ack, worker_load
 
 A1, A2, B1 = Slot("a", 1), Slot("a", 2), Slot("b", 1)
@@ -33,10 +33,6 @@ def view(*hooked: Slot, **changes: Any) -> TopologyView:
     return replace(found, **changes)
 
 
-def nimbus(since_s: float) -> NimbusReport:
-    return NimbusReport(round(1000 * (START_SECS + since_s)), "0", 1, "s")
-
-
 def test_the_workers_in_which_agents_see_no_hooks_are_listed() -> None:
     assert [one.slot for one in stock_workers(view(A2))] == [A1, B1]
     silent = view(A2)
@@ -51,7 +47,7 @@ def test_a_worker_that_storm_has_changed_since_is_another() -> None:
 
 
 def test_nothing_is_restarted_while_storm_does_not_list_a_supervisor() -> None:
-    found = view(A1, A2, B1, nimbus=nimbus(3600))
+    found = view(A1, A2, B1)
     assert unsettled(found, ()) is None
     gone = replace(found, publication=publication(PLACES, NODES[:1]))
     why = unsettled(gone, ())
@@ -83,7 +79,7 @@ def test_tuples_in_flight_are_replayed_within_twice_their_time_out(
 
 
 def test_a_restart_that_would_not_bring_the_hooks_is_refused() -> None:
-    found = view(nimbus=nimbus(3600))
+    found = view()
     first = stock_workers(found)[0]
     assert cannot_adopt(found, first) is None
     stock = tuple(replace(acks, supervisor=None) for acks in found.acks)
@@ -94,7 +90,7 @@ def test_a_restart_that_would_not_bring_the_hooks_is_refused() -> None:
     )
     refusal = cannot_adopt(replace(found, acks=wrong), first)
     assert refusal == "the hooks of the supervisor of host-a move nothing: Storm 9"
-    refusal = cannot_adopt(replace(found, nimbus=nimbus(20)), first)
+    refusal = cannot_adopt(found.at(START_SECS + 20), first)
     assert refusal and "it may be starting" in refusal
 
 

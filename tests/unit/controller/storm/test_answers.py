@@ -205,3 +205,19 @@ def test_an_answer_of_another_version_is_read() -> None:
     told = {"topology": "wc-1", "later": 1, "steps": [{"moves": [["7-7", "a:1", "b:1"]]}]}
     found = msgspec.convert(told, PlanAnswer)
     assert found == PlanAnswer("wc-1", steps=(PlanStep(moves=(("7-7", "a:1", "b:1"),)),))
+
+
+def test_a_worker_that_storm_gives_time_to_start_is_starting_for_that_time() -> None:
+    world = World(hookless=frozenset({A1}), started_secs=int(1.7e9 + 99))
+    report, controller = decided(world)
+    assert report.reason == "the worker at a:1 is starting"
+    for until, stays in ((216.0, "its worker is starting"), (230.0, "no hooks in its JVM")):
+        while world.now < until:
+            report = controller.cycle()
+            world.now += 4
+        found = explain(report, "1-1", ADVISE)
+        assert found is not None and found.executors
+        assert found.executors[0].stays == stays
+        whole = explain(report, "", ADVISE)
+        assert whole is not None and whole.workers
+        assert ("a:1 is starting" in str(whole.workers[0].closed)) == ("starting" in stays)

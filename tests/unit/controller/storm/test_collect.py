@@ -25,7 +25,7 @@ from migration.model import (
     Timing,
     Way,
 )
-from tests.messages import node_acks, publication, worker_ack
+from tests.messages import START_SECS, node_acks, publication, worker_ack
 
 WC = "wc-1"
 
@@ -298,3 +298,19 @@ def test_a_node_that_speaks_for_another_is_not_heard() -> None:
     with capture_logs() as logs:
         assert cluster({wire.acks_path("s1"): worker}).acks() == ()
     assert [line["reason"] for line in logs] == [f"{wire.acks_path('s1')}: s1 speaks for s2"]
+
+
+def test_a_worker_that_has_just_been_placed_is_starting() -> None:
+    there = model.Nodes((Node("s1", "host-1", 200.0, (1,), 1),))
+    data = {
+        "/storms": b"",
+        f"/storms/{WC}": b"",
+        f"/assignments/{WC}": b"",
+        wire.NODES: wire.encode(there),
+        wire.topology_path(WC): wire.encode(publication({1: Slot("s1", 1)}, topology=WC)),
+        wire.acks_path("s1"): wire.encode(node_acks("s1", [], "")),
+    }
+    for age_s, starting in ((119, {Slot("s1", 1)}), (121, set())):
+        report = NimbusReport(1000 * (START_SECS + age_s), "0", 1, "s")
+        (view,) = cluster({**data, wire.NIMBUS: wire.encode(report)}).topologies()
+        assert view.starting == starting
