@@ -174,12 +174,16 @@ def test_what_a_search_may_still_change_is_named() -> None:
             assert decided.question is not None
             memory = chosen.heard(memory, decided.question.answer())
         awaits.append(decided.awaits)
-    running = "a search for a better placement has not ended: it takes 10 minutes at most"
-    judged = [
-        f"a better placement was found, and is judged {n} decisions from now"
-        for n in range(JUDGED_AFTER, 0, -1)
+    running = [
+        f"a search for a better placement has not ended: it ends within {s} s" for s in (600, 599)
     ]
-    assert awaits == [running, running, *judged, "", ""]
+    judged = [
+        f"a better placement was found, and is judged in {n} s" for n in range(JUDGED_AFTER, 0, -1)
+    ]
+    assert awaits == [*running, *judged, "", ""]
+    # With a search that is asked for and cannot begin.
+    waits = Remembered(asked_s=100.0, decided_s=701.0)
+    assert waits.awaits.endswith("waits for those of other topologies to end")
 
 
 def test_a_move_that_waits_is_not_noted_as_made() -> None:
