@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from msgspec.structs import asdict, replace
 
-from controller.cli.asking import ask, connected, end, operator
+from controller.cli.asking import ask, confirm, connected, end, operator
 from controller.cli.running import Conf
 from controller.cli.views import name_of, topologies
 from controller.core.controls import EVERYWHERE, Controls, Rejected
@@ -48,6 +48,8 @@ def mode(
         raise CommandError(f"type [TOPOLOGY] MODE; MODE is one of {', '.join(Mode)}, default")
     config, _ = storm_yaml.read_as(conf, from_storm_yaml)
     with connected(conf) as session:
+        if words == [Mode.AUTO]:
+            confirm("Begin moves alone in each topology without a mode of its own?")
         views = topologies(session)
         set_now = controls.read(session.read(controls.CONTROLS)).modes
         kept = set_now if chosen == "default" else ()
