@@ -216,8 +216,9 @@ def test_a_worker_that_storm_gives_time_to_start_is_starting_for_that_time() -> 
             report = controller.cycle()
             world.now += 4
         found = explain(report, "1-1", ADVISE)
-        assert found is not None and found.executors
-        assert found.executors[0].stays == stays
+        assert found is not None
+        assert [one.stays for one in rows_of(found.executors)] == [stays]
         whole = explain(report, "", ADVISE)
-        assert whole is not None and whole.workers
-        assert ("a:1 is starting" in str(whole.workers[0].closed)) == ("starting" in stays)
+        assert whole is not None
+        closed = str(rows_of(whole.workers)[0].closed)
+        assert ("a:1 is starting" in closed) == ("starting" in stays)
