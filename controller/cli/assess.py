@@ -5,31 +5,29 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import msgspec
 import typer
 
-from controller.assess.assessment import Evidence, lines
-from controller.assess.assessment import assess as judged
-from controller.assess.page import page
 from controller.assess.storm_ui import Made, look, snapshots, stays_of
 from controller.cli.asking import named_when_slow
-from controller.cli.recorded import in_journal
-from controller.config import build
-from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.hostnames import shown
 from controller.core.pins import UNSEEN
 from controller.errors import CommandError, SnapshotError
+from controller.journal.lines import refuse_gone
 from controller.output import Output, OutputOption, writing
-from controller.snapshot import parse
 from migration.model import topology_name
+
+if TYPE_CHECKING:
+    from controller.assess.assessment import Evidence
+    from controller.core.cluster import Cluster, LoadSnapshot
 
 # From here on it is the split, not the measurement, that the answer shows.
 _SPLIT_FRAC = 0.5
 _HOOKS_OF_A_FILE = "none"
 # With hosts by the ids of supervisors.
-_Case = tuple[Cluster, LoadSnapshot, Evidence, Mapping[str, str]]
+_Case: TypeAlias = "tuple[Cluster, LoadSnapshot, Evidence, Mapping[str, str]]"
 
 
 def assess(
@@ -74,6 +72,12 @@ def assess(
             if names
             else f"{source}: there is no active topology"
         )
+    # Late, as below: a refusal needs none of it.
+    from controller.assess.assessment import assess as judged  # noqa: PLC0415
+    from controller.assess.assessment import lines  # noqa: PLC0415
+    from controller.assess.page import page  # noqa: PLC0415
+    from controller.config import build  # noqa: PLC0415
+
     found = [judged(cluster, snapshot, build({}), of) for cluster, snapshot, of, _ in cases]
     hosts = {id_: host for *_, named in cases for id_, host in named.items()}
     if html:
@@ -90,6 +94,9 @@ def _of_ui(url: str, checked: Path | None, topology: str) -> Iterator[_Case]:
     stay = stays_of(_text(checked)) if checked else {}
     with named_when_slow(url):
         found, cores, unread = look(url)
+    from controller.assess.assessment import Evidence  # noqa: PLC0415
+    from controller.snapshot import parse  # noqa: PLC0415
+
     made_of = {made.document["topology"]: made for made in snapshots(found, cores, stay)}
     asked = {id_: made for id_, made in made_of.items() if _is_named(topology, id_)}
     missing = [id_ for id_ in unread if _is_named(topology, id_)]
@@ -115,6 +122,10 @@ def _confidence(made: Made) -> str:
 
 
 def _of_journal(folder: Path, topology: str) -> Iterator[_Case]:
+    refuse_gone(folder)
+    from controller.assess.assessment import Evidence  # noqa: PLC0415
+    from controller.cli.recorded import in_journal  # noqa: PLC0415
+
     reports, _ = in_journal([folder], datetime.now(UTC))
     asked = [one for one in reports if _is_named(topology, one.topology)]
     for report in asked or reports:

@@ -5,24 +5,21 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from controller.config import Config, build, keys_of
-from controller.console import Console
-from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.distance import inter_node_frac
-from controller.core.fit import Fit
-from controller.core.headroom import headroom
 from controller.core.readable import readable
 from controller.errors import SnapshotError
 from controller.output import Output, OutputOption
 from controller.policies.options import NAMES
-from controller.policies.profiles import Profiles
-from controller.snapshot import parse_with_profiles
-from controller.walk import WalkStep, as_document, walk
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from controller.core.cluster import Cluster, LoadSnapshot
+    from controller.walk import WalkStep
 
 
 def _known_policy(name: str | None) -> str | None:
@@ -61,7 +58,16 @@ def decide(
     last step has no move, the policy wants no further one.
     """
     config = build(keys_of(assignments or []))
-    cluster, start, profiles = _read(snapshot)
+    name = "standard input" if str(snapshot) == "-" else str(snapshot)
+    text = _text(snapshot, name)
+    # Late: a refusal needs none of it.
+    from controller.snapshot import parse_with_profiles  # noqa: PLC0415
+    from controller.walk import as_document, walk  # noqa: PLC0415
+
+    try:
+        cluster, start, profiles = parse_with_profiles(text)
+    except SnapshotError as error:
+        raise SnapshotError(f"{name}: {error}") from None
     options = replace(config.options, profiles=profiles)
     config = replace(config, policy=policy or config.policy, options=options)
     walked = list(walk(cluster, start, config, steps))
@@ -72,8 +78,12 @@ def decide(
 
 
 def _print(
-    cluster: Cluster, start: LoadSnapshot, config: Config, walked: Sequence[WalkStep]
+    cluster: "Cluster", start: "LoadSnapshot", config: Config, walked: Sequence["WalkStep"]
 ) -> None:
+    from controller.console import Console  # noqa: PLC0415
+    from controller.core.distance import inter_node_frac  # noqa: PLC0415
+    from controller.core.headroom import headroom  # noqa: PLC0415
+
     console = Console()
     console.print(
         f"{start.topology}, policy {config.policy}: between nodes "
@@ -95,20 +105,20 @@ def _print(
         console.print(f"warning: {warning}", highlight=False, soft_wrap=True)
 
 
-def _read(path: Path) -> tuple[Cluster, LoadSnapshot, Profiles]:
-    piped = str(path) == "-"
-    name = "standard input" if piped else path
+def _text(path: Path, name: str) -> str:
     try:
-        return parse_with_profiles(sys.stdin.read() if piped else path.read_text())
-    except SnapshotError as error:
-        raise SnapshotError(f"{name}: {error}") from None
+        return sys.stdin.read() if str(path) == "-" else path.read_text()
     except OSError as error:
         raise SnapshotError(f"{name}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise SnapshotError(f"{name}: not JSON: not even text in UTF-8") from None
 
 
-def _workers_table(cluster: Cluster, step: WalkStep) -> Table:
+def _workers_table(cluster: "Cluster", step: "WalkStep") -> "Table":
+    from rich.table import Table  # noqa: PLC0415
+
+    from controller.core.fit import Fit  # noqa: PLC0415
+
     load = Fit.of(cluster, step.after).frac
     table = Table("worker", "node", "cpu", "executors", title="placement after the last step")
     for w, name in enumerate(cluster.workers):

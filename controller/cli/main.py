@@ -122,7 +122,7 @@ _TABLE: Mapping[str, _Verb] = {
         "nstorm ingest edges.csv placement.csv cpu.csv --out journal",
     ),
     "replay": _verb(
-        "replay.command",
+        "cli.replay",
         FILES,
         "nstorm replay /var/storm/nstorm-journal --from 2025-03-01T08:00",
         "nstorm replay /var/storm/nstorm-journal --set load.high=0.7",

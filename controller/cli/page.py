@@ -67,15 +67,6 @@ def page(
     The page reads ZooKeeper as `nstorm status` does, and is no part of a controller. Whoever
     reaches the address may read it. Verbs are done as the user who has started the page.
     """
-    try:
-        import uvicorn  # noqa: PLC0415  # the packages may be missing
-
-        from controller.page.app import make_app  # noqa: PLC0415
-        from controller.page.feed import Feed  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise CommandError(
-            f"{error.name} is missing: type in nstorm's folder: {pip_install('page')}"
-        ) from error
     storm_yaml.read_as(conf, from_storm_yaml)
     host, port = _address(listen)
     token = "" if token_file is None else _token(token_file)
@@ -86,6 +77,15 @@ def page(
             ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
         except OSError as error:  # those of ssl are among them
             raise CommandError(f"--certificate {certificate}, --key {key}: {error}") from None
+    try:
+        import uvicorn  # noqa: PLC0415  # the packages may be missing
+
+        from controller.page.app import make_app  # noqa: PLC0415
+        from controller.page.feed import Feed  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise CommandError(
+            f"{error.name} is missing: type in nstorm's folder: {pip_install('page')}"
+        ) from error
 
     @contextmanager
     def source() -> Iterator[Callable[[], StatusDocument]]:

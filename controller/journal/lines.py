@@ -31,6 +31,12 @@ class JournalError(ControllerError):
     """A journal cannot be read or holds nothing; the message names the place."""
 
 
+def refuse_gone(path: Path) -> None:
+    """Raise `JournalError` where nothing is at a path."""
+    if not path.exists():
+        raise JournalError(f"{path}: no such file or folder")
+
+
 def of_another_version(error: Exception) -> JournalError:
     """Return that something whole cannot be read, and what of it."""
     return JournalError(f"the journal is of another version of nstorm: {error}")

@@ -18,7 +18,7 @@ from typing import IO
 import msgspec
 from isal import igzip, isal_zlib
 
-from controller.journal.lines import JournalError, from_line, is_whole
+from controller.journal.lines import JournalError, from_line, is_whole, refuse_gone
 from controller.journal.record import FORMAT, Head, TickRecord, other_format
 from controller.journal.writer import PACKED, SUFFIX
 from migration import wire
@@ -233,8 +233,7 @@ def segments_in(path: Path) -> Iterator[Segment]:
 
     Raises `JournalError` where the path is not there, or is a file and no segment.
     """
-    if not path.exists():
-        raise JournalError(f"{path}: no such file or folder")
+    refuse_gone(path)
     files = [path]
     if path.is_dir():
         # The compressed form first: it is complete once it has its name.

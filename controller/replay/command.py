@@ -1,4 +1,4 @@
-"""``nstorm replay``: what the controller would have done with a recorded log."""
+"""Works out and prints what ``nstorm replay`` is asked for."""
 
 import json
 import logging
@@ -6,20 +6,19 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 import typer
 from rich.table import Table
 
-from controller.config import build, keys_of
+from controller.config import build
 from controller.console import Console
 from controller.core.times import utc
 from controller.journal.cycle_record import as_builtins
 from controller.journal.lines import JournalError, compact
 from controller.journal.reader import Log
-from controller.output import From, Output, OutputOption, To, counted, print_list, quiet, unix_s
-from controller.policies.options import NAMES
+from controller.output import Output, counted, print_list, quiet
 from controller.replay import playback
 from controller.replay.playback import Replayed, recorded_config
 from controller.replay.recording import spans
@@ -33,59 +32,20 @@ from controller.replay.rerun import (
     Series,
 )
 
-# Sections of the help.
-OTHERWISE = "Other settings than the recorded ones"
 
-
-def replay(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="LOG", help="Folders or segments of a journal (nstorm.journal.dir)."
-        ),
-    ],
+def print_replay(
+    paths: list[Path],
+    window: tuple[float, float],
+    changes: dict[str, Any],
     *,
-    begin: From = "",
-    end: To = "",
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            rich_help_panel=OTHERWISE,
-            help="A key of storm.yaml, such as load.high=0.7. Repeatable.",
-        ),
-    ] = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", rich_help_panel=OTHERWISE, help=f"One of {', '.join(NAMES)}."),
-    ] = None,
-    every: Annotated[
-        bool,
-        typer.Option(
-            "--all", help="With the recorded settings: also print ticks like the one before."
-        ),
-    ] = False,
-    output: OutputOption = Output.TABLE,
+    every: bool,
+    output: Output,
 ) -> None:
-    """Decide a recorded log again, also with other settings.
+    """Decide a log again, with `changes` to its settings, and print what comes of it.
 
-    With the recorded settings every decision must be the same, byte for byte. Exit code 1: one is
-    not. The command prints the ticks with a move, and those whose outcome differs from the tick
-    before.
-
-    With other settings, by --set or --policy, the outcome is compared with that of the recorded
-    settings. Moves follow other moves, whatever the mode was. Executors take their CPU along, less
-    the cost of tuples that stay near now. The traffic between executors stays as recorded. So a
-    replay misses that shuffles would send elsewhere, and that an overload would slow the topology
-    down. Each topology has max.moves.per.cycle moves of its own, while in a live run all topologies
-    share them.
+    Exit code 1: without changes a decision is another one.
     """
-    window = unix_s("--from", begin, -math.inf), unix_s("--to", end, math.inf)
     log = Log.open(paths)
-    changes = keys_of(assignments or [])
-    if policy is not None:
-        changes["policy"] = policy
     with quiet(logging.CRITICAL):
         document = _what_if(log, window, changes) if changes else _verified(log, window)
     document["skipped"] = log.skipped_texts()

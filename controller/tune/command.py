@@ -5,7 +5,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,25 +21,19 @@ from controller.pipeline.where import (
     Where,
     needed,
 )
-from controller.tune.choice import Objective, SetOutcome, suggest
-from controller.tune.report import (
-    as_document,
-    draw,
-    page,
-    print_found,
-    proposed_diff,
-    proposed_keys,
-)
 from controller.tune.space import SETS, read_space
 from migration import storm_yaml
+
+if TYPE_CHECKING:
+    from controller.tune.choice import SetOutcome
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """What a sweep found."""
 
-    outcomes: list[SetOutcome]
-    no_moves: SetOutcome
+    outcomes: "list[SetOutcome]"
+    no_moves: "SetOutcome"
     today: dict[str, Any]  # the keys in force
     left_out: list[str]
     skipped: Sequence[str]
@@ -85,12 +79,23 @@ def tune(
     the rest. It is suggested only if it is better than today's settings there as well. The row "no
     moves" is the same replay without any move: it shows the cluster without nstorm.
     """
-    goal = Objective.parse(objective)
     asked = read_space(space) if space else None
     keys = storm_yaml.read_as(conf, from_storm_yaml)[0].keys if conf else None
     # As it is: `patch` takes no other ends of lines.
     text = conf.read_bytes().decode() if conf else None
     where = Where.of(paths, out, tables, master, spark_conf)
+    # Late: a refusal needs none of it.
+    from controller.tune.choice import Objective, suggest  # noqa: PLC0415
+    from controller.tune.report import (  # noqa: PLC0415
+        as_document,
+        draw,
+        page,
+        print_found,
+        proposed_diff,
+        proposed_keys,
+    )
+
+    goal = Objective.parse(objective)
     with quiet(logging.CRITICAL):
         found = needed("controller.tune.run").run(
             where,

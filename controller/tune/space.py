@@ -8,7 +8,6 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
 
 from controller.config import Config, build
@@ -131,6 +130,9 @@ def _all(space: Space) -> Iterator[dict[str, Any]]:
 def _sampled(space: Space) -> Iterator[dict[str, Any]]:
     for key, values in space.values.items():
         yield from ({key: value} for value in values)
+    # Late: a file that is refused needs none of it.
+    import numpy as np  # noqa: PLC0415
+
     random = np.random.default_rng(0)
     for _ in range(20 * space.sets):
         yield {

@@ -90,9 +90,9 @@ SHOWING = {"rich", "kazoo.recipe", "controller.storm.collect"}
         (["adopt", "--help"], DECIDING | {"controller.cycle", "rich"}),
         (["doctor", "--help"], DECIDING | {"controller.cycle", "rich", "urllib.request"}),
         (["top", "--help"], DECIDING | {"controller.config"}),
-        (["decide", "--help"], {"controller.storm.collect"}),
+        (["decide", "--help"], DECIDING | {"controller.storm.collect"}),
         (["ingest", "--help"], DECIDING | {"controller.config", "rich"}),
-        (["tune", "--help"], {"matplotlib", "pyspark", "controller.storm.collect"}),
+        (["tune", "--help"], DECIDING | {"matplotlib", "pyspark", "controller.storm.collect"}),
     ],
     ids=" ".join,
 )
@@ -100,6 +100,25 @@ def test_a_verb_loads_only_what_it_needs(arguments: list[str], does_without: set
     code = f"sys.argv[1:] = {arguments}; from controller.cli import main; main()"
     told = loaded(code, does_without | {"deploy", "scipy", "tests"})
     assert told.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "assess nosuch",
+        "decide nosuch",
+        "page --conf nosuch",
+        "pipeline ticks nosuch",
+        "replay nosuch",
+        "report nosuch",
+        "tune nosuch",
+    ],
+)
+def test_a_path_that_is_gone_is_refused_before_what_is_slow_is_loaded(arguments: str) -> None:
+    code = f"sys.argv[1:] = {arguments.split()}\nfrom controller.cli import main\n"
+    code += "try:\n main()\nexcept SystemExit as ended:\n print(ended.code)"
+    slow = DECIDING | {"controller.cycle", "fastapi", "rich.table", "uvicorn"}
+    assert loaded(code, slow) == "2\n[]\n"
 
 
 @pytest.mark.parametrize(

@@ -492,10 +492,12 @@ def test_a_command_that_does_not_get_to_its_end_is_no_success(
     assert page._act(Path("storm.yaml"), ("off", "--reason=a fault")) == (2, said)
 
 
-def test_without_its_packages_it_names_them() -> None:
+def test_without_its_packages_it_names_them(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("storm.zookeeper.servers: [zk1]\n")
     code = (
         "import sys; sys.modules['uvicorn'] = None\n"
-        "from pathlib import Path; from controller.cli.page import page; page(Path('x'))"
+        "from pathlib import Path; from controller.cli.page import page; "
+        f"page(Path('{tmp_path}/x'))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "uvicorn is missing: type in nstorm's folder: pip install" in done.stderr
