@@ -208,7 +208,7 @@ def _pictured(
     memory: Memory, seen: CycleInput, settings: Config
 ) -> tuple[Memory, list[TopologyCase]]:
     """Measure the topologies, and learn from what is seen of them."""
-    # By a time that the journal has: a replay says the same.
+    # By a time that the journal has, so that a replay gives the same.
     views = [view.at(seen.time_s) for view in seen.topologies]
     pictures, unheard_s = picture_each(
         views,
