@@ -119,10 +119,10 @@ print("loaded:", sorted({HEAVY} & set(sys.modules)))
 
 
 def test_a_missing_package_is_named_with_what_to_type() -> None:
-    code = """
+    code = f"""
 import sys
 sys.modules["numpy"] = None
-sys.argv[1:] = ["decide", "x.json"]
+sys.argv[1:] = ["decide", {__file__!r}]
 from controller.cli import main
 main()
 """
