@@ -43,6 +43,7 @@ ALLOWED = {
     "controller/core/loops/traffic.py": "the CPU that a tuple's way costs, before there is a load",
     "controller/core/layout.py": "shares out the measured CPU that no executor owns",
     "controller/core/slow_host.py": "what a tuple costs on each host, which decides nothing",
+    "controller/ingest/world.py": "totals of the CPU of tables, as reports of workers have them",
     "controller/journal/writer.py": "the room on a disk",
     "controller/pipeline/hours.py": "adds up a log by hour",
     "controller/policies/aniello.py": "a paper's own packing",
