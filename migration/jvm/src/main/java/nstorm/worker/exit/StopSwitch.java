@@ -123,7 +123,12 @@ public final class StopSwitch implements Callable<Long> {
     public synchronized Callable<Long> wrap(Callable<Long> loop) {
         stockLoop = loop;
         looping = true;
-        return abandoned ? this::endUnused : this;
+        if (!abandoned) {
+            return this;
+        }
+        // It was ours, and there is no other from now on: with it Storm's loop would end before its first turn.
+        Thread.interrupted();
+        return this::endUnused;
     }
 
     /** A spout, and a bolt that is cleaned up, holds what only one may hold as soon as it is open. */

@@ -56,7 +56,9 @@ class UsersEndTest {
         @Override
         public void cleanup() {
             ended = true;
-            sneak(thrown);
+            if (thrown != null) {
+                sneak(thrown);
+            }
         }
     }
 
@@ -76,7 +78,9 @@ class UsersEndTest {
         @Override
         public void close() {
             ended = true;
-            sneak(thrown);
+            if (thrown != null) {
+                sneak(thrown);
+            }
         }
     }
 
@@ -98,7 +102,7 @@ class UsersEndTest {
     }
 
     /** Without its constructor, which needs a whole worker. */
-    private static <T> T blank(Class<T> type) throws ReflectiveOperationException {
+    static <T> T blank(Class<T> type) throws ReflectiveOperationException {
         Class<?> factory = Class.forName("sun.reflect.ReflectionFactory");
         Object one = factory.getMethod("getReflectionFactory").invoke(null);
         Constructor<?> made =
@@ -107,7 +111,7 @@ class UsersEndTest {
         return type.cast(made.newInstance());
     }
 
-    private static <T extends Executor> T executor(Class<T> type, Object... taskObjects)
+    static <T extends Executor> T executor(Class<T> type, Object... taskObjects)
             throws ReflectiveOperationException {
         List<Task> tasks = new ArrayList<>(Arrays.asList((Task) null));
         Field field = Task.class.getDeclaredField("taskObject");
