@@ -184,6 +184,8 @@ final class SpoutExit {
             // By Storm's own time-out, which fails each to the spout: all are older than a message may be.
             pending.rotate();
             pending.rotate();
+            // What a spout then emits again gets as long.
+            sinceNanos = System.nanoTime();
         }
         int left = pending.size();
         if (left < leftPending || progressNanos == 0) {

@@ -1,0 +1,85 @@
+package nstorm.worker.exit;
+
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.reflect.Field;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
+import nstorm.worker.exit.UsersEndTest.Spout;
+import nstorm.worker.routes.FakeWorker;
+import nstorm.worker.routes.HandOver;
+import nstorm.worker.routes.MisroutedTuples;
+import nstorm.worker.storm.StormFields;
+import org.apache.storm.Config;
+import org.apache.storm.executor.Executor;
+import org.apache.storm.executor.ExecutorTransfer;
+import org.apache.storm.executor.spout.SpoutExecutor;
+import org.apache.storm.shade.org.jctools.queues.MpscChunkedArrayQueue;
+import org.apache.storm.utils.JCQueue;
+import org.apache.storm.utils.RotatingMap;
+import org.junit.jupiter.api.Test;
+
+/** A spout with one tuple pending, turn by turn. */
+class SpoutExitTest {
+    /** Made without its constructor. */
+    static final class NothingToFlush extends ExecutorTransfer {
+        NothingToFlush() {
+            super(null, Map.of());
+        }
+
+        @Override
+        public void flush() {}
+    }
+
+    private final Spout spout = UsersEndTest.blank(Spout.class);
+    private final SpoutExecutor executor = UsersEndTest.executor(SpoutExecutor.class, spout);
+    private final RotatingMap<Long, Object> pending = new RotatingMap<>(2, this::fail);
+    private int fails;
+
+    SpoutExitTest() throws ReflectiveOperationException {
+        set("receiveQueue", new JCQueue("q", "q", 8, 0, 1, null, "t", "c", List.of(), 6700, null));
+        set("pendingEmits", new MpscChunkedArrayQueue<>(8, 16));
+        set("executorTransfer", UsersEndTest.blank(NothingToFlush.class));
+        set("topoConf", new HashMap<>(Map.of(Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS, 1)));
+        StormFields.set(StormFields.SPOUT_ACTIVE, executor, new AtomicBoolean());
+        StormFields.set(StormFields.SPOUT_PENDING, executor, pending);
+        pending.put(1L, "tuple");
+    }
+
+    private void set(String name, Object value) throws ReflectiveOperationException {
+        Field field = Executor.class.getDeclaredField(name);
+        field.setAccessible(true);
+        field.set(executor, value);
+    }
+
+    /** Emits again at once, as many spouts do. */
+    private void fail(Long id, Object tuple) {
+        fails++;
+        pending.put(id, tuple);
+    }
+
+    private static HandOver handOver() throws ReflectiveOperationException {
+        return new HandOver(new FakeWorker().state, null, UsersEndTest.blank(MisroutedTuples.class));
+    }
+
+    @Test
+    void whatItEmitsAgainAsItFailsHasATimeOutOfItsOwn() throws Exception {
+        SpoutExit exit = new SpoutExit(executor);
+        exit.finish(handOver(), () -> true);
+        while (fails == 0) {
+            exit.turn(null);
+        }
+        for (int turn = 0; turn < 1000; turn++) {
+            exit.turn(null);
+        }
+        assertTrue(fails < 100, "failed " + fails + " times");
+        assertFalse(spout.ended);
+        pending.remove(1L);
+        assertNull(exit.turn(null));
+        assertTrue(spout.ended);
+    }
+}
