@@ -62,8 +62,8 @@ public final class StopSwitch implements Callable<Long> {
     private BooleanSupplier probes;
     private volatile boolean departed;
     private boolean attended;
-    /** Of its own thread: its bolt takes nothing any more. */
-    private boolean ended;
+    /** It takes nothing any more; changed by its own thread alone. */
+    private volatile boolean ended;
 
     private StopSwitch(Executor executor) {
         this.executor = executor;
@@ -133,6 +133,7 @@ public final class StopSwitch implements Callable<Long> {
 
     /** A spout, and a bolt that is cleaned up, holds what only one may hold as soon as it is open. */
     private Long endUnused() {
+        ended = true;
         if (spout != null) {
             spout.closeUnused();
         } else if (cleansUp) {
@@ -329,7 +330,7 @@ public final class StopSwitch implements Callable<Long> {
 
     /** Whether it takes nothing out of its queue now: who publishes into that must not wait for room. */
     public boolean takesNothing() {
-        return still && handOver == null || bolt != null && bolt.asked();
+        return still && handOver == null || ended || closingNanos() != 0 || bolt != null && bolt.asked();
     }
 
     /** Runs something short on the executor's thread, where nothing else touches its bolt; the bolt goes on. */

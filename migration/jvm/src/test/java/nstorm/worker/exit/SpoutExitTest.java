@@ -8,6 +8,7 @@ import java.lang.reflect.Field;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicBoolean;
 import nstorm.worker.exit.UsersEndTest.Spout;
 import nstorm.worker.routes.FakeWorker;
@@ -81,5 +82,17 @@ class SpoutExitTest {
         pending.remove(1L);
         assertNull(exit.turn(null));
         assertTrue(spout.ended);
+    }
+
+    @Test
+    void itsTicksWaitWhileItIsClosed() throws Exception {
+        StopSwitch stop = StopSwitch.of(executor);
+        boolean[] waits = new boolean[1];
+        spout.asItEnds = () -> waits[0] = stop.takesNothing();
+        Callable<Long> loop = stop.wrap(null);
+        assertFalse(stop.takesNothing());
+        stop.stop(handOver(), null, false);
+        assertNull(loop.call());
+        assertTrue(waits[0]);
     }
 }

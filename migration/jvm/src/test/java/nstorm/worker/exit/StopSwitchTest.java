@@ -16,6 +16,7 @@ import org.junit.jupiter.api.Test;
 class StopSwitchTest {
     private final Spout spout = UsersEndTest.blank(Spout.class);
     private final Bolt bolt = UsersEndTest.blank(Bolt.class);
+    private volatile boolean ticksWait;
 
     StopSwitchTest() throws ReflectiveOperationException {}
 
@@ -40,13 +41,17 @@ class StopSwitchTest {
 
     @Test
     void aSpoutThatOpensAfterItWasInterruptedIsClosed() throws Exception {
-        isInterruptedWhileItOpens(UsersEndTest.executor(SpoutExecutor.class, spout));
-        assertTrue(spout.ended);
+        SpoutExecutor executor = UsersEndTest.executor(SpoutExecutor.class, spout);
+        spout.asItEnds = () -> ticksWait = StopSwitch.of(executor).takesNothing();
+        isInterruptedWhileItOpens(executor);
+        assertTrue(spout.ended && ticksWait);
     }
 
     @Test
     void aBoltThatIsPreparedAfterItWasInterruptedIsCleanedUp() throws Exception {
-        isInterruptedWhileItOpens(UsersEndTest.executor(BoltExecutor.class, bolt));
-        assertTrue(bolt.ended);
+        BoltExecutor executor = UsersEndTest.executor(BoltExecutor.class, bolt);
+        bolt.asItEnds = () -> ticksWait = StopSwitch.of(executor).takesNothing();
+        isInterruptedWhileItOpens(executor);
+        assertTrue(bolt.ended && ticksWait);
     }
 }

@@ -42,6 +42,7 @@ class UsersEndTest {
 
     static final class Bolt extends BaseRichBolt {
         transient Throwable thrown;
+        transient Runnable asItEnds;
         transient boolean ended;
 
         @Override
@@ -56,6 +57,9 @@ class UsersEndTest {
         @Override
         public void cleanup() {
             ended = true;
+            if (asItEnds != null) {
+                asItEnds.run();
+            }
             if (thrown != null) {
                 sneak(thrown);
             }
@@ -64,6 +68,7 @@ class UsersEndTest {
 
     static final class Spout extends BaseRichSpout {
         transient Throwable thrown;
+        transient Runnable asItEnds;
         transient boolean ended;
 
         @Override
@@ -78,6 +83,9 @@ class UsersEndTest {
         @Override
         public void close() {
             ended = true;
+            if (asItEnds != null) {
+                asItEnds.run();
+            }
             if (thrown != null) {
                 sneak(thrown);
             }
