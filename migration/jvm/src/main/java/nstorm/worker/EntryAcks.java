@@ -62,7 +62,7 @@ final class EntryAcks {
         boolean here = worker.tables.delivers(part.executor());
         return switch (part.action()) {
             case PREPARE ->
-                copy != null && copy.prepared() && mayFollow(part.entry()) ? EntryState.READY : EntryState.NONE;
+                copy != null && copy.prepared(worker.active()) && mayFollow(part.entry()) ? EntryState.READY : EntryState.NONE;
             case RUN ->
                 refusedOpens.contains(part)
                         ? EntryState.REFUSED

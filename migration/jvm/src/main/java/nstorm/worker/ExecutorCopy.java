@@ -135,9 +135,13 @@ final class ExecutorCopy implements LocalCopies.Copy {
         return stopSwitch.ready();
     }
 
-    /** Whether the executor may be routed to as soon as the plan allows it; one that waits opens only then. */
-    boolean prepared() {
-        return ready() || (waits || spout()) && alive();
+    /**
+     * Whether the executor may be routed to as soon as the plan allows it; one that waits opens only then.
+     *
+     * @param workerActive whether Storm has activated the worker: it opens nothing before
+     */
+    boolean prepared(boolean workerActive) {
+        return ready() || (waits || spout()) && alive() && workerActive;
     }
 
     /** Whether tuples may wait in its queue: parked for a bolt that is being prepared they would hold no sender back. */

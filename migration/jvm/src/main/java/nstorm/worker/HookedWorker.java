@@ -243,6 +243,11 @@ final class HookedWorker implements LocalCopies {
         tables.beginHeartbeats(copy.id());
     }
 
+    /** Storm activates a worker once it is connected to all others of its topology; from then on it stays so. */
+    boolean active() {
+        return state.getIsWorkerActive().getCount() == 0;
+    }
+
     /** Storm's local-or-shuffle groupings follow executors that have come or gone. */
     void regroup() {
         copies.values().forEach(copy -> LocalGroupings.rebuild(copy.executor()));

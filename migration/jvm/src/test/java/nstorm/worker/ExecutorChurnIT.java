@@ -250,7 +250,7 @@ class ExecutorChurnIT {
         await("spout " + id + " closed", moving(worker, () -> !worker.copies.containsKey(id)));
         worker.start(worker.factory.begin(id, false), false, false);
         ExecutorCopy copy = worker.copies.get(id);
-        assertTrue(copy.prepared());
+        assertTrue(copy.prepared(true));
         worker.run(copy);
         await("spout " + id + " opened", moving(worker, copy::ready));
         worker.claim(copy);

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.reflect.Field;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Set;
@@ -14,6 +15,7 @@ import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
 import nstorm.worker.OneWorker.Sink;
 import nstorm.worker.OneWorker.Source;
+import org.apache.storm.daemon.worker.WorkerState;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -136,6 +138,27 @@ class OpeningIT {
         assertFalse(copy.opensFor(0));
         assertEquals(before, opens());
         one.cluster.activate("one");
+        one.awaitAck("m", "ROUTED");
+    }
+
+    /** As one that has just started while another worker of its topology is down: Storm opens nothing there. */
+    @ParameterizedTest
+    @CsvSource({"source, spout", "holder, renew"})
+    void aWorkerThatIsNotActiveIsNotReadyForWhatOpensLate(String component, String way) throws Exception {
+        ExecutorId executor = one.idOf(component);
+        Field latch = WorkerState.class.getDeclaredField("isWorkerActive");
+        latch.setAccessible(true);
+        Object active = latch.get(one.worker.state);
+        prepared(executor, way);
+        latch.set(one.worker.state, new CountDownLatch(1));
+        try {
+            one.plan("m", executor, one.elsewhere, one.worker.me, Phase.PREPARE);
+            one.awaitAck("m", "NONE");
+        } finally {
+            latch.set(one.worker.state, active);
+        }
+        one.awaitAck("m", "READY");
+        one.plan("m", executor, one.elsewhere, one.worker.me, Phase.STOP);
         one.awaitAck("m", "ROUTED");
     }
 
