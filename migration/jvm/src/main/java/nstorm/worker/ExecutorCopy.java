@@ -112,6 +112,7 @@ final class ExecutorCopy implements LocalCopies.Copy {
     /** Its bolts are prepared only when this worker owns them, as a spout is opened only then. */
     void waitToOpen() {
         waits = true;
+        stopSwitch.opensLate();
     }
 
     /**

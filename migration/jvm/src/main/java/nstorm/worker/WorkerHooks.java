@@ -12,6 +12,7 @@ public final class WorkerHooks implements HookSet {
     private static final String STATE = "org.apache.storm.daemon.worker.WorkerState";
     private static final String EXECUTOR = "org.apache.storm.executor.Executor";
     private static final String TRANSFER = "org.apache.storm.executor.ExecutorTransfer";
+    private static final String BOLT_EXECUTOR = "org.apache.storm.executor.bolt.BoltExecutor";
     private static final String SPOUT_EXECUTOR = "org.apache.storm.executor.spout.SpoutExecutor";
     private static final String SPOUT_TUPLE = "Lorg/apache/storm/executor/spout/SpoutExecutor;"
             + "Lorg/apache/storm/daemon/Task;Ljava/lang/Long;Lorg/apache/storm/executor/TupleInfo;";
@@ -72,6 +73,10 @@ public final class WorkerHooks implements HookSet {
             new Symbol(EXECUTOR, "groupers", "Ljava/util/List;"),
             new Symbol(SPOUT_EXECUTOR, "lastActive", "Ljava/util/concurrent/atomic/AtomicBoolean;"),
             new Symbol(SPOUT_EXECUTOR, "pending", ROTATING_MAP),
+            new Symbol(SPOUT_EXECUTOR, "outputCollectors", "Ljava/util/List;"),
+            new Symbol(BOLT_EXECUTOR, "outputCollector", "Lorg/apache/storm/executor/bolt/BoltOutputCollectorImpl;"),
+            new Symbol(
+                    "org.apache.storm.executor.bolt.BoltOutputCollectorImpl", "task", "Lorg/apache/storm/daemon/Task;"),
             new Symbol("org.apache.storm.daemon.Acker", "pending", ROTATING_MAP),
             new Symbol(TREE, "val", "J"),
             new Symbol(TREE, "spoutTask", "I"),
@@ -126,10 +131,7 @@ public final class WorkerHooks implements HookSet {
                         WorkerAdvice.Send.class),
                 new Advised(EXECUTOR, "accept", "(Ljava/lang/Object;)V", WorkerAdvice.Accept.class),
                 new Advised(
-                        "org.apache.storm.executor.bolt.BoltExecutor",
-                        "call",
-                        "()Ljava/util/concurrent/Callable;",
-                        WorkerAdvice.ExecutorLoop.class),
+                        BOLT_EXECUTOR, "call", "()Ljava/util/concurrent/Callable;", WorkerAdvice.ExecutorLoop.class),
                 new Advised(
                         SPOUT_EXECUTOR, "call", "()Ljava/util/concurrent/Callable;", WorkerAdvice.ExecutorLoop.class),
                 new Advised(
@@ -182,7 +184,7 @@ public final class WorkerHooks implements HookSet {
                         BACKPRESSURE,
                         "org.apache.storm.daemon.worker.Worker",
                         "org.apache.storm.daemon.worker.WorkerTransfer",
-                        "org.apache.storm.executor.bolt.BoltExecutor",
+                        BOLT_EXECUTOR,
                         "org.apache.storm.executor.bolt.BoltExecutor$1",
                         "org.apache.storm.serialization.KryoTupleSerializer",
                         "org.apache.storm.utils.JCQueue",

@@ -1,11 +1,9 @@
 package nstorm.worker.exit;
 
 import java.util.ArrayDeque;
-import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
-import nstorm.hook.Faults;
 import nstorm.memory.Reviewed;
 import nstorm.worker.routes.HandOver;
 import nstorm.worker.storm.StormFields;
@@ -185,20 +183,27 @@ final class BoltExit {
         return keepsNothing == asked;
     }
 
-    /** What the user's code throws must not end a worker that lives on. */
     void cleanUp() {
-        for (Task task : StormFields.<List<Task>>get(StormFields.ID_TO_TASK, executor)) {
+        cleanUp(Integer.MAX_VALUE);
+    }
+
+    /** Of an executor in which one prepare() has failed, or none was called: Storm notes the last right before that call. */
+    void cleanUpPrepared() {
+        Object called = StormFields.get(StormFields.BOLT_COLLECTOR, executor);
+        cleanUp(
+                called == null
+                        ? 0
+                        : UsersEnd.tasks(executor).indexOf(StormFields.<Task>get(StormFields.COLLECTOR_TASK, called)));
+    }
+
+    private void cleanUp(int prepared) {
+        UsersEnd.of(executor, "cleanup of bolt", prepared, bolt -> {
             try {
-                if (task != null) {
-                    ((IBolt) task.getTaskObject()).cleanup();
-                }
-            } catch (Throwable e) {
-                Faults.contained("cleanup of bolt " + executor.getComponentId() + executor.getExecutorId(), e);
+                ((IBolt) bolt).cleanup();
+            } finally {
+                Reviewed.closeLeftOpen(bolt);
             }
-            if (task != null) {
-                Reviewed.closeLeftOpen(task.getTaskObject());
-            }
-        }
+        });
         cleanedUp = true;
     }
 

@@ -6,8 +6,6 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
-import java.util.function.Consumer;
-import nstorm.hook.Faults;
 import nstorm.worker.routes.HandOver;
 import nstorm.worker.storm.StormFields;
 import org.apache.storm.Config;
@@ -139,32 +137,31 @@ final class SpoutExit {
         if (!handOver.takePendingEmits(executor)) {
             return 1L;
         }
-        spouts("close", ISpout::close);
+        close(Integer.MAX_VALUE);
         handOver.flushBatchesOf(executor);
         return null;
     }
 
     /** Of a spout that is not wanted any more when its open() has ended. */
     void closeUnused() {
-        spouts("close", ISpout::close);
+        close(Integer.MAX_VALUE);
+    }
+
+    /** Of an executor in which one open() has failed, or none was called: Storm notes each right before that call. */
+    void closeOpened() {
+        List<?> called = StormFields.get(StormFields.SPOUT_COLLECTORS, executor);
+        close(called == null ? 0 : Math.max(0, called.size() - 1));
+    }
+
+    private void close(int opened) {
+        UsersEnd.of(executor, "close of spout", opened, spout -> ((ISpout) spout).close());
     }
 
     /** As Storm does when the topology is deactivated; its loop activates the spout again if this one is kept. */
     private void deactivate() {
         if (StormFields.<AtomicBoolean>get(StormFields.SPOUT_ACTIVE, executor).getAndSet(false)) {
-            spouts("deactivate", ISpout::deactivate);
-        }
-    }
-
-    /** What the user's code throws must not end a worker that lives on. */
-    private void spouts(String name, Consumer<ISpout> call) {
-        for (Task task : StormFields.<List<Task>>get(StormFields.ID_TO_TASK, executor)) {
-            try {
-                if (task != null) {
-                    call.accept((ISpout) task.getTaskObject());
-                }
-            } catch (Throwable e) {
-                Faults.contained(name + " of spout " + executor.getComponentId() + executor.getExecutorId(), e);
+            for (Task task : UsersEnd.tasks(executor)) {
+                UsersEnd.call(executor, "deactivate of spout", ((ISpout) task.getTaskObject())::deactivate);
             }
         }
     }

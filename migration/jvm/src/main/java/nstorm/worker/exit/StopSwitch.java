@@ -147,11 +147,31 @@ public final class StopSwitch implements Callable<Long> {
         return executor.getOpenOrPrepareWasCalled().get() && looping;
     }
 
+    /** It holds what only one may hold as soon as it is open, as a spout always does: it is cleaned up however it ends. */
+    public void opensLate() {
+        cleansUp = true;
+    }
+
     /** The first thing an executor does on its thread where a plan starts it: another copy may have to be closed first. */
     @SuppressWarnings("unchecked")
     public Callable<Long> openWhenAllowed() throws Exception {
-        mayOpen.await();
-        return (Callable<Long>) executor.call();
+        try {
+            mayOpen.await();
+            return (Callable<Long>) executor.call();
+        } catch (Throwable e) {
+            if (!executor.getOpenOrPrepareWasCalled().get()) {
+                endUnopened();
+            }
+            throw e;
+        }
+    }
+
+    private void endUnopened() {
+        if (spout != null) {
+            spout.closeOpened();
+        } else if (cleansUp) {
+            bolt.cleanUpPrepared();
+        }
     }
 
     /** Lets the executor open, and go on if it was to finish. */

@@ -16,6 +16,8 @@ import org.apache.storm.daemon.worker.WorkerTransfer;
 import org.apache.storm.executor.Executor;
 import org.apache.storm.executor.ExecutorShutdown;
 import org.apache.storm.executor.ExecutorTransfer;
+import org.apache.storm.executor.bolt.BoltExecutor;
+import org.apache.storm.executor.bolt.BoltOutputCollectorImpl;
 import org.apache.storm.executor.spout.SpoutExecutor;
 import org.apache.storm.messaging.netty.Client;
 import org.apache.storm.metrics2.StormMetricRegistry;
@@ -63,6 +65,9 @@ public final class StormFields {
     public static final Field REPORT_ERROR_DIE = field(Executor.class, "reportErrorDie");
     public static final Field SPOUT_ACTIVE = field(SpoutExecutor.class, "lastActive");
     public static final Field SPOUT_PENDING = field(SpoutExecutor.class, "pending");
+    public static final Field SPOUT_COLLECTORS = field(SpoutExecutor.class, "outputCollectors");
+    public static final Field BOLT_COLLECTOR = field(BoltExecutor.class, "outputCollector");
+    public static final Field COLLECTOR_TASK = field(BoltOutputCollectorImpl.class, "task");
     public static final Field ACKER_PENDING = field(Acker.class, "pending");
     public static final Field TREE_XOR = field(Acker.class, "AckObject", "val");
     public static final Field TREE_SPOUT = field(Acker.class, "AckObject", "spoutTask");

@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.lang.reflect.Field;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -42,19 +41,18 @@ class SpoutExitTest {
     private int fails;
 
     SpoutExitTest() throws ReflectiveOperationException {
-        set("receiveQueue", new JCQueue("q", "q", 8, 0, 1, null, "t", "c", List.of(), 6700, null));
-        set("pendingEmits", new MpscChunkedArrayQueue<>(8, 16));
-        set("executorTransfer", UsersEndTest.blank(NothingToFlush.class));
-        set("topoConf", new HashMap<>(Map.of(Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS, 1)));
+        UsersEndTest.set(
+                Executor.class,
+                "receiveQueue",
+                executor,
+                new JCQueue("q", "q", 8, 0, 1, null, "t", "c", List.of(), 6700, null));
+        UsersEndTest.set(Executor.class, "pendingEmits", executor, new MpscChunkedArrayQueue<>(8, 16));
+        UsersEndTest.set(Executor.class, "executorTransfer", executor, UsersEndTest.blank(NothingToFlush.class));
+        UsersEndTest.set(
+                Executor.class, "topoConf", executor, new HashMap<>(Map.of(Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS, 1)));
         StormFields.set(StormFields.SPOUT_ACTIVE, executor, new AtomicBoolean());
         StormFields.set(StormFields.SPOUT_PENDING, executor, pending);
         pending.put(1L, "tuple");
-    }
-
-    private void set(String name, Object value) throws ReflectiveOperationException {
-        Field field = Executor.class.getDeclaredField(name);
-        field.setAccessible(true);
-        field.set(executor, value);
     }
 
     /** Emits again at once, as many spouts do. */

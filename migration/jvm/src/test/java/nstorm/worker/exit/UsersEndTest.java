@@ -119,14 +119,21 @@ class UsersEndTest {
         return type.cast(made.newInstance());
     }
 
+    static void set(Class<?> type, String name, Object owner, Object value) throws ReflectiveOperationException {
+        Field field = type.getDeclaredField(name);
+        field.setAccessible(true);
+        field.set(owner, value);
+    }
+
     static <T extends Executor> T executor(Class<T> type, Object... taskObjects)
             throws ReflectiveOperationException {
         List<Task> tasks = new ArrayList<>(Arrays.asList((Task) null));
-        Field field = Task.class.getDeclaredField("taskObject");
-        field.setAccessible(true);
         for (Object taskObject : taskObjects) {
             Task task = blank(Task.class);
-            field.set(task, taskObject);
+            TopologyContext context = blank(TopologyContext.class);
+            set(TopologyContext.class, "hooks", context, new ArrayList<>());
+            set(Task.class, "taskObject", task, taskObject);
+            set(Task.class, "userTopologyContext", task, context);
             tasks.add(task);
         }
         T executor = blank(type);
