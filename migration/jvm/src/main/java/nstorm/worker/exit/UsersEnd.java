@@ -23,7 +23,7 @@ final class UsersEnd {
     /**
      * Closes tasks, and then cleans up the hooks of all, which Storm has prepared as it built each task.
      *
-     * @param opened the first so many tasks are open
+     * @param opened how many tasks are open, the first of all
      */
     static void of(Executor executor, String name, int opened, Consumer<Object> close) {
         List<Task> tasks = tasks(executor);
@@ -33,6 +33,8 @@ final class UsersEnd {
                 call(executor, "cleanup of a task hook of", hook::cleanup);
             }
         }
+        // An interrupt that the user's code leaves would end the thread before it has handed on.
+        Thread.interrupted();
     }
 
     /** Runs one call of the user's code, and reports what it throws. */

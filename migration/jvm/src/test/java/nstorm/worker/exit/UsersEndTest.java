@@ -1,6 +1,7 @@
 package nstorm.worker.exit;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -125,8 +126,7 @@ class UsersEndTest {
         field.set(owner, value);
     }
 
-    static <T extends Executor> T executor(Class<T> type, Object... taskObjects)
-            throws ReflectiveOperationException {
+    static <T extends Executor> T executor(Class<T> type, Object... taskObjects) throws ReflectiveOperationException {
         List<Task> tasks = new ArrayList<>(Arrays.asList((Task) null));
         for (Object taskObject : taskObjects) {
             Task task = blank(Task.class);
@@ -146,10 +146,10 @@ class UsersEndTest {
         Thread.interrupted();
     }
 
-    private static void assertContained(Throwable thrown, long faultsBefore, long count) {
+    /** With the interrupt Storm's loop would end before the executor has handed on what it has. */
+    private static void assertContained(long faultsBefore, long count) {
         assertEquals(count, Faults.count() - faultsBefore);
-        assertEquals(
-                thrown instanceof InterruptedException, Thread.currentThread().isInterrupted());
+        assertFalse(Thread.currentThread().isInterrupted());
     }
 
     @ParameterizedTest
@@ -163,7 +163,7 @@ class UsersEndTest {
         long faults = Faults.count();
         exit.cleanUp();
         assertTrue(exit.cleanedUp() && first.ended && second.ended);
-        assertContained(thrown, faults, 2);
+        assertContained(faults, 2);
     }
 
     @ParameterizedTest
@@ -174,6 +174,6 @@ class UsersEndTest {
         long faults = Faults.count();
         new SpoutExit(executor(SpoutExecutor.class, spout)).closeUnused();
         assertTrue(spout.ended);
-        assertContained(thrown, faults, 1);
+        assertContained(faults, 1);
     }
 }
