@@ -66,6 +66,12 @@ class ObservedEntry:
         found = ack.find(self.entry.id)
         return EntryState.NONE if found is None else found.state
 
+    def awaits_ahead(self) -> bool:
+        """Return whether the target lacks nothing but what the source sends of its state."""
+        ack = self.observation.workers.get(self.entry.target)
+        found = None if ack is None else ack.find(self.entry.id)
+        return found is not None and found.awaits_ahead is True
+
     def status(self, slot: Slot) -> SlotStatus:
         return self.observation.status(slot)
 
@@ -235,7 +241,8 @@ def _unready(observed: ObservedEntry) -> tuple[str, ...]:
     if entry.way is Way.LIVE and not _proved(observed):
         missing += (f"the look of {entry.source} at what its bolt remembers",)
     if observed.state(entry.target) not in (EntryState.READY, EntryState.ROUTED):
-        missing += (f"the copy of {entry.target}",)
+        ahead = observed.awaits_ahead()
+        missing += (f"what {entry.source} sends ahead" if ahead else f"the copy of {entry.target}",)
     return missing
 
 

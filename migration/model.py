@@ -312,11 +312,16 @@ class LocalPlan(Struct, frozen=True, gc=False):
 
 
 class EntryAck(Struct, frozen=True, gc=False):
-    """How far one worker is with one entry, and where it last saw Storm assign the executor."""
+    """How far one worker is with one entry, and where it last saw Storm assign the executor.
+
+    `awaits_ahead` is set where a target is ready but for what the source sends of its state before
+    it stands still. Earlier hooks leave it out.
+    """
 
     id: Name
     state: EntryState
     assigned: Slot | None
+    awaits_ahead: bool | UnsetType = UNSET
 
 
 class PinnedExecutor(Struct, frozen=True, gc=False):

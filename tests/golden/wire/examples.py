@@ -90,7 +90,10 @@ SOURCE_ACK = WorkerAck(
     cluster=CLUSTER,
     epoch=3,
     version=17,
-    entries=(EntryAck("m12", EntryState.ROUTED, SOURCE), EntryAck("m9", EntryState.NONE, None)),
+    entries=(
+        EntryAck("m12", EntryState.ROUTED, SOURCE),
+        EntryAck("m9", EntryState.NONE, None, True),
+    ),
     executors=(ExecutorId(-1, -1), ExecutorId(1, 1), ExecutorId(7, 7)),
     pinned=(
         PinnedExecutor(ExecutorId(-1, -1), "system"),

@@ -197,6 +197,17 @@ def test_who_was_missing_is_named_and_nobody_else() -> None:
     assert lost.events[0].reason.endswith(f": the worker at {B}")
 
 
+def test_a_copy_that_awaits_its_state_is_not_blamed() -> None:
+    carry = replace(entry(Phase.PREPARE), way=Way.CARRY)
+    held = resume(Plan("c", 3, 17, "wc", (carry,)), 3, 0.0)
+    target = node(B)
+    (worker,) = target.workers
+    awaits = EntryAck("m1", NONE, A, awaits_ahead=True)
+    target = replace(target, workers=(replace(worker, entries=(awaits,)),))
+    late = "not all that the move needs was ready in time"
+    assert look(held, node(A), target, at=20.0).events[0].reason == f"{late}: what {A} sends ahead"
+
+
 @pytest.mark.parametrize("acks", [(node(A, ROUTED),), (node(B, READY),), (node(A), empty(B))])
 def test_prepare_is_undone_without_an_end(acks: tuple[NodeAcks, ...]) -> None:
     assert phase(look(held_plan(Phase.PREPARE), *acks)) is Phase.UNDO

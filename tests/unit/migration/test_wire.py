@@ -66,6 +66,7 @@ def as_of_version_1(value: dict[str, Any]) -> dict[str, Any]:
         "memory_mb",
         "worker_timeout_secs",
         "message_timeout_secs",
+        "awaits_ahead",
     )
     return {key: one for key, one in value.items() if key not in later}
 

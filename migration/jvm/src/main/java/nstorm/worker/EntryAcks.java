@@ -45,24 +45,24 @@ final class EntryAcks {
             if (part.entry() != null
                     && unknown.stream()
                             .noneMatch(entry -> entry.id().equals(part.entry().id()))) {
-                acks.add(ack(part.entry(), state(part), assigned));
+                acks.add(ack(part.entry(), state(part), assigned, awaitsAhead(part)));
             }
         }
-        unknown.forEach(entry -> acks.add(ack(entry, EntryState.NOT_UNDERSTOOD, assigned)));
+        unknown.forEach(entry -> acks.add(ack(entry, EntryState.NOT_UNDERSTOOD, assigned, false)));
         return acks;
     }
 
-    private static EntryAck ack(Entry entry, EntryState state, Map<ExecutorId, Assigned> assigned) {
+    private static EntryAck ack(
+            Entry entry, EntryState state, Map<ExecutorId, Assigned> assigned, boolean awaitsAhead) {
         Assigned now = assigned.get(entry.executor());
-        return new EntryAck(entry.id(), state, now == null ? null : now.slot());
+        return new EntryAck(entry.id(), state, now == null ? null : now.slot(), awaitsAhead);
     }
 
     private EntryState state(Part part) {
         ExecutorCopy copy = worker.copyOf(part.executor());
         boolean here = worker.tables.delivers(part.executor());
         return switch (part.action()) {
-            case PREPARE ->
-                copy != null && copy.prepared(worker.active()) && mayFollow(part.entry()) ? EntryState.READY : EntryState.NONE;
+            case PREPARE -> mayFollow(part) && !awaitsAhead(part) ? EntryState.READY : EntryState.NONE;
             case RUN ->
                 refusedOpens.contains(part)
                         ? EntryState.REFUSED
@@ -106,10 +106,24 @@ final class EntryAcks {
         return proved == null ? EntryState.NONE : proved ? EntryState.READY : EntryState.REFUSED;
     }
 
-    /** Whether the phase after PREPARE may come; once it has, as in QUIET, nothing is waited for any more. */
-    private boolean mayFollow(Entry entry) {
-        return entry.phase() != Phase.PREPARE
-                || reachesOthers() && (entry.way() != Way.CARRY || worker.transfer.awaits(entry.id()));
+    /**
+     * Whether the phase after PREPARE may come, but for what the source sends ahead. Once it has, as in QUIET, nothing is waited for any
+     * more.
+     */
+    private boolean mayFollow(Part part) {
+        ExecutorCopy copy = worker.copyOf(part.executor());
+        return copy != null
+                && copy.prepared(worker.active())
+                && (part.entry().phase() != Phase.PREPARE || reachesOthers());
+    }
+
+    private boolean awaitsAhead(Part part) {
+        Entry entry = part.entry();
+        return part.action() == Action.PREPARE
+                && entry.phase() == Phase.PREPARE
+                && entry.way() == Way.CARRY
+                && !worker.transfer.awaits(entry.id())
+                && mayFollow(part);
     }
 
     /** A worker that is there is connected to soon; one that is away may stay so, and nothing can be lost to it. */

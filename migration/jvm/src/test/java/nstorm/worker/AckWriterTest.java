@@ -25,7 +25,7 @@ class AckWriterTest {
                 "c",
                 1,
                 1,
-                List.of(new EntryAck("m1", state, ME)),
+                List.of(new EntryAck("m1", state, ME, false)),
                 List.of(),
                 List.of(),
                 List.of(),

@@ -402,9 +402,14 @@ class ReconcilerIT {
         one.way = "carry";
         one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
         await("the plan is read", () -> one.worker.overlay.plan().entries().size() == 1);
-        one.awaitAck("m", "NONE");
+        String awaits = ",\"awaits_ahead\":true";
+        await(
+                "nothing else is missing",
+                () -> one.ack().contains("{\"id\":\"m\",\"state\":\"NONE\"")
+                        && one.ack().contains(awaits));
         arrive(StateArrivalsTest.cut("m/ahead", key(), ahead));
         one.awaitAck("m", "READY");
+        assertFalse(one.ack().contains(awaits), one.ack());
     }
 
     /** A state, and that there is nothing to compare it with, as where its fields are declared. */

@@ -131,14 +131,13 @@ public record WorkerAck(
                 .put("cluster", cluster)
                 .put("epoch", epoch)
                 .put("version", version)
-                .list(
-                        "entries",
-                        entries,
-                        (out, entry) -> out.open()
-                                .put("id", entry.id())
-                                .put("state", entry.state())
-                                .put("assigned", entry.assigned())
-                                .close())
+                .list("entries", entries, (out, entry) -> {
+                    out.open().put("id", entry.id()).put("state", entry.state()).put("assigned", entry.assigned());
+                    if (entry.awaitsAhead()) {
+                        out.put("awaits_ahead", true);
+                    }
+                    out.close();
+                })
                 .list("executors", executors, ExecutorId::write)
                 .list(
                         "pinned",

@@ -55,8 +55,8 @@ class ReportTest {
                                 3,
                                 17,
                                 List.of(
-                                        new EntryAck("m12", EntryState.ROUTED, SOURCE),
-                                        new EntryAck("m9", EntryState.NONE, null)),
+                                        new EntryAck("m12", EntryState.ROUTED, SOURCE, false),
+                                        new EntryAck("m9", EntryState.NONE, null, true)),
                                 List.of(SYSTEM, SPOUT, SPLIT),
                                 List.of(new Pinned(SYSTEM, "system"), new Pinned(SPOUT, "spout")),
                                 List.of(new ExecutorWay(SPOUT, Way.SPOUT)),
