@@ -64,7 +64,7 @@ public final class HookInstaller {
         weave(hooks, locator, inst);
         refuseIfLoaded(hooks, inst);
         if (HookStatus.active()) {
-            System.err.println("nstorm: hooks " + HookStatus.VERSION + " active in this " + role + ", " + storm);
+            HookStatus.announce("nstorm: hooks " + HookStatus.VERSION + " active in this " + role + ", " + storm);
         }
     }
 

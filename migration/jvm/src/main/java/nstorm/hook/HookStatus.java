@@ -1,6 +1,8 @@
 package nstorm.hook;
 
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
+import org.slf4j.Logger;
 
 /** Whether the hooks of this JVM are active; they read it, and any of them may refuse the whole JVM. */
 public final class HookStatus {
@@ -17,6 +19,8 @@ public final class HookStatus {
     private static volatile String storm;
     private static volatile String unknownCode;
     private static volatile String watching;
+    /** What was announced and is not in the log yet; null if there is nothing. */
+    private static final AtomicReference<String> ANNOUNCED = new AtomicReference<>();
 
     private HookStatus() {}
 
@@ -28,6 +32,20 @@ public final class HookStatus {
     /** Every symbol was found: the hooks may act. Called once, before anything is woven. */
     public static void activate() {
         active = true;
+    }
+
+    /** Prints on standard error that the hooks act: before main Storm's logging is not up. */
+    public static void announce(String line) {
+        System.err.println(line);
+        ANNOUNCED.set(line);
+    }
+
+    /** Writes the same into the log of a daemon, once; to be called by the first of its hooks that Storm reaches. */
+    public static void log(Logger log) {
+        String line = ANNOUNCED.getAndSet(null);
+        if (line != null) {
+            log.info(line);
+        }
     }
 
     /** Notes Storm's version, null if it has none, and which of its code is unknown, null if all is known. */

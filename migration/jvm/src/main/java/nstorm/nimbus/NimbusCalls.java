@@ -37,6 +37,7 @@ public final class NimbusCalls {
         if (!HookStatus.active()) {
             return stock;
         }
+        HookStatus.log(LOG);
         scheduler = new PlanAwareScheduler(stock, () -> round);
         return scheduler;
     }

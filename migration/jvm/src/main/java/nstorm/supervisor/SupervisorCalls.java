@@ -30,6 +30,7 @@ public final class SupervisorCalls {
         if (!HookStatus.active()) {
             return;
         }
+        HookStatus.log(LOG);
         try {
             HookStatus.configured(supervisor.getConf());
             boolean follows = HookStatus.watching() == null;
