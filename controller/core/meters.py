@@ -15,6 +15,8 @@ from migration.model import Meters, NodeLoad
 MS_PER_S = 1e3
 # A report may have an integer that is no float: one worker's must not end the cycle.
 _TOO_MUCH = 2**63
+# A report comes within about a cycle, so two are not this many times as far apart as they came.
+_FAR = 3.0
 Columns = Mapping[str, Floats]  # by `Meter.column`; NaN where a number is not known
 
 
@@ -32,6 +34,14 @@ class Metered:
     def shown_at(self, rows: Ints) -> Columns:
         """Give what is shown in other rows; of a row below 0 nothing is known."""
         return _taken(self.shown, rows)
+
+    def rated_at(self, table: Sequence[Meter], rows: Ints) -> NDArray[np.bool_]:
+        """Mark the rows of which a rate is known; of a row below 0 nothing is."""
+        rates, known = self.shown_at(rows), np.zeros(len(rows), np.bool_)
+        for meter in table:
+            if meter.rate is not None and meter.rate in rates:
+                known |= ~np.isnan(rates[meter.rate])
+        return known
 
     def observed(
         self,
@@ -94,7 +104,8 @@ def observe_nodes(
     time_ms = np.array([newest[node].time_ms for node in nodes], np.int64)
     held_ms, held_s = np.append(before.time_ms, 0)[at], np.append(before.seen_s, 0.0)[at]
     is_new = (at < 0) | (time_ms != held_ms)  # earlier by a clock that was set back
-    goes_on = is_new & (at >= 0) & (time_ms > held_ms)
+    ahead = set_ahead(time_ms - held_ms, now_s - held_s) & before.meters.rated_at(OF_NODE, at)
+    goes_on = is_new & (at >= 0) & (time_ms > held_ms) & ~ahead
     return NodeRates(
         nodes,
         np.where(is_new, time_ms, held_ms),
@@ -108,6 +119,15 @@ def observe_nodes(
             ewma=ewma,
         ),
     )
+
+
+def set_ahead(span_ms: Ints, passed_s: Floats) -> NDArray[np.bool_]:
+    """Mark spans between two reports, by a node's clock, in which it must have been set ahead.
+
+    `passed_s` is by the controller's clock. A new leader may find a first report that is old and
+    its next one at once: the caller leaves out the first span.
+    """
+    return (passed_s > 0) & (span_ms > _FAR * MS_PER_S * passed_s)
 
 
 def columns_of(table: Sequence[Meter], told: Sequence[Meters | UnsetType]) -> Columns:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from controller.core.cluster import Floats, Ints
 from controller.core.loops import traffic
-from controller.core.meters import MS_PER_S, Columns, Metered, columns_of
+from controller.core.meters import MS_PER_S, Columns, Metered, columns_of, set_ahead
 from controller.core.rows import ALL, aligned, in_order, joined
 from controller.core.sizes import TupleSizes
 from controller.core.tasks import FIRST_COMPONENT, component_targets, ends_of, key_of, worker_of
@@ -158,7 +158,9 @@ def observe(
     total_ns = aligned(is_at, rows.ns, before_ns.copy())
     fell = process_ns < old.process_ns
     fell[worker[total_ns < before_ns]] = True
-    goes_on = is_new & same_jvm & ~fell & (time_ms > old.time_ms)
+    # The span is not known then: by that of the clock the rates would be far too low.
+    ahead = old.known & set_ahead(time_ms - old.time_ms, now_s - old.seen_s)
+    goes_on = is_new & same_jvm & ~fell & (time_ms > old.time_ms) & ~ahead
 
     span_s = np.where(goes_on, (time_ms - old.time_ms) / MS_PER_S, 1.0)
     weights = Weights.of(is_new, goes_on, old.known, span_s, ewma)

@@ -289,10 +289,12 @@ class _Topology:
     open: _Open | None = None
     own: dict[str, tuple[str, str]] = field(default_factory=dict)
 
-    def observe(self, view: TopologyView, reports: Sequence[tuple[WorkerLoad, bool]]) -> None:
+    def observe(
+        self, view: TopologyView, reports: Sequence[tuple[WorkerLoad, bool]], now_s: float
+    ) -> None:
         targets = component_targets(view.publication)
         rates, timed = self.rates, self.timed
-        self.rates = observe(rates, reports, targets, now_s=0.0, ewma=1.0)
+        self.rates = observe(rates, reports, targets, now_s=now_s, ewma=1.0)
         self.timed = observe_timed(timed, (report for report, _ in reports))
         self.ended = (
             ended_between(rates, self.rates, ACKED),
@@ -470,7 +472,7 @@ class SpanReader:
                 begun = {str(e.executor): (str(e.source), str(e.target)) for e in view.plan.entries}
                 self._topologies[view.id] = _Topology(replace(rates, known=unknown), own=begun)
             known, cycle = self._topologies[view.id], cycles.get(view.id)
-            known.observe(view, reports.get(view.id, ()))
+            known.observe(view, reports.get(view.id, ()), record.now_s)
             if cycle is not None and cycle.total_tps is not None:
                 yield from known.add(view, config, record, cycle, span_s=span_s, opened=opened)
         for name in gone:

@@ -164,6 +164,17 @@ def test_nodes_have_their_own_numbers() -> None:
     assert math.isnan(found["machine_cpu_cores"][0])
 
 
+def test_a_node_whose_clock_is_set_ahead_has_no_rate() -> None:
+    nodes, found = NodeRates(), []
+    for now_s in range(0, 24, 4):
+        ahead_s = 3600 if now_s >= 12 else 0
+        told = node("n1", now_s + ahead_s, {"machine_cpu_ns": now_s * 10**9})
+        nodes = observe_nodes(nodes, [told], now_s=now_s, ewma=0.3)
+        found.append(known_rows(nodes.of(("n1",), 0), ("n1",)).get("n1", {}))
+    rates = [one.get("machine_cpu_cores") for one in found]
+    assert rates == [None, 1, 1, None, 1, 1]
+
+
 def test_a_node_that_has_not_reported_for_long_is_not_known() -> None:
     nodes = observe_nodes(NodeRates(), [node("n1", 0, {"machine_cores": 4})], now_s=0, ewma=1)
     nodes = observe_nodes(

@@ -366,6 +366,21 @@ def test_a_pair_that_sends_no_more_is_forgotten() -> None:
     assert sent(follow(*rounds, ewma=0.3)).keys() == {(1, 3)}
 
 
+def test_a_clock_that_is_set_ahead_makes_no_rate() -> None:
+    rates = Rates()
+    for now_s in range(0, 40, 4):
+        ahead_s = 3600 if now_s >= 20 else 0
+        rates = seen(rates, [report(S1, now_s + ahead_s, {1: 0.8 * now_s})], now_s, ewma=0.3)
+        assert known(rates, S1) == (now_s not in (0, 20))
+        if known(rates, S1):
+            assert cpu_cores(rates, S1, 1) == pytest.approx(0.8)
+
+
+def test_the_first_report_that_a_leader_finds_may_be_old() -> None:
+    rates = seen(Rates(), [report(S1, 0, {1: 0})], 4)
+    assert known(seen(rates, [report(S1, 4.5, {1: 1.8})], 4.5), S1)
+
+
 def test_a_report_that_cannot_be_stops_no_other() -> None:
     odd = report(S1, 1, {1: 1.0}, [(1, 2, 9), (2**40, 1, 1), (1, 3, -7)])
     whole = [report(S2, t, {2: float(t)}, [(2, 1, 100 * t)]) for t in range(3)]
