@@ -24,6 +24,7 @@ from controller.cli.asking import (
 from controller.cli.facts import Journal, Name, folders_of, show_facts
 from controller.cli.running import Conf
 from controller.cli.views import hosts_of
+from controller.core.figures import percent
 from controller.core.times import utc
 from controller.errors import CommandError, RefusedError
 from controller.output import From, Output, OutputOption, To, unix_s
@@ -80,7 +81,13 @@ def _row(move: MoveRecord) -> dict[str, Any]:
             figures.get("inter_node_frac") for figures in (move.before, move.after)
         ],
         "effect": move.effect.partition(":")[0],
+        "predicted CPU": _percent(move.predicted_cpu),
+        "measured CPU": _percent(move.measured_cpu),
     }
+
+
+def _percent(factor: float | None) -> str:
+    return "" if factor is None else percent(factor)
 
 
 def show(
@@ -111,7 +118,9 @@ def show(
         typer.echo(f"this is the newest move of that id; others: {named}", err=True)
     told = {"begun": utc(one.begun_s), "ended": utc(one.ended_s), **asdict(one)}
     if output is Output.TABLE:
-        del told["begun_s"], told["ended_s"]
+        # `effect` has the last two.
+        for name in ("begun_s", "ended_s", "predicted_cpu", "measured_cpu"):
+            del told[name]
         if one.outcome == _MOVED and not one.after:
             told["after"] = (
                 "not measured: that is 30 s after the end, unless the executor moves again before"

@@ -17,7 +17,7 @@ from msgspec import structs
 
 from controller.core.blocks import BLOCK_S, Block
 from controller.core.cluster import Floats
-from controller.core.figures import Change, Effect, Verdict, percent
+from controller.core.figures import CPU_BY_INPUT, Change, Effect, Verdict, percent
 from controller.core.squares import Squares, standard
 
 # What is kept before a run, and measured after it.
@@ -57,7 +57,7 @@ def _by_input(value: float | None, block: Block) -> float | None:
     return None if value is None or not block.input_tps else value / block.input_tps
 
 
-CPU, CROSSING = "cpu_s_per_input", "crossing_bytes_per_input"
+CPU, CROSSING = CPU_BY_INPUT, "crossing_bytes_per_input"
 MEASURES = (
     Measure(CPU, 1, lambda b: _by_input(b.cores, b), rank=1),
     Measure(

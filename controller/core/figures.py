@@ -113,6 +113,10 @@ class GuardRow(Struct, frozen=True):
         )
 
 
+# The change of CPU in `Effect.changes`.
+CPU_BY_INPUT = "cpu_s_per_input"
+
+
 class Verdict(StrEnum):
     BETTER = "better"
     WORSE = "worse"
@@ -161,6 +165,12 @@ class Effect(Struct, frozen=True):
     def count(self) -> int:
         """All moves of the run."""
         return len(self.moves) + (0 if self.before is UNSET else self.before)
+
+    @property
+    def measured_cpu(self) -> float | None:
+        """By what factor the CPU for each input tuple has changed; None where it is not known."""
+        cpu = self.changes.get(CPU_BY_INPUT)
+        return cpu.after / cpu.before if cpu is not None and cpu.before else None
 
     def __str__(self) -> str:
         facts = [self.sentence]

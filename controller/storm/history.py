@@ -136,7 +136,13 @@ class History:
                 continue
             if str(effect) == move.effect:
                 continue
-            self.moves[row] = replace(move, effect=str(effect), like_tps=effect.like_tps)
+            self.moves[row] = replace(
+                move,
+                effect=str(effect),
+                like_tps=effect.like_tps,
+                predicted_cpu=effect.predicted_cpu,
+                measured_cpu=effect.measured_cpu,
+            )
             self.changed = True
 
     def refused(self) -> tuple[tuple[str, Refused], ...]:

@@ -45,6 +45,9 @@ class MoveRecord:
     effect: str = ""
     # Where it was taken back: for an input from this to that, in tuples/s, its executor stays.
     like_tps: tuple[float, float] | None = None
+    # By what factor the run was to change the CPU for each input tuple, and by what it has.
+    predicted_cpu: float | None = None
+    measured_cpu: float | None = None
 
     @property
     def pause_s(self) -> float | None:

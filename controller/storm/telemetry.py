@@ -18,7 +18,6 @@ from controller.core.cluster import numbered
 from controller.core.controls import EVERYWHERE
 from controller.core.decision import Outcome
 from controller.core.distance import inter_node_bytes_per_s
-from controller.core.effect import MEASURES
 from controller.core.figures import Effect, SpoutFigures
 from controller.core.headroom import headroom
 from controller.core.meters import MS_PER_S, known_rows
@@ -295,9 +294,8 @@ def _add_effect(gauges: Families, topology: str, effect: Effect | None) -> None:
         return
     if effect.predicted_cpu is not None:
         gauges.add("run_cpu_ratio", effect.predicted_cpu, topology, "predicted")
-    cpu = effect.changes.get(MEASURES[0].name)
-    if cpu is not None and cpu.before:
-        gauges.add("run_cpu_ratio", cpu.after / cpu.before, topology, "measured")
+    if effect.measured_cpu is not None:
+        gauges.add("run_cpu_ratio", effect.measured_cpu, topology, "measured")
 
 
 def _add_picture(gauges: Families, report: TopologyReport, picture: Picture) -> None:

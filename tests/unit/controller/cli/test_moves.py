@@ -135,3 +135,23 @@ def test_a_time_that_no_calendar_has_is_shown_as_its_number(
     result = CliRunner().invoke(app, [*words, "--conf", str(conf)])
     assert result.exit_code == 0, result.output
     assert f"{time_s:g}" in result.output
+
+
+def test_history_has_the_cpu_that_was_predicted_and_measured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    effect = "better, kept: CPU for each input tuple −25.0 % ± 5.0 %; predicted was CPU −10.0 %"
+    judged = replace(MADE[0], effect=effect, predicted_cpu=0.9, measured_cpu=0.75)
+    monkeypatch.setattr(moves, "connected", lambda conf: nullcontext(None))
+    monkeypatch.setattr(moves, "hosts_of", lambda session: {})
+    monkeypatch.setattr(moves, "_moves", lambda *of: [judged, MADE[1]])
+    conf = tmp_path / "storm.yaml"
+    conf.write_text("storm.local.dir: /var/storm\n")
+    lines = CliRunner().invoke(app, ["history", "--conf", str(conf)]).stdout.splitlines()
+    heads, first, second = (line.split("\t") for line in lines[1:])
+    assert heads[-3:] == ["effect", "predicted CPU", "measured CPU"]
+    assert first[-3:] == ["better, kept", "−10.0 %", "−25.0 %"]
+    assert second[-3:] == ["", "", ""]
+    assert (
+        CliRunner().invoke(app, ["show", "m1", "--conf", str(conf)]).stdout.count("predicted") == 1
+    )

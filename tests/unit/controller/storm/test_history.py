@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from controller.core.figures import Effect, Verdict
+from controller.core.effect import CPU
+from controller.core.figures import Change, Effect, Verdict
 from controller.journal.lines import compact
 from controller.journal.writer import Bounds, Writer
 from controller.storm.history import LONGEST_REASON, MEASURED_AFTER_S, MEASURED_UNTIL_S, History
@@ -132,6 +133,16 @@ def test_moves_keep_what_their_run_has_changed_once_that_is_final() -> None:
     history.judge({"wc-1": [worse]})
     assert history.moves[0].effect == "better: no fails"
     assert stored_moves(stored(history.dump())) == history.moves
+
+
+def test_moves_keep_the_cpu_that_was_predicted_and_measured() -> None:
+    history = History()
+    made(history, "m1", 100.0)
+    cpu = {CPU: Change(2.0, 1.5, 0.1)}
+    effect = Effect(Verdict.BETTER, "", ("m1",), is_final=True, changes=cpu, predicted_cpu=0.9)
+    history.judge({"wc-1": [effect]})
+    (move,) = stored_moves(stored(history.dump()))
+    assert (move.predicted_cpu, move.measured_cpu) == (0.9, 0.75)
 
 
 def test_the_gain_stands_by_its_executor_and_the_hour_names_nodes() -> None:
