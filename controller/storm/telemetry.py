@@ -4,7 +4,7 @@ Counters count what this process did since its start. The series of a topology e
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -18,11 +18,12 @@ from controller.core.cluster import numbered
 from controller.core.controls import EVERYWHERE
 from controller.core.decision import Outcome
 from controller.core.distance import inter_node_bytes_per_s
-from controller.core.figures import Effect, SpoutFigures
+from controller.core.figures import Effect, SpoutFigures, Verdict
 from controller.core.headroom import headroom
 from controller.core.meters import MS_PER_S, known_rows
 from controller.core.picture import Picture
 from controller.core.resources import RESOURCES
+from controller.core.runs import GOING_BACK, KEPT, TAKEN_BACK, Watch
 from controller.core.topology import hosts_of
 from controller.cycle import CycleInput, Memory
 from controller.report import TopologyReport
@@ -114,7 +115,16 @@ class Telemetry(Collector):
         labels = ["topology", "outcome"]
         self._decisions = Counter("nstorm_decisions", "Cycles, by how they ended.", labels, **here)
         self._moves = Counter("nstorm_moves", "Moves, by how they ended.", labels, **here)
-        self._ends = (self._decisions, Outcome), (self._moves, MoveOutcome)
+        labels = ["topology", "verdict", "end"]
+        self._runs = Counter(
+            "nstorm_runs", "Runs of moves, by what they changed and how they ended.", labels, **here
+        )
+        self._judged: dict[str, set[float]] = {}  # when the runs began that are counted
+        self._ends: tuple[tuple[Counter, Collection[tuple[str, ...]]], ...] = (
+            (self._decisions, [(outcome,) for outcome in Outcome]),
+            (self._moves, [(outcome,) for outcome in MoveOutcome]),
+            (self._runs, list(product(Verdict, (KEPT, TAKEN_BACK)))),
+        )
         self._tuples = Counter(
             "nstorm_component_tuples",
             "Tuples sent to a component's executors, as this controller has seen it.",
@@ -196,6 +206,7 @@ class Telemetry(Collector):
             self._decisions.labels(topology_name(report.topology), report.outcome).inc()
         if seen is not None:
             self._count_tuples(seen, memory)
+            self._count_runs(memory.watches)
         gauges = Families(_GAUGES)
         epoch = seen.epoch if seen else None
         gauges.add("leads", epoch is not None)
@@ -245,12 +256,26 @@ class Telemetry(Collector):
             self._tuples.labels(*series).inc(tuples)
             self._series.add(series)
 
+    def _count_runs(self, watches: Mapping[str, Watch]) -> None:
+        """Count the runs that have ended since the last cycle."""
+        judged = {}
+        for topology, watch in watches.items():
+            name = topology_name(topology)
+            # One that cannot go back is kept, and its end has the reason.
+            ends = {e.begun_s: e for e in watch.effects if e.end not in ("", GOING_BACK)}
+            for begun_s in ends.keys() - self._judged.get(topology, set()):
+                end = TAKEN_BACK if ends[begun_s].end == TAKEN_BACK else KEPT
+                if name in self._known:
+                    self._runs.labels(name, ends[begun_s].verdict, end).inc()
+            judged[topology] = set(ends)
+        self._judged = judged
+
     def know(self, topologies: set[str]) -> None:
         """Begin each series at 0, because a first value is no rise; end those of what is gone."""
         self._begin(topologies)
         for (counter, outcomes), topology in product(self._ends, self._known - topologies):
             for outcome in outcomes:
-                counter.remove(topology, outcome)
+                counter.remove(topology, *outcome)
         for topology, component in [one for one in self._series if one[0] not in topologies]:
             self._tuples.remove(topology, component)
             self._series.discard((topology, component))
@@ -260,7 +285,7 @@ class Telemetry(Collector):
         """Begin the series of what is not known yet; the next `know` ends them if it is gone."""
         for (counter, outcomes), topology in product(self._ends, topologies - self._known):
             for outcome in outcomes:
-                counter.labels(topology, outcome)
+                counter.labels(topology, *outcome)
         self._known |= topologies
 
 

@@ -7,6 +7,8 @@ from structlog.testing import capture_logs
 
 from controller.config import Config, build
 from controller.core.decision import Outcome
+from controller.core.figures import Effect, Verdict
+from controller.core.runs import GOING_BACK, KEPT, TAKEN_BACK, Watch
 from controller.core.topology import TopologyView
 from controller.cycle import CycleInput, Memory
 from controller.ingest.world import WindowWorld
@@ -196,6 +198,24 @@ def test_each_series_begins_at_0_and_ends_with_its_topology(
     assert not [key for key in told(telemetry) if "wc-1" in key]
 
 
+def test_a_run_is_counted_once_it_has_ended(decided: tuple[CycleInput, Memory, Report]) -> None:
+    seen, memory, report = decided
+    telemetry = at_work()
+    kept = Effect(Verdict.BETTER, "", begun_s=1.0, is_final=True, end=KEPT)
+    stays = Effect(Verdict.WORSE, "", begun_s=3.0, is_final=True, end="kept, for it cannot go back")
+    for end in ("", GOING_BACK, TAKEN_BACK, TAKEN_BACK):
+        back = Effect(Verdict.WORSE, "", begun_s=2.0, end=end)
+        memory = replace(memory, watches={"wc-1": Watch(effects=(kept, back, stays))})
+        telemetry.cycle(seen, memory, report.topologies, 0.02)
+        found = told(telemetry)
+        assert found["nstorm_runs_total", "wc-1", "worse", "taken back"] == (end == TAKEN_BACK)
+    counted = {key[2:]: value for key, value in found.items() if key[0] == "nstorm_runs_total"}
+    assert (counted["better", "kept"], counted["worse", "kept"]) == (1, 1)
+    assert (len(counted), sum(counted.values())) == (2 * len(Verdict), 3)
+    telemetry.know(set())
+    assert not [key for key in told(telemetry) if key[0] == "nstorm_runs_total"]
+
+
 def test_what_components_are_sent_is_counted_through_moves() -> None:
     """Storm's own counts fall by what the old copies had counted."""
     auto = build({"mode": "auto", "cooldown.executor.secs": 12, "asc.threshold": 0})
@@ -248,7 +268,7 @@ def test_who_does_not_do_its_work_shows_nothing_that_only_a_leader_knows(
     assert (found["nstorm_leads",], found["nstorm_epoch",]) == (0, 0)
     stamp = ("nstorm_cycle_timestamp_seconds",)
     assert found[stamp] == led[stamp]
-    counted = ("nstorm_decisions", "nstorm_moves")
+    counted = ("nstorm_decisions", "nstorm_moves", "nstorm_runs")
     assert all(key[0].startswith(counted) for key in found if "wc-1" in key)
     pulse.beat()
     assert told(telemetry) == led
