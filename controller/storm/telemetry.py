@@ -83,6 +83,10 @@ _GAUGES = {
     "load_age_seconds": ("Age of the oldest load report in the last cycle.", "topology"),
     "workers": ("Workers, with hooks or without.", "topology hooks"),
     "worker_load_ratio": ("Share of a worker's CPU that all who share it use.", _OF_WORKER),
+    "component_queue_tuples": (
+        "Tuples that wait at a component's executors.",
+        "topology component",
+    ),
     "resting": (
         "1 while an operator has deactivated the topology, or switched the hooks off.",
         "topology",
@@ -354,3 +358,5 @@ def _add_picture(gauges: Families, report: TopologyReport, picture: Picture) -> 
     gauge = f"component_{resource.name}_{resource.unit}"
     for component, used in zip(components, np.bincount(row, fit.demand), strict=True):
         gauges.add(gauge, float(used), name, component)
+    for component, waiting in zip(components, np.bincount(row, snapshot.queue), strict=True):
+        gauges.add("component_queue_tuples", float(waiting), name, component)

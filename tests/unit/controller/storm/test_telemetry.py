@@ -142,6 +142,26 @@ def test_what_the_meters_show_is_exported_and_what_is_missing_is_not() -> None:
     assert len([key for key in found if key[0] == "nstorm_node_machine_cores"]) == 2
 
 
+def test_tuples_that_wait_are_exported_by_component(
+    decided: tuple[CycleInput, Memory, Report],
+) -> None:
+    seen, memory, report = decided
+    (one,) = report.topologies
+    assert one.picture is not None
+    snapshot = one.picture.snapshot
+    waiting = replace(snapshot, queue=np.arange(8.0))
+    one = replace(one, picture=replace(one.picture, snapshot=waiting))
+    telemetry = at_work()
+    telemetry.cycle(seen, memory, [one], 0.02)
+    found = told(telemetry)
+    shown = {key[2]: v for key, v in found.items() if key[0] == "nstorm_component_queue_tuples"}
+    components = snapshot.component_of
+    assert shown == {
+        name: sum(e for e, component in enumerate(components) if component == name)
+        for name in set(components)
+    }
+
+
 def test_bytes_between_nodes_are_exported_where_all_sizes_are_known() -> None:
     """Two slots of a node after two of the other; executors are laid over them in turn."""
     world, window, memory = WindowWorld(publication(8)), windows(8), Memory()
