@@ -45,6 +45,7 @@ def look(session: Session, view: LiveCluster) -> StatusDocument:
         off=view.off(),
         unpublished=view.unpublished(),
         status_s=view.status_s(),
+        cluster=session.hosts,
     )
 
 

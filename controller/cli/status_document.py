@@ -205,6 +205,7 @@ class StatusDocument(Struct, frozen=True):
     off: str | UnsetType = UNSET  # why everything is switched off
     unpublished: dict[str, str] | UnsetType = UNSET  # why, by id of the topology
     old: str | UnsetType = UNSET  # why the figures of the last cycle are not those of now
+    cluster: str | UnsetType = UNSET  # its ZooKeeper, as the commands name it
 
 
 def as_document(
@@ -221,6 +222,7 @@ def as_document(
     off: str | None = None,
     unpublished: Mapping[str, str] | None = None,
     status_s: float | None = None,
+    cluster: str | None = None,
 ) -> StatusDocument:
     """Put together the reports of ZooKeeper, the agents and the leading controller.
 
@@ -228,7 +230,8 @@ def as_document(
     `drained` has how many executors each drained host had. `left_out` has the rows of traffic that
     each node's report had no room for. `clocks_ahead_s` are the nodes', `silent_s` is for how long
     their agents have not written. `off` is why everything is switched off, and `unpublished` why
-    Nimbus does not publish some topologies. `status_s` is the age of what `leader` is.
+    Nimbus does not publish some topologies. `status_s` is the age of what `leader` is, and
+    `cluster` is its ZooKeeper.
     """
     clocks, silent, cycles = clocks_ahead_s or {}, silent_s or {}, leader.cycle_of
     hosts = hosts_of(views)
@@ -269,6 +272,7 @@ def as_document(
         off=UNSET if off is None else off,
         unpublished=dict(unpublished) if unpublished else UNSET,
         old="; ".join(_old(leader, controllers, status_s)) or UNSET,
+        cluster=UNSET if cluster is None else cluster,
     )
 
 

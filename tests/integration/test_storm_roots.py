@@ -131,4 +131,5 @@ def test_without_a_storm_nothing_is_touched_until_there_is_one(
                 assert controller.wait(60) == 0
         done = nstorm("status", "--conf", conf, "-o", "json")
         assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout)["topologies"] == []
+        status = json.loads(done.stdout)
+        assert (status["topologies"], status["cluster"]) == ([], zookeeper + root)

@@ -98,7 +98,9 @@ function show() {
 function showHead() {
   const doc = at.status;
   const age = at.readS ? `read ${time(at.readS)}` : "not read yet";
-  put("cluster", doc ? `leader ${doc.controllers.length ? doc.controllers[0].name : "none"} · mode ${doc.mode || "–"} · epoch ${doc.epoch ?? "–"} · ${doc.agents.length} agents · ${age}` : age);
+  const cluster = doc && doc.cluster ? `cluster ${doc.cluster} · ` : "";
+  document.title = doc && doc.cluster ? `nstorm · ${doc.cluster}` : "nstorm";
+  put("cluster", doc ? `${cluster}leader ${doc.controllers.length ? doc.controllers[0].name : "none"} · mode ${doc.mode || "–"} · epoch ${doc.epoch ?? "–"} · ${doc.agents.length} agents · ${age}` : age);
   const alerts = [];
   if (at.problem) alerts.push(`${at.problem}. What is shown is of ${at.readS ? time(at.readS) : "nothing"}.`);
   if (doc) {

@@ -122,6 +122,7 @@ def measured() -> StatusDocument:
         left_out={"a": 12},
         clocks_ahead_s={"a": 0.25},
         silent_s={"a": 1.04, "b": 20.0},
+        cluster="zk1:2181/storm",
     )
 
 
@@ -188,6 +189,7 @@ def test_the_schema_has_every_key_that_is_printed() -> None:
         of = definitions[name]
         of_cycle = ("spouts", "effect", "peak", "hops", "guards", "undoes")
         where_known = {*of_cycle, "meters", "off", "unpublished", "old", "bytes_per_s", "spaces"}
+        where_known |= {"cluster"}
         always = [key for key in printed if key not in where_known]
         assert [key for key in of["properties"] if key not in where_known] == always
         assert of["required"] == always, "these are there where some could be read"

@@ -62,6 +62,10 @@ def test_it_is_live_and_asks_for_what_was_clicked(chromium: Browser) -> None:
         chromium.open(url)
         chromium.wait("document.querySelectorAll('#executors tbody tr').length")
         assert one.name in chromium.run("document.querySelector('#topologies').innerText")
+        assert "cluster zk1:2181/storm" in chromium.run(
+            "document.querySelector('#cluster').innerText"
+        )
+        assert chromium.run("document.title") == "nstorm · zk1:2181/storm"
         feed.take(replace(DOCUMENT, off="a fault", old="of 95 s ago"))
         chromium.wait("document.querySelector('#alerts').innerText.includes('off: a fault')")
         assert "old: of 95 s ago" in chromium.run(ALERTS)
