@@ -13,8 +13,8 @@ Numbers that workers, executors and nodes report with their load, apart from the
 tuples of executors. A number that cannot be read is left out, and nowhere counted as 0.
 
 `nstorm status -o json` has them by the name in the second column, under `meters` of a worker,
-of an executor and of an agent. The metrics of the controller have those of workers and nodes, as
-`nstorm_worker_…` and `nstorm_node_…`. The journal has each report as it came.
+of an executor, to three digits, and of an agent. The metrics of the controller have those of
+workers and nodes, as `nstorm_worker_…` and `nstorm_node_…`. The journal has each report as it came.
 """
 _COLUMNS = "| in the report | shown as | what it is |\n|---|---|---|"
 _WORKER = """What lives after a collection: a pool that was never collected counts with all that

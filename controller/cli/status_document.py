@@ -133,6 +133,8 @@ class ExecutorStatus(Struct, frozen=True):
     why: str | None  # why that way, or why it cannot move
     # What its meters show, by column; none of what could not be read.
     meters: dict[str, float] | UnsetType = UNSET
+    in_tps: float | UnsetType = UNSET  # tuples per second that it gets; so is what it sends
+    out_tps: float | UnsetType = UNSET
 
     @property
     def loads(self) -> tuple[float | None, ...]:
@@ -468,4 +470,6 @@ def _executors(view: TopologyView, cycle: CycleStatus) -> Iterator[ExecutorStatu
             way=None if placed.executor in stay else str(ways.get(placed.executor, Way.LIVE)),
             why=stays or why.get(placed.executor),
             meters=load.meters if load else UNSET,
+            in_tps=load.in_tps if load else UNSET,
+            out_tps=load.out_tps if load else UNSET,
         )

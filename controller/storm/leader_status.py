@@ -57,6 +57,8 @@ class ExecutorRow(Struct, frozen=True):
     cpu_cores: float = 0.0  # that it uses, or would use to keep up
     queue: int = 0
     meters: dict[str, float] | UnsetType = UNSET  # what its meters show, by column
+    in_tps: float | UnsetType = UNSET  # tuples per second that it gets; so is what it sends
+    out_tps: float | UnsetType = UNSET
 
 
 class CycleStatus(CycleRecord, frozen=True):

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 import msgspec
+import numpy as np
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
 from controller.config import Config
-from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.cluster import Cluster, Floats, LoadSnapshot
 from controller.core.distance import node_traffic
 from controller.core.figures import NOT_KNOWN
 from controller.core.headroom import headroom
@@ -32,6 +33,8 @@ from kvstore.zookeeper import Session
 from migration import wire
 
 SHOWN_LINKS = 20
+# What is less is shown as 0.
+_LEAST = 1e-6
 # What is left out first of a status that does not fit.
 _PARTS = ("ended_moves", "links", "plan", "executors", "nodes", "meters", "workers")
 
@@ -125,11 +128,27 @@ def _executors(picture: Picture) -> tuple[ExecutorRow, ...]:
     snapshot = picture.snapshot
     # As its worker counts it: else the room of a worker and what takes it would not go together.
     cpu_cores, queue = picture.fit.demand.tolist(), snapshot.queue.tolist()
-    meters = known_rows(picture.of_executors, snapshot.executors)
-    return tuple(
-        ExecutorRow(executor, cores, int(waiting), meters.get(executor, UNSET))
-        for executor, cores, waiting in zip(snapshot.executors, cpu_cores, queue, strict=True)
+    columns = {name: _short(values) for name, values in picture.of_executors.items()}
+    meters, traffic = known_rows(columns, snapshot.executors), snapshot.traffic
+    tps = (
+        _short(np.bincount(ends, traffic.tps, len(queue)).astype(np.float64)).tolist()
+        for ends in (traffic.target, traffic.source)
     )
+    return tuple(
+        ExecutorRow(executor, cores, int(waiting), meters.get(executor, UNSET), *of)
+        for executor, cores, waiting, *of in zip(
+            snapshot.executors, cpu_cores, queue, *tps, strict=True
+        )
+    )
+
+
+def _short(values: Floats) -> Floats:
+    """Keep three digits: of a thousand executors, more would not fit well into ZooKeeper."""
+    power = np.floor(np.log10(np.fmax(np.abs(values), _LEAST))) - 2
+    # A quotient by a whole power of ten is short as text; a product with 0.1 is not.
+    up, down = 10.0 ** np.fmax(-power, 0), 10.0 ** np.fmax(power, 0)
+    short: Floats = np.rint(values * up / down) * down / up
+    return short
 
 
 def publish(session: Session, status: LeaderStatus, left_out: int = 0) -> int:

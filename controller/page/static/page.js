@@ -271,8 +271,8 @@ function showExecutors(one) {
   const order = (a, b) => !known(a) ? 1 : !known(b) ? -1 : typeof a === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
   rows.sort((a, b) => (at.down ? -1 : 1) * order(a[key], b[key]));
   $("found").textContent = `${rows.length} of ${one.executors.length}`;
-  put("executors", table([["executor", false, "executor"], ["component", false, "component"], ["worker", false, "where"], ["cores", true, "cpu_cores"], ["queue", true, "queue"], ["way", false, "how"], ["why", false, "said"], ["", false]],
-    rows.slice(0, MOST_ROWS).map((e) => [e.executor, e.component, e.where, number(e.cpu_cores, 3), number(e.queue), e.how, e.said,
+  put("executors", table([["executor", false, "executor"], ["component", false, "component"], ["worker", false, "where"], ["cores", true, "cpu_cores"], ["queue", true, "queue"], ["in, tuples/s", true, "in_tps"], ["out, tuples/s", true, "out_tps"], ["way", false, "how"], ["why", false, "said"], ["", false]],
+    rows.slice(0, MOST_ROWS).map((e) => [e.executor, e.component, e.where, number(e.cpu_cores, 3), number(e.queue), number(e.in_tps, 1), number(e.out_tps, 1), e.how, e.said,
       button("why", `Why ${e.executor}`, () => why(e.executor, one))])));
 }
 

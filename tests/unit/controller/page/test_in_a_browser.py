@@ -62,6 +62,8 @@ def test_it_is_live_and_asks_for_what_was_clicked(chromium: Browser) -> None:
         chromium.open(url)
         chromium.wait("document.querySelectorAll('#executors tbody tr').length")
         assert one.name in chromium.run("document.querySelector('#topologies').innerText")
+        rows = chromium.run("document.querySelector('#executors').innerText").splitlines()
+        assert "in, tuples/s\tout, tuples/s" in rows[0]
         assert "cluster zk1:2181/storm" in chromium.run(
             "document.querySelector('#cluster').innerText"
         )

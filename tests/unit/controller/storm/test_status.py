@@ -2,11 +2,13 @@
 
 from typing import Any, cast
 
+import numpy as np
 import pytest
-from msgspec.structs import replace
+from msgspec import UNSET
 
+from controller.config import Config
 from controller.core.limits import Limits
-from controller.journal.rows import WorkerRow
+from controller.journal.rows import WorkerRow, rows_of
 from controller.storm.leader_status import (
     STATUS,
     CycleStatus,
@@ -17,9 +19,11 @@ from controller.storm.leader_status import (
     read,
 )
 from controller.storm.move_record import MoveRecord
-from controller.storm.status import publish
+from controller.storm.status import publish, status_of
 from kvstore.zookeeper import Session, Stored
 from migration.wire import LARGEST_NODE_BYTES
+from tests.messages import replace
+from tests.recorded_world import three_cycles
 
 
 class OneNode:
@@ -106,3 +110,19 @@ def test_what_did_not_fit_is_left_out_from_the_start_until_all_is_tried_again() 
     assert read(there) == LeaderStatus(cycles=(CycleStatus(),), left_out=("ended_moves", "links"))
     assert publish(there, small) == 0
     assert read(there) == small
+
+
+def test_an_executor_has_the_tuples_that_it_gets_and_sends_in_three_digits() -> None:
+    _, _, report = three_cycles(Config())
+    (one,) = report.topologies
+    assert one.picture is not None
+    snapshot, meters = one.picture.snapshot, {"x": np.array([123_456.0, *[0.012345] * 6, np.nan])}
+    traffic = replace(snapshot.traffic, tps=1234.567 / (1.0 + snapshot.traffic.target**9))
+    picture = replace(one.picture, snapshot=replace(snapshot, traffic=traffic), of_executors=meters)
+    found = status_of([replace(one, picture=picture)], (), Config(), name="c", epoch=1)
+    rows = rows_of(found.cycles[0].executors)
+    for number, row in enumerate(rows):
+        for ends, shown in ((traffic.target, row.in_tps), (traffic.source, row.out_tps)):
+            tps = traffic.tps[ends == number].sum()
+            assert shown == (float(f"{tps:.3g}") if tps > 1e-6 else pytest.approx(tps, abs=1e-6))
+    assert [row.meters for row in rows] == [{"x": 123_000.0}, *[{"x": 0.0123}] * 6, UNSET]
