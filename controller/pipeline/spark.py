@@ -332,7 +332,12 @@ def _why(log: Path) -> str:
 
 
 def _ended(process: Any) -> int:
-    """Return the exit code of a JVM that has ended or is about to; 0 where it runs."""
+    """Return the exit code of a JVM that has ended or is about to; 0 where it runs.
+
+    One that `spark-submit` has started is no process of ours: there is none here.
+    """
+    if process is None:
+        return 0
     with suppress(subprocess.TimeoutExpired):
         process.wait(END_S)
     return process.returncode or 0
@@ -344,14 +349,16 @@ def _stop(context: Any, gateway: Any) -> None:
     for _ in range(2 if context is not None else 0):
         with suppress(Exception):
             context.stop()
-    with suppress(Exception):
-        gateway.shutdown()
-    # The JVM ends when its standard input does.
-    gateway.proc.stdin.close()
-    try:
-        gateway.proc.wait(STOP_S)
-    except subprocess.TimeoutExpired:
-        gateway.proc.kill()
-        gateway.proc.wait()
+    # `spark-submit` ends a JVM of its own, after this process.
+    if gateway.proc is not None:
+        with suppress(Exception):
+            gateway.shutdown()
+        # The JVM ends when its standard input does.
+        gateway.proc.stdin.close()
+        try:
+            gateway.proc.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            gateway.proc.kill()
+            gateway.proc.wait()
     kind = import_module("pyspark").SparkContext
     kind._gateway = kind._jvm = None

@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import subprocess
+import sys
 import sysconfig
 import tarfile
 import time
@@ -276,6 +277,29 @@ def test_the_command_needs_no_argument_but_the_log(
     # Spark speaks into its log alone.
     assert capfd.readouterr() == ("", "")
     assert (tmp_path / "build/tune/spark.log").stat().st_size > 0
+
+
+def test_spark_submit_runs_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record(tmp_path / "journal", ticks=range(30), mode="advise")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    # As docs/tuning.md does.
+    Path("run.py").write_text("from controller.cli import main\nmain()\n")
+    submit = [str(CLASS.with_name("spark-submit")), "--conf", "spark.app.name=mine", "run.py"]
+    given = ["pipeline", "episodes", "journal", "-o", "json"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT.parent), "PYSPARK_PYTHON": sys.executable}
+    result = subprocess.run(
+        [*submit, *given, "--master", "local[2]", "--tables", f"file:{tmp_path}/tables"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    alone = CliRunner().invoke(app, given)
+    # spark-submit prints what the command says to either end in one.
+    assert result.stdout.startswith("Spark: http://")
+    assert result.stdout.endswith(alone.stdout)
 
 
 def test_another_spark_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
