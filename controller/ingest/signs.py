@@ -23,6 +23,8 @@ ABOVE_A_CORE = "thread above a core"
 # Totals nearly always rise, and fall where a worker began again. Of so few windows nobody knows.
 # Times fall so seldom where a clock was set back.
 RISING_FRAC, FALLING_FRAC, LEAST_STEPS = 0.9, 0.02, 10
+# A load may rise as well, but neither for a day nor by so small a part of itself in each window.
+RISING_S, OF_STEP_TIMES = 86_400.0, 1000
 # Windows this many times shorter than a pair's are no windows, if more of them are than this share.
 SHORTER_TIMES, SHORTER_FRAC = 20, 0.1
 HOUR_S, HOUR_SLACK_S = 3600.0, 60.0
@@ -51,6 +53,7 @@ class Sent:
     source: str
     target: str
     tuples: float
+    stream: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +125,10 @@ def wrong_edges(rows: Sequence[Sent]) -> tuple[list[Sign], list[str]]:
     pairs: dict[tuple[str, str], list[Sent]] = defaultdict(list)
     for row in rows:
         pairs[row.source, row.target].append(row)
-    again, doubtful = _repeated(rows)
-    every = pairs.values()
-    return [*_clock(every), *again, *_totals(every), *_times(rows)], doubtful
+    every = [sorted(of_pair, key=lambda row: row.time_s) for of_pair in pairs.values()]
+    again, doubtful = _repeated(rows, every)
+    totals, rising = _totals(every)
+    return [*_clock(pairs.values()), *again, *totals, *_times(rows)], [*doubtful, *rising]
 
 
 def _clock(pairs: Collection[list[Sent]]) -> list[Sign]:
@@ -147,15 +151,24 @@ def _clock(pairs: Collection[list[Sent]]) -> list[Sign]:
     return []
 
 
-def _repeated(rows: Sequence[Sent]) -> tuple[list[Sign], list[str]]:
-    first: dict[tuple[float, str, str], Sent] = {}
+def _repeated(rows: Sequence[Sent], pairs: Collection[list[Sent]]) -> tuple[list[Sign], list[str]]:
+    first: dict[tuple[float, str, str, str], Sent] = {}
     again = [
         (known, row)
         for row in rows
-        if (known := first.setdefault((row.time_s, row.source, row.target), row)) is not row
+        if (known := first.setdefault((row.time_s, row.source, row.target, row.stream), row))
+        is not row
     ]
     same = [(known, row) for known, row in again if known.tuples == row.tuples]
-    if 2 * len(same) > len(again):
+    # Where windows that follow each other are equal, so are several rows of one.
+    steps = [
+        before.tuples == row.tuples
+        for of_pair in pairs
+        for before, row in pairwise(of_pair)
+        if before.time_s < row.time_s
+    ]
+    by_chance_frac = sum(steps) / max(len(steps), 1)
+    if 2 * len(same) > (1 + by_chance_frac) * len(again):
         again = [pair for pair in again if pair[0].tuples != pair[1].tuples]
     else:
         same = []  # equal by chance: several rows a window, that add up
@@ -167,21 +180,24 @@ def _repeated(rows: Sequence[Sent]) -> tuple[list[Sign], list[str]]:
     return found, [doubtful] * bool(again)
 
 
-def _totals(pairs: Collection[list[Sent]]) -> list[Sign]:
-    steps = [
-        (row.tuples > before.tuples) - (row.tuples < before.tuples)
-        for rows in pairs
-        for before, row in pairwise(sorted(rows, key=lambda row: row.time_s))
-    ]
-    rising, falling = steps.count(1), steps.count(-1)
+def _totals(pairs: Collection[list[Sent]]) -> tuple[list[Sign], list[str]]:
+    """Find totals that go on; gives a line where it may be a load that rises as well.
+
+    Rows of a pair are in the order of time.
+    """
+    both = [(before, row) for rows in pairs for before, row in pairwise(rows)]
+    steps = [row.tuples - before.tuples for before, row in both]
+    rising, falling = sum(step > 0 for step in steps), sum(step < 0 for step in steps)
     often = rising >= RISING_FRAC * len(steps) and falling <= FALLING_FRAC * len(steps)
     if not often or len(steps) < LEAST_STEPS:
-        return []
-    why = (
-        f"tuples rises from time to time, in {rising} of {len(steps)} steps: it must be the count "
-        "of each window, not a total that goes on"
-    )
-    return [Sign(None, "total that goes on", "", why)]
+        return [], []
+    what = f"tuples rises from time to time, in {rising} of {len(steps)} steps"
+    must = "it must be the count of each window, not a total that goes on"
+    longest_s = max(rows[-1].time_s - rows[0].time_s for rows in pairs)
+    small = [OF_STEP_TIMES * step < row.tuples for step, (_, row) in zip(steps, both, strict=True)]
+    if longest_s >= RISING_S or 2 * sum(small) > len(small):
+        return [Sign(None, "total that goes on", "", f"{what}: {must}")], []
+    return [], [f"{what}: taken as a load that rises; {must}"]
 
 
 def times_apart(rows: Iterable[tuple[float, str, str]]) -> str:
@@ -189,10 +205,17 @@ def times_apart(rows: Iterable[tuple[float, str, str]]) -> str:
     pairs: dict[tuple[str, str], list[float]] = defaultdict(list)
     for time_s, source, target in rows:
         pairs[source, target].append(time_s)
-    spans_s = np.diff(np.unique(list(chain.from_iterable(pairs.values()))))
-    of_pairs = [np.diff(np.unique(times_s)) for times_s in pairs.values()]
+    every_s = np.unique(list(chain.from_iterable(pairs.values())))
+    spans_s = np.diff(every_s)
+    # Windows may become shorter or longer: then a pair has rows at both ends.
+    own = np.zeros(len(spans_s), bool)
+    of_pairs = []
+    for times_s in map(np.unique, pairs.values()):
+        at = np.searchsorted(every_s, times_s)
+        own[at[:-1][np.diff(at) == 1]] = True
+        of_pairs.append(np.diff(times_s))
     step_s = min((float(np.median(steps)) for steps in of_pairs if len(steps) > 1), default=0.0)
-    short = spans_s < step_s / SHORTER_TIMES
+    short = (spans_s < step_s / SHORTER_TIMES) & ~own
     if short.sum() <= SHORTER_FRAC * len(spans_s):
         return ""
     return (

@@ -278,7 +278,8 @@ def _take(path: Path, rows: list[dict[str, Any]], tables: Tables) -> None:
             time_s = row.number("time_s")
             if kind is EDGES:
                 ends = row.text("source"), row.text("target")
-                one: Sent | Used = Sent(at, time_s, *ends, row.number("tuples", MOST_TUPLES))
+                tuples, stream = row.number("tuples", MOST_TUPLES), str(values.get("stream"))
+                one: Sent | Used = Sent(at, time_s, *ends, tuples, stream)
             else:
                 one = Used(at, time_s, row.text("executor"), row.number("cpu_cores"))
         except _BadCell as error:

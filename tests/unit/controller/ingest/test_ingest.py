@@ -484,7 +484,7 @@ def totals(rows: list[Row]) -> list[Row]:
     made: list[Row] = []
     sums: dict[tuple[int, int], float] = {}
     for time_s, source, target, tuples in rows:
-        sums[source, target] = sums.get((source, target), 0.0) + tuples
+        sums[source, target] = sums.get((source, target), 1e6) + tuples
         made.append((time_s, source, target, sums[source, target]))
     return made
 
