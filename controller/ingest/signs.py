@@ -27,6 +27,7 @@ RISING_FRAC, FALLING_FRAC, LEAST_STEPS = 0.9, 0.02, 10
 RISING_S, OF_STEP_TIMES = 86_400.0, 1000
 # Windows this many times shorter than a pair's are no windows, if more of them are than this share.
 SHORTER_TIMES, SHORTER_FRAC = 20, 0.1
+LIKE_TIMES = 4
 HOUR_S, HOUR_SLACK_S = 3600.0, 60.0
 
 
@@ -234,5 +235,11 @@ def gaps(times_s: Sequence[float]) -> tuple[float, list[tuple[float, float]]]:
     """Find the usual span of a window, and the times before which there are none for long."""
     spans_s = np.diff(times_s)
     usual_s = float(np.median(spans_s)) if len(spans_s) else 0.0
-    long = np.flatnonzero(spans_s > GAP_TIMES * usual_s).tolist()
-    return usual_s, [(float(times_s[i + 1]), float(spans_s[i])) for i in long]
+    # Where windows become longer, the next one is about as long.
+    long = spans_s > GAP_TIMES * usual_s
+    before_s, after_s = spans_s[:-1], spans_s[1:]
+    alike = (after_s < LIKE_TIMES * before_s) & (before_s < LIKE_TIMES * after_s)
+    long[1:] &= ~alike
+    long[:-1] &= ~alike
+    found = np.flatnonzero(long).tolist()
+    return usual_s, [(float(times_s[i + 1]), float(spans_s[i])) for i in found]

@@ -126,6 +126,8 @@ class Tables:
     samples: list[Sample] = field(default_factory=list)
     # Ends of windows of a log, also of those without traffic.
     sampled_s: list[float] = field(default_factory=list)
+    # Rows of each file that are right alone, with the number of all.
+    kept: list[tuple[Path, int, list[Sent | Used]]] = field(default_factory=list)
     # Of all files together: the ends of the windows, in order, and what `gaps` finds in them.
     times_s: list[float] = field(default_factory=list)
     usual_s: float = 0.0
@@ -162,7 +164,8 @@ def ingest(
         raise IngestError(f"{out}: {writer.failed}")
     if left_out is not None:
         rows = counted(tables.quarantine.count, "row")
-        tables.said.append(f"left out: {rows}, listed in {left_out}")
+        what = f"left out: {rows}" if tables.quarantine.count else "gaps"
+        tables.said.append(f"{what}, listed in {left_out}")
     return [
         *tables.said,
         f"{counted(len(windows), 'window')} of {counted(len(names), 'executor')}: {out}",
@@ -175,6 +178,7 @@ def gathered(files: Iterable[Path], most_frac: float = MOST_FRAC) -> Tables:
     # A table's row on an executor wins, so logs come last.
     for path in sorted(files, key=lambda path: path.suffix not in TABLES):
         _read(path, tables)
+    _take_kept(tables)
     # Each table may be right alone, as that of a worker with seconds of its own.
     if why := times_apart(row[:3] for row in tables.edges):
         raise IngestError(f"the tables together: {why}")
@@ -187,12 +191,44 @@ def gathered(files: Iterable[Path], most_frac: float = MOST_FRAC) -> Tables:
     tables.times_s = sorted(times_s.union(t for t in tables.sampled_s if t > first_s))
     tables.usual_s, tables.long = gaps(tables.times_s)
     _check_together(tables)
-    tables.said += [
-        f"no traffic is known for {span_s:g} s before {time_s:.0f}, where windows have "
-        f"{tables.usual_s:g} s: taken to be as in the window after it"
-        for time_s, span_s in tables.long
-    ]
+    of = [str(path) for path, _, rows in tables.kept if rows and isinstance(rows[0], Sent)]
+    named = ", ".join(of or map(str, tables.logs))
+    for time_s, span_s in tables.long:
+        why = (
+            f"no traffic is known for {span_s:g} s before {time_s:.0f}, where windows have "
+            f"{tables.usual_s:g} s: taken to be as in the window after it"
+        )
+        tables.said.append(why)
+        tables.quarantine.rows.append((named, Sign(None, "gap", f"{span_s:g} s", why)))
     return tables
+
+
+def _take_kept(tables: Tables) -> None:
+    """Take in the rows of all tables, without the few whose executor no placement has."""
+    for path, count, rows in tables.kept:
+        unknown = [
+            Sign(row.row, "not in the placement", name, f"{name} is not in the placement")
+            for row in rows
+            for name in _named(row)
+            if tables.places and name not in tables.places
+        ]
+        out = {one.row for one in unknown}
+        # Of more the placement is of a part, and they are laid out evenly.
+        if len(out) > tables.quarantine.most_frac * count or len(out) == len(rows):
+            out = set()
+        elif unknown:
+            tables.said += tables.quarantine.take(path, unknown, count)
+        for row in rows:
+            if row.row in out:
+                continue
+            if isinstance(row, Sent):
+                tables.edges.append((row.time_s, row.source, row.target, row.tuples))
+            else:
+                tables.cpu.append((row.time_s, row.executor, row.cores))
+
+
+def _named(row: Sent | Used) -> tuple[str, ...]:
+    return (row.source, row.target) if isinstance(row, Sent) else (row.executor,)
 
 
 def _check_together(tables: Tables) -> None:
@@ -299,8 +335,11 @@ def _take(path: Path, rows: list[dict[str, Any]], tables: Tables) -> None:
     if any(wrong.row is None for wrong in found):
         return
     out = {wrong.row for wrong in found}
-    tables.edges += [(r.time_s, r.source, r.target, r.tuples) for r in sent if r.row not in out]
-    tables.cpu += [(r.time_s, r.executor, r.cores) for r in used if r.row not in out]
+    right: list[Sent | Used] = [
+        *(r for r in sent if r.row not in out),
+        *(r for r in used if r.row not in out),
+    ]
+    tables.kept.append((path, len(rows), right))
 
 
 def _take_place(row: _TableRow, tables: Tables) -> None:

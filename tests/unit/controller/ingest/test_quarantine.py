@@ -254,6 +254,40 @@ def test_a_whole_file_is_left_out_only_where_that_is_allowed(tmp_path: Path) -> 
     assert found.quarantine.count == 150
 
 
+def test_rows_of_executors_that_no_placement_has_are_left_out(tmp_path: Path) -> None:
+    chance = np.random.default_rng(0)
+    rows, used = edges(chance, 100), cpu(chance, 100)
+    rows[7][2] = used[9][1] = 9.0
+    tables = written(tmp_path, rows, used)
+    place = tmp_path / "place.csv"
+    place.write_text("executor,worker\n" + "".join(f"{one},w{one}:6700\n" for one in range(1, 6)))
+    found = gathered([*tables, place])
+    assert [(one.row, one.rule, one.value) for _, one in found.quarantine.rows] == [
+        (9, "not in the placement", "9"),
+        (11, "not in the placement", "9"),
+    ]
+    assert (len(found.edges), len(found.cpu)) == (len(rows) - 1, len(used) - 1)
+    # A placement of a part is none of all, as no placement is.
+    place.write_text("executor,worker\n1,w1:6700\n")
+    for given in ([*tables, place], tables):
+        found = gathered(given)
+        assert found.quarantine.rows == []
+        assert (len(found.edges), len(found.cpu)) == (len(rows), len(used))
+
+
+def test_a_gap_is_counted_in_reports(tmp_path: Path) -> None:
+    chance = np.random.default_rng(0)
+    tables = written(tmp_path, gap(edges(chance, 40), chance), cpu(chance, 40))
+    said = ingest(tables, tmp_path / "out", "t")
+    table = tmp_path / "out" / "quarantine.csv"
+    assert f"gaps, listed in {table}" in said
+    (row,) = csv.DictReader(table.read_text().splitlines())
+    assert (row["file"], row["row"], row["rule"]) == (str(tables[0]), "", "gap")
+    engine = Fold(tmp_path / "tables")
+    log = raw(engine, [str(tmp_path / "out")])
+    assert log.lacks == ("1 in quarantine.csv: gap",)
+
+
 @pytest.mark.parametrize("below", ["", "folder"])
 def test_a_file_in_the_place_of_the_folder_is_named(tmp_path: Path, below: str) -> None:
     chance = np.random.default_rng(0)
