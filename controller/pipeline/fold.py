@@ -1,6 +1,5 @@
 """Does the work in this process, one part after the other: for logs that need no Spark."""
 
-import csv
 import shutil
 import uuid
 from collections import Counter
@@ -12,7 +11,7 @@ import pyarrow as pa
 from pyarrow import dataset
 
 from controller.errors import TuneError
-from controller.journal.lines import QUARANTINE_FILE, JournalError
+from controller.journal.lacking import lacking
 from controller.journal.reader import open_segment, segments_in, size_bytes
 from controller.pipeline.engine import Episode, Job, RawFile, Rows
 from controller.pipeline.schemas import (
@@ -42,9 +41,7 @@ class Fold:
         return [RawFile(str(one.path), size_bytes(one.path), one) for one in found]
 
     def quarantined(self, paths: Sequence[str]) -> Counter[str]:
-        folders = [Path(path.removeprefix("file:")) for path in paths]
-        files = sorted({one for folder in folders for one in folder.rglob(QUARANTINE_FILE)})
-        return Counter(rule for file in files for rule in _rules(file))
+        return lacking(Path(path.removeprefix("file:")) for path in paths)
 
     def opened(self, file: RawFile) -> IO[bytes]:
         return open_segment(Path(file.uri))
@@ -118,14 +115,6 @@ class Fold:
             one = dataset.field(name) == value
             chosen = one if chosen is None else chosen & one
         return files.to_table(filter=chosen)
-
-
-def _rules(file: Path) -> list[str]:
-    try:
-        with file.open(newline="", encoding="utf-8") as rows:
-            return [row["rule"] for row in csv.DictReader(rows)]
-    except (OSError, UnicodeDecodeError, csv.Error, KeyError) as error:
-        raise JournalError(f"{file}: no list of rows that were left out: {error}") from None
 
 
 def _raw(*files: RawFile | None) -> Iterator[pa.RecordBatch]:

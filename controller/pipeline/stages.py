@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from controller.config import Config
 from controller.errors import TuneError
-from controller.journal.lines import QUARANTINE_FILE
+from controller.journal.lacking import lacking_texts
 from controller.journal.reader import Log, by_writer, no_segment
 from controller.pipeline.engine import Engine, Episode, Job, RawFile, Rows, digest
 from controller.pipeline.figures import Figures
@@ -107,11 +107,7 @@ def raw(engine: Engine, paths: Sequence[str]) -> Raw:
     if not writers:
         raise no_segment(", ".join(paths))
     files = tuple(found[one] for one in itertools.chain(*writers))
-    lacks = [
-        f"{count} in {QUARANTINE_FILE}: {rule}"
-        for rule, count in sorted(engine.quarantined(paths).items())
-    ]
-    return Raw(files, Log(writers, {}), tuple(lacks))
+    return Raw(files, Log(writers, {}), tuple(lacking_texts(engine.quarantined(paths))))
 
 
 def ticks(engine: Engine, of: Raw, progress: Progress) -> Ticks:

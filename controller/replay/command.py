@@ -16,6 +16,7 @@ from controller.config import build
 from controller.console import Console
 from controller.core.times import utc
 from controller.journal.cycle_record import as_builtins
+from controller.journal.lacking import lacking, lacking_texts
 from controller.journal.lines import JournalError, compact
 from controller.journal.reader import Log
 from controller.output import Output, counted, print_list, quiet
@@ -48,7 +49,7 @@ def print_replay(
     log = Log.open(paths)
     with quiet(logging.CRITICAL):
         document = _what_if(log, window, changes) if changes else _verified(log, window)
-    document["skipped"] = log.skipped_texts()
+    document["skipped"] = [*log.skipped_texts(), *lacking_texts(lacking(paths))]
     if output is Output.JSON:
         print(json.dumps(document, indent=1))
     elif changes:

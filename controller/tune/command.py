@@ -106,7 +106,14 @@ def tune(
             console=Console(stderr=True),
         )
     suggestion = suggest(found.outcomes, goal)
-    document = as_document(found.outcomes, goal, suggestion, found.no_moves, found.left_out)
+    document = as_document(
+        found.outcomes,
+        goal,
+        suggestion,
+        found.no_moves,
+        left_out=found.left_out,
+        skipped=found.skipped,
+    )
     proposed = proposed_diff(text, suggestion, found.today)
     diff = proposed or ""
     shown = proposed_keys(suggestion) if proposed is None else diff
@@ -114,8 +121,7 @@ def tune(
     files = [str(path) for path in (png, report, *[change] * bool(diff))]
     printed = Console()
     if output is Output.JSON:
-        skipped = list(found.skipped)
-        print(json.dumps({**document, "diff": diff, "skipped": skipped, "files": files}, indent=1))
+        print(json.dumps({**document, "diff": diff, "files": files}, indent=1))
     else:
         print_found(printed, document, shown)
     with writing("--out", out):

@@ -114,16 +114,20 @@ def as_document(
     objective: Objective,
     suggestion: Suggestion,
     no_moves: SetOutcome,
+    *,
     left_out: Sequence[str],
+    skipped: Sequence[str],
 ) -> dict[str, Any]:
     """Put what was found into the stable output format.
 
-    `no_moves` is of the replay in which nothing may move; `left_out` is what this sweep left out.
+    `no_moves` is of the replay in which nothing may move; `left_out` is what this sweep left out,
+    and `skipped` what it left out of the log.
     """
     interval = suggestion.interval_frac
     return {
         "objective": objective.shown,
         "left_out": [*left_out, *LEFT_OUT],
+        "skipped": list(skipped),
         "today": _row(suggestion.today, objective),
         "best": _row(suggestion.best, objective),
         "no_moves": {**_row(no_moves, objective), "settings": "no moves", "changes": {}},
@@ -209,6 +213,8 @@ def print_found(
     console.print(table)
     console.print(document["suggestion"]["reason"], highlight=False)
     print_list(console, LIVE_DIFFERS, document["left_out"])
+    for line in document["skipped"]:
+        console.print(f"skipped: {line}", highlight=False)
     if change:
         console.print(change, highlight=False, soft_wrap=True, end="")
 

@@ -40,8 +40,6 @@ def run(
         sets = parameter_sets(space, today)
         about = _about(episodes, sets, space)
         console.print(about, highlight=False)
-        for line in ticks.left_out:
-            console.print(f"skipped: {line}", highlight=False)
         names = {one.topology for one in episodes}
         engine, searches = timed(stack, engine, episodes, sets, where=where, console=console)
         every = [*sets, without_moves(today, names)]

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from controller.cli.main import app
 from controller.ingest.signs import IngestError
 from controller.ingest.tables import Tables, gathered, ingest
 from controller.pipeline.fold import Fold
@@ -238,6 +240,9 @@ def test_what_is_left_out_is_a_table_and_is_counted_in_every_report(
         "1 in quarantine.csv: row twice",
         "1 in quarantine.csv: time not in seconds",
     )
+    for command in (["replay"], ["replay", "--policy", "otd"]):
+        result = CliRunner().invoke(app, [*command, *journal])
+        assert "skipped: 1 in quarantine.csv: row twice" in result.stdout
 
 
 def test_a_whole_file_is_left_out_only_where_that_is_allowed(tmp_path: Path) -> None:

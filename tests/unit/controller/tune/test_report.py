@@ -21,6 +21,7 @@ from controller.tune.report import (
 from controller.tune.space import ParameterSet, without_moves
 from migration.model import LATENCY_BUCKETS
 
+LEFT_OUT: dict[str, list[str]] = {"left_out": [], "skipped": ["3 ticks missing"]}
 TODAY: dict[str, Any] = dict(build({}).keys)
 CHANGES = {"load.high": 0.9, "asc.threshold": 0.01}
 
@@ -172,7 +173,7 @@ def test_no_diff_where_nothing_helps(outcomes: list[SetOutcome]) -> None:
 def test_the_page_needs_nothing_from_elsewhere(
     outcomes: list[SetOutcome], suggestion: Suggestion, no_moves: SetOutcome, tmp_path: Any
 ) -> None:
-    document = as_document(outcomes, Objective(), suggestion, no_moves, ())
+    document = as_document(outcomes, Objective(), suggestion, no_moves, **LEFT_OUT)
     draw(document, tmp_path / "front.png")
     png = (tmp_path / "front.png").read_bytes()
     assert png.startswith(b"\x89PNG")
@@ -183,12 +184,13 @@ def test_the_page_needs_nothing_from_elsewhere(
     assert "A live run differs from a replay" in text
     assert text.count("load.high=0.9, asc.threshold=0.01") == 2
     assert text.count("no moves") == 1
+    assert text.count("skipped: 3 ticks missing") == 1
 
 
 def test_what_is_printed(
     outcomes: list[SetOutcome], suggestion: Suggestion, no_moves: SetOutcome
 ) -> None:
-    document = as_document(outcomes, Objective(), suggestion, no_moves, ())
+    document = as_document(outcomes, Objective(), suggestion, no_moves, **LEFT_OUT)
     console = Console(width=160, record=True)
     print_found(console, document, "+nstorm.load.high: 0.9\n")
     text = console.export_text()
@@ -198,6 +200,7 @@ def test_what_is_printed(
     cells = [[cell.strip() for cell in row.split("│")] for row in (rows[-1], rows[0])]
     assert [row[-5:-2] for row in cells] == [["50%", "47.92", "0.500%"], ["0%", "–", "–"]]
     assert [row[-7] for row in cells] == ["1.25", "–"]
+    assert "skipped: 3 ticks missing" in text
     assert document["suggestion"]["reason"] in " ".join(text.split())
     assert text.endswith("+nstorm.load.high: 0.9\n")
     assert document["ranking"][0]["held_back"]["moves"] == 1
