@@ -79,6 +79,12 @@ class Where:
                 f"--master {master}: its workers see no folder of this machine: name one that all "
                 "see, --tables hdfs://..., or --tables file:/... on a disk that is shared"
             )
+        # The page is written by this process, whatever Spark works with.
+        if re.match(r"\w+:/", str(out)):
+            raise TuneError(
+                f"--out {out}: must be a folder of this machine, by its path alone; the tables "
+                "may be elsewhere: --tables hdfs://..."
+            )
         return cls(paths, tables or str(out / "tables"), master, _pairs(spark_conf), out)
 
     def make(self) -> None:

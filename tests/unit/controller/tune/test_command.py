@@ -210,6 +210,10 @@ def test_what_cannot_be_is_one_message(journal: Path, tmp_path: Path) -> None:
     for tables in ([], ["--tables", "here"]):
         with pytest.raises(TuneError, match="--master yarn: its workers see no folder of this"):
             run(journal, "--master", "yarn", *tables)
+    for folder in ("hdfs://host/out", "s3a://bucket/out"):
+        with pytest.raises(TuneError, match=r"--out .* must be a folder of this machine"):
+            run(journal, "--out", folder)
+    assert not Path("hdfs:").exists()
     with pytest.raises(TuneError, match="--out file: File exists"):
         run(journal, "--out", "file")
     (tmp_path / "space.yaml").write_text("load.high: [2]\n")
