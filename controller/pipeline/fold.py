@@ -1,9 +1,11 @@
 """Does the work in this process, one part after the other: for logs that need no Spark."""
 
 import shutil
+import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,6 +27,8 @@ from controller.pipeline.ticks import in_order
 
 # Spark also writes it last: what has no such file is not whole.
 WHOLE = "_SUCCESS"
+# No part takes so long: what was being made then was of a process that was killed.
+STALE_S = 86_400.0
 _BY = dataset.partitioning(pa.schema([DECODED.field(name) for name in BY]), flavor="hive")
 
 
@@ -47,6 +51,8 @@ class Fold:
         return open_segment(Path(file.uri))
 
     def do(self, jobs: Sequence[Job], done: Callable[[Job], None]) -> None:
+        for table in {(self._tables / job.folder).parent for job in jobs}:
+            _clear(table)
         for job in jobs:
             folder = self._tables / job.folder
             if not (folder / WHOLE).exists():
@@ -115,6 +121,14 @@ class Fold:
             one = dataset.field(name) == value
             chosen = one if chosen is None else chosen & one
         return files.to_table(filter=chosen)
+
+
+def _clear(table: Path) -> None:
+    """Remove what killed processes have left of parts."""
+    for making in table.glob("_*-*"):
+        with suppress(OSError):
+            if making.stat().st_mtime < time.time() - STALE_S:
+                shutil.rmtree(making)
 
 
 def _raw(*files: RawFile | None) -> Iterator[pa.RecordBatch]:

@@ -1,6 +1,7 @@
 """Segments decoded one by one are the log, whatever is cut, damaged, or of two leaders."""
 
 import dataclasses
+import errno
 import gzip
 import os
 import re
@@ -10,11 +11,12 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import dataset, parquet
 
 from controller.config import build
 from controller.errors import TuneError
@@ -68,6 +70,45 @@ def test_segments_give_what_the_whole_log_gives(tmp_path: Path, delay_ticks: int
         assert joined(back, name) == joined(whole, name), name
     assert len(moved(whole)) > 3
     assert moved(back) == moved(whole)
+
+
+def test_what_a_killed_process_was_making_goes_after_a_day(tmp_path: Path) -> None:
+    record(tmp_path / "log", ticks=range(20), mode="advise")
+    old, young = (
+        tmp_path / "tables" / "ticks" / f"_{n}-segment=x" for n in ("0a1b2c3d", "1a1b2c3d")
+    )
+    for folder in (old, young):
+        folder.mkdir(parents=True)
+        (folder / "part.parquet").write_text("")
+    os.utime(old, (0, 0))
+    decoded(tmp_path / "tables", tmp_path / "log")
+    assert (old.exists(), young.exists()) == (False, True)
+
+
+def test_a_full_disk_is_one_sentence_and_what_is_whole_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(tmp_path / "log", ticks=range(40), mode="advise", bounds=SMALL)
+    write, tables = dataset.write_dataset, tmp_path / "tables"
+    made: list[Path] = []
+
+    def full(table: Any, folder: Path, **options: Any) -> None:
+        if len(made) == 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(table, folder, **options)
+        made.append(folder)
+
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(TuneError, match="No space left on device"),
+    ):
+        patch.setattr(dataset, "write_dataset", full)
+        decoded(tables, tmp_path / "log")
+    whole = {path: path.stat().st_mtime_ns for path in tables.rglob("_SUCCESS")}
+    assert len(whole) == 2
+    assert not list(tables.rglob("_*-*"))
+    decoded(tables, tmp_path / "log")
+    assert all(path.stat().st_mtime_ns == at for path, at in whole.items())
 
 
 def test_a_segment_may_be_packed_while_the_log_is_read(tmp_path: Path) -> None:
