@@ -79,8 +79,13 @@ class Engine(Protocol):
     def do(self, jobs: Sequence[Job], done: Callable[[Job], None]) -> None:
         """Do the jobs that are not done yet; `done` gets each when it is whole."""
 
-    def rows(self, folders: Sequence[str], schema: pa.Schema, **where: Any) -> pa.Table:
-        """Read rows of a small table; those with the values that are given."""
+    def rows(
+        self, folders: Sequence[str], schema: pa.Schema, columns: Sequence[str] = (), **where: Any
+    ) -> pa.Table:
+        """Read rows of a small table; those with the values that are given.
+
+        Of all its columns unless some are named.
+        """
 
     def ticks(self, episode: Episode, folders: Sequence[str]) -> Iterable[pa.RecordBatch]:
         """Read ticks of an episode that lie in some of its folders, in order."""

@@ -102,16 +102,21 @@ class Fold:
         )
         (folder / WHOLE).touch()
 
-    def rows(self, folders: Sequence[str], schema: pa.Schema, **where: Any) -> pa.Table:
-        parts = [self._read(folder, schema, where) for folder in folders]
-        return pa.concat_tables([schema.empty_table(), *parts])
+    def rows(
+        self, folders: Sequence[str], schema: pa.Schema, columns: Sequence[str] = (), **where: Any
+    ) -> pa.Table:
+        names = list(columns) or schema.names
+        parts = [self._read(folder, schema, where, names) for folder in folders]
+        return pa.concat_tables([schema.empty_table().select(names), *parts])
 
     def ticks(self, episode: Episode, folders: Sequence[str]) -> Iterator[pa.RecordBatch]:
         where = {"kind": TICK, "folder": folder_of(episode.topology), "day": episode.day}
         for folder in folders:
-            yield from in_order(self._read(folder, DECODED, where).to_batches())
+            yield from in_order(self._read(folder, DECODED, where, DECODED.names).to_batches())
 
-    def _read(self, folder: str, schema: pa.Schema, where: dict[str, Any]) -> pa.Table:
+    def _read(
+        self, folder: str, schema: pa.Schema, where: dict[str, Any], columns: list[str]
+    ) -> pa.Table:
         partitioning = _BY if "kind" in schema.names else None
         files = dataset.dataset(
             self._tables / folder, schema=schema, format="parquet", partitioning=partitioning
@@ -120,7 +125,7 @@ class Fold:
         for name, value in where.items():
             one = dataset.field(name) == value
             chosen = one if chosen is None else chosen & one
-        return files.to_table(filter=chosen)
+        return files.to_table(columns, filter=chosen)
 
 
 def _clear(table: Path) -> None:

@@ -190,9 +190,12 @@ class SparkEngine:
                 self._session.sparkContext.cancelAllJobs()
                 raise
 
-    def rows(self, folders: Sequence[str], schema: pa.Schema, **where: Any) -> pa.Table:
-        found = _collected(self._read(folders, schema, where))
-        return found.select(schema.names).cast(schema)
+    def rows(
+        self, folders: Sequence[str], schema: pa.Schema, columns: Sequence[str] = (), **where: Any
+    ) -> pa.Table:
+        names = list(columns) or schema.names
+        found = _collected(self._read(folders, schema, where).select(*names))
+        return found.select(names).cast(pa.schema([schema.field(name) for name in names]))
 
     def ticks(self, episode: Episode, folders: Sequence[str]) -> Iterable[pa.RecordBatch]:
         return in_order(_collected(self._ticks(episode, folders)).to_batches())

@@ -12,6 +12,8 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
+import pyarrow as pa
+
 from controller.config import Config
 from controller.errors import TuneError
 from controller.journal.lacking import lacking_texts
@@ -28,6 +30,7 @@ from controller.pipeline.schemas import (
     LEFT_OUT,
     PART,
     RUN,
+    SEGMENT,
     TRIALS,
 )
 from controller.pipeline.ticks import Batches, decoded, led, spans_of
@@ -45,6 +48,9 @@ PARTS_PER_CORE, PARTS_OF_ONE = 4, 16
 SAMPLE_TICKS = 720
 # Folders of trials begin so, and a day follows.
 _TRIALS = "trials/part="
+
+# The order of rows that are not ticks.
+_ORDER = *SEGMENT, "topology", "day"
 
 # When epochs began, by cluster and epoch.
 _Epochs: TypeAlias = dict[tuple[str, int], float]
@@ -127,21 +133,22 @@ def found(engine: Engine, jobs: Sequence[Job]) -> Ticks:
     folders = tuple(job.folder for job in jobs)
     decoded_of = [(job, job.of.segment) for job in jobs if isinstance(job.of, RawFile)]
     folder_of = {(segment.writer, segment.number): one.folder for one, segment in decoded_of}
-    parts = []
-    rows = _small(engine, folders, PART)
+    of_part = [field.name for field in fields(SegmentPart) if field.name != "folder"]
+    rows = _small(engine, folders, PART, "row", *(name for name in of_part if name not in _ORDER))
     again = _copies(rows)
-    for row in rows:
-        if (row["writer"], row["number"]) in again:
-            continue
-        what = {
-            field.name: row[field.name] for field in fields(SegmentPart) if field.name != "folder"
-        }
-        parts.append(SegmentPart(folder_of[row["writer"], row["number"]], **what))
+    # A million of them are not rare: no dictionary for each, nor a name of its own.
+    names: dict[str, str] = {}
+    columns = [rows[name].to_pylist() for name in ("writer", "number", *of_part)]
+    parts = [
+        SegmentPart(folder_of[writer, number], names.setdefault(topology, topology), *what)
+        for writer, number, topology, *what in zip(*columns, strict=True)
+        if (writer, number) not in again
+    ]
     kept = _near(parts)
     far = sum(part.ticks for part in parts) - sum(part.ticks for part in kept)
     left_out = Counter({"segments that are there twice": len(again)})
     left_out["ticks of a clock that was wrong by a year or more"] += far
-    for row in _small(engine, folders, LEFT_OUT):
+    for row in _small(engine, folders, LEFT_OUT, "rule", "count").to_pylist():
         left_out[row["rule"]] += row["count"]
     said = tuple(f"{count} {rule}" for rule, count in sorted(left_out.items()) if count)
     return Ticks(folders, tuple(kept), said)
@@ -164,25 +171,27 @@ def _near(parts: Sequence[SegmentPart]) -> list[SegmentPart]:
     return [part for part in parts if part.day in days]
 
 
-def _copies(rows: Sequence[dict[str, Any]]) -> set[tuple[str, int]]:
+def _copies(rows: pa.Table) -> set[tuple[str, int]]:
     """Find segments that begin no later than one before them: copies under another number."""
     latest: dict[str, tuple[int, int]] = {}
     found = set()
-    for row in sorted(rows, key=lambda row: (row["writer"], row["number"])):
-        number, begins = latest.get(row["writer"], (-1, -1))
-        if row["row"] is None or row["number"] == number:
+    known = rows.filter(rows["row"].is_valid())
+    columns = (known[name].to_pylist() for name in ("writer", "number", "row"))
+    for writer, number, row in sorted(set(zip(*columns, strict=True))):
+        before, begins = latest.get(writer, (-1, -1))
+        if number == before:
             continue
-        if row["row"] <= begins:
-            found.add((row["writer"], row["number"]))
+        if row <= begins:
+            found.add((writer, number))
         else:
-            latest[row["writer"]] = row["number"], row["row"]
+            latest[writer] = number, row
     return found
 
 
-def _small(engine: Engine, folders: Sequence[str], kind: str) -> list[dict[str, Any]]:
-    """Read rows that are not ticks, in order."""
-    rows = engine.rows(folders, DECODED, kind=kind).to_pylist()
-    return sorted(rows, key=lambda r: (r["order_s"], r["writer"], r["number"], r["topology"]))
+def _small(engine: Engine, folders: Sequence[str], kind: str, *columns: str) -> pa.Table:
+    """Read columns of rows that are not ticks, in order; what they are ordered by comes along."""
+    rows = engine.rows(folders, DECODED, [*_ORDER, *columns], kind=kind)
+    return rows.sort_by([(name, "ascending") for name in _ORDER])
 
 
 def episodes(of: Ticks, topology: str | None = None) -> list[Episode]:
@@ -329,7 +338,7 @@ def runs(engine: Engine, of: Ticks) -> list[dict[str, Any]]:
     near = range(min(days, default=0) - FAR_DAYS, max(days, default=0) + FAR_DAYS)
     rows = {
         (row["topology"], row["time_s"]): row
-        for row in _small(engine, of.folders, RUN)
+        for row in _small(engine, of.folders, RUN, "time_s", "effect").to_pylist()
         if row["day"] in near
     }
     return [rows[key] for key in sorted(rows, key=lambda key: (key[1], key[0]))]

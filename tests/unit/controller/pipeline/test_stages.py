@@ -25,7 +25,8 @@ from controller.journal.reader import Log
 from controller.journal.writer import Bounds, pack
 from controller.pipeline.engine import Job, Rows
 from controller.pipeline.fold import Fold
-from controller.pipeline.stages import Ticks, episodes, raw, ticks
+from controller.pipeline.schemas import DECODED
+from controller.pipeline.stages import Ticks, episodes, raw, runs, ticks
 from controller.pipeline.ticks import in_order, spans_of
 from controller.replay.recording import Span, spans
 from controller.tune.space import ParameterSet, without_moves
@@ -70,6 +71,32 @@ def test_segments_give_what_the_whole_log_gives(tmp_path: Path, delay_ticks: int
         assert joined(back, name) == joined(whole, name), name
     assert len(moved(whole)) > 3
     assert moved(back) == moved(whole)
+
+
+def test_the_driver_reads_only_what_it_uses_of_a_segment(tmp_path: Path) -> None:
+    record(tmp_path / "log", ticks=range(40), bounds=SMALL)
+    asked: list[set[str]] = []
+
+    class Noting(Fold):
+        def rows(
+            self,
+            folders: Sequence[str],
+            schema: pa.Schema,
+            columns: Sequence[str] = (),
+            **where: Any,
+        ) -> pa.Table:
+            found = super().rows(folders, schema, columns, **where)
+            asked.append(set(found.column_names))
+            return found
+
+    engine = Noting(tmp_path / "tables")
+    made = ticks(engine, raw(engine, [str(tmp_path / "log")]), lambda share: None)
+    runs(engine, made)
+    assert len(asked) == 3
+    assert max(map(len, asked)) < len(DECODED.names) / 2
+    assert not set.union(*asked) & {"cpu_cores", "traffic_tps", "layout", "moved"}
+    # A name for each topology, not one for each of its segments.
+    assert len({id(part.topology) for part in made.parts}) == 1 < len(made.parts)
 
 
 def test_what_a_killed_process_was_making_goes_after_a_day(tmp_path: Path) -> None:
