@@ -1,4 +1,4 @@
-"""The tables of the pipeline: raw → ticks → episodes → trials; each is Parquet, readable alone.
+"""The tables of the pipeline: raw → ticks → episodes → trials → answers; each is readable alone.
 
 A row of `DECODED` is of one kind. `TICK`: one topology in one tick. `PART`: what a segment holds of
 one topology on one day. `LEFT_OUT`: what of a segment could not be used. `RUN`: what a run of moves
@@ -102,6 +102,20 @@ LED = pa.schema(
     ]
 )
 
+# What settings are tried on: a topology on a day.
+EPISODES = pa.schema(
+    [
+        ("topology", pa.string()),
+        ("day", pa.int32()),  # since 1970, UTC
+        ("folders", _NAMES),  # of `DECODED`, a segment each, in order
+        ("ticks", pa.int64()),
+        ("executors", pa.int32()),
+        ("span_s", pa.float64()),
+        ("free_s", pa.float64()),  # of it, in which something could be decided
+        ("chosen_s", pa.float64()),  # of that, what sets are chosen by; null for all of it
+    ]
+)
+
 # One parameter set in one episode, a row for what it is chosen by and one for what is held back.
 TRIALS = pa.schema(
     [
@@ -126,6 +140,9 @@ TRIALS = pa.schema(
         ("timed", pa.list_(pa.int64())),  # as in `DECODED`
     ]
 )
+
+# What each set costs in each episode, the time held back apart, with the figures of `TRIALS`.
+ANSWERS = pa.schema([("settings", pa.string()), ("cost", pa.float64()), *TRIALS])
 
 # A topology in an hour, and, where `unit` is there, what it used of a node in that hour. Where a
 # limit gives each worker CPU of its own, a unit is a worker.

@@ -22,6 +22,7 @@ from controller.pipeline.engine import Engine, Episode, Job, RawFile, Rows, dige
 from controller.pipeline.figures import Figures
 from controller.pipeline.hours import added_up
 from controller.pipeline.schemas import (
+    ANSWERS,
     BY,
     CONCLUDED,
     DECODED,
@@ -34,7 +35,7 @@ from controller.pipeline.schemas import (
     TRIALS,
 )
 from controller.pipeline.ticks import Batches, decoded, led, spans_of
-from controller.pipeline.trials import Tried, tried
+from controller.pipeline.trials import Tried, costed, tried
 from controller.replay.playback import recorded_config
 from controller.replay.recording import Span
 from migration.model import topology_name
@@ -307,6 +308,25 @@ def _tried(engine: Engine, folders: Sequence[str]) -> Iterator[dict[str, Any]]:
     for _, own in itertools.groupby(sorted(folders, key=_day_of), key=_day_of):
         rows = engine.rows(list(own), TRIALS).to_pylist()
         yield from sorted(rows, key=lambda row: (row["topology"], row["held_back"]))
+
+
+def costs(
+    engine: Engine,
+    folders: Sequence[str],
+    settings: Sequence[str],
+    cost: Callable[[Figures], float],
+) -> pa.Table:
+    """Leave `ANSWERS` to the trials in some folders, and read it: what each set costs in each.
+
+    `settings` names the sets, in the order in which they were tried. What `cost` shows of itself
+    has to be all that it depends on.
+    """
+    work = partial(costed, settings=tuple(settings), cost=cost)
+    name = f"answers/part={digest(*folders, settings, cost)}"
+    job = Job(name, Rows(tuple(folders), TRIALS), work, ANSWERS)
+    engine.do([job], lambda job: None)
+    order = ("set", "topology", "day", "held_back")
+    return engine.rows([job.folder], ANSWERS).sort_by([(name, "ascending") for name in order])
 
 
 def hours(engine: Engine, of: Sequence[Episode], progress: Progress) -> list[str]:

@@ -3,7 +3,7 @@
 An episode's state stays in its task; what comes out is a few rows a set.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ import pyarrow as pa
 from controller.config import Config
 from controller.core.policy import search_inline
 from controller.pipeline.figures import Figures
-from controller.pipeline.schemas import TRIALS
+from controller.pipeline.schemas import ANSWERS, TRIALS
 from controller.pipeline.ticks import Batches, spans_of
 from controller.replay.recording import Span
 from controller.replay.rerun import Rerun
@@ -49,6 +49,18 @@ def tried(batches: Iterable[pa.RecordBatch], of: Tried) -> Batches:
         for (n, late), figures in found.items()
     ]
     yield pa.RecordBatch.from_pylist(rows, TRIALS)
+
+
+def costed(
+    batches: Iterable[pa.RecordBatch], settings: Sequence[str], cost: Callable[[Figures], float]
+) -> Batches:
+    """Name the sets of trials, and give each trial its cost; rows of `ANSWERS`."""
+    for batch in batches:
+        rows = [
+            {"settings": settings[row["set"]], "cost": cost(Figures.of_row(row)), **row}
+            for row in batch.to_pylist()
+        ]
+        yield pa.RecordBatch.from_pylist(rows, ANSWERS)
 
 
 def _cut(spans: Iterable[Span], chosen_s: float | None) -> Iterator[tuple[bool, Span]]:

@@ -49,8 +49,8 @@ def pipeline(
 
     `raw` lists the segments of a log. `ticks` are what was measured, by topology and day.
     `episodes` are the days that settings are tried on. `trials` are the figures of each set on each
-    of them, with the load held back apart. `answers` adds these up. Sets are tried without
-    searches.
+    of them, with the load held back apart. `answers` have what each of them costs. Sets are tried
+    without searches.
 
     The stages before it are made as well. What is whole in the folder of tables stays as it is.
     """

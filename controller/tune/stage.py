@@ -4,11 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import pyarrow as pa
+
 from controller.console import Console
 from controller.pipeline import stages
 from controller.pipeline.opened import opened, progress
-from controller.pipeline.schemas import TRIALS
+from controller.pipeline.schemas import EPISODES, TRIALS
 from controller.pipeline.where import Where
+from controller.tune.choice import Objective
 from controller.tune.space import Space, parameter_sets
 
 
@@ -28,7 +31,8 @@ def made(
             return [asdict(part) for part in ticks.parts], ticks.left_out
         episodes = stages.episodes(ticks, topology)
         if stage == "episodes":
-            return [asdict(one) for one in episodes], ticks.left_out
+            table = pa.Table.from_pylist([asdict(one) for one in episodes], EPISODES)
+            return table.to_pylist(), ticks.left_out
         today = log.keys()
         sets = parameter_sets(asked or Space().narrowed(today), today)
         with progress(console, "parameter sets") as report:
@@ -37,13 +41,8 @@ def made(
         if stage == "trials":
             rows = engine.rows(folders, TRIALS).sort_by("set").to_pylist()
             return [{"settings": names[row["set"]], **row} for row in rows], ticks.left_out
-        judged = zip(names, stages.answers(engine, folders, len(sets)), strict=True)
-        answers = [
-            {"settings": name, "held_back": late, **asdict(figures)}
-            for name, one in judged
-            for late, figures in ((False, one.chosen_by), (True, one.held_back))
-        ]
-        return answers, ticks.left_out
+        answers = stages.costs(engine, folders, names, Objective().cost)
+        return answers.to_pylist(), ticks.left_out
 
 
 def _raw(log: stages.Raw) -> Iterator[dict[str, Any]]:

@@ -6,10 +6,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from pyarrow import dataset
+from pyarrow import dataset, parquet
 from typer.testing import CliRunner
 
 from controller.cli.main import app
+from controller.pipeline.figures import Figures
+from controller.pipeline.schemas import ANSWERS, EPISODES
+from controller.tune.choice import Objective
 from tests.recorded_world import record
 
 
@@ -43,6 +46,10 @@ def test_each_stage_is_readable_alone() -> None:
     assert not Path("tables/trials").exists()
     trials = made("trials", "--space", "space.yaml")
     answers = made("answers", "--space", "space.yaml")
+    assert {(row["topology"], row["day"]) for row in answers} == {("wc-1", episode["day"])}
+    (left,) = Path("tables/answers").iterdir()
+    assert parquet.read_table(left).select(ANSWERS.names).schema == ANSWERS
+    assert sorted(episode) == sorted(EPISODES.names)
     names = [row["settings"] for row in answers[::2]]
     assert len(names) == 3
     assert names[0].startswith("as today")
@@ -53,7 +60,8 @@ def test_each_stage_is_readable_alone() -> None:
             for row in trials
             if (row["settings"], row["held_back"]) == (answer["settings"], answer["held_back"])
         ]
-        assert {name: trial[name] for name in answer} == answer
+        assert trial == {name: answer[name] for name in trial}
+        assert answer["cost"] == Objective().cost(Figures.of_row(trial)) > 0
     assert sum(row["ticks"] for row in answers[:2]) == 29
 
 
