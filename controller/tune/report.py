@@ -120,8 +120,8 @@ def as_document(
 ) -> dict[str, Any]:
     """Put what was found into the stable output format.
 
-    `no_moves` is of the replay in which nothing may move; `left_out` is what this sweep left out,
-    and `skipped` what it left out of the log.
+    `no_moves` is of the replay in which nothing may move. `left_out` is what this sweep left out,
+    and `skipped` is what it left out of the log.
     """
     interval = suggestion.interval_frac
     return {

@@ -297,7 +297,7 @@ def test_spark_submit_runs_the_command(tmp_path: Path, monkeypatch: pytest.Monke
     )
     assert result.returncode == 0, result.stdout + result.stderr
     alone = CliRunner().invoke(app, given)
-    # spark-submit prints what the command says to either end in one.
+    # spark-submit puts both outputs of the command into one.
     assert result.stdout.startswith("Spark: http://")
     assert result.stdout.endswith(alone.stdout)
 
