@@ -47,6 +47,8 @@ public final class Client {
         System.exit(0);
     }
 
+    // Storm before 2.6.4 has no builder of clients.
+    @SuppressWarnings("deprecation")
     private Map<String, Object> answer(String line) {
         List<?> request = (List<?>) JSONValue.parse(line);
         try (NimbusClient nimbus = NimbusClient.getConfiguredClient(conf)) {
