@@ -30,7 +30,7 @@ from controller.storm.command_record import (
     encode,
 )
 from kvstore.ensemble import Ensemble
-from kvstore.errors import NotConnectedError, SessionLostError
+from kvstore.errors import NotConnectedError, SessionLostError, StoreError
 from kvstore.service import say_waiting, without_storm
 from kvstore.zookeeper import Session, Waiting
 from migration import storm_yaml, wire
@@ -104,6 +104,19 @@ def named_when_slow(whom: str) -> Iterator[None]:
 
 def _say_waits(whom: str) -> None:
     print(f"waits for {whom}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def beginning(what: str) -> Iterator[None]:
+    """Name what goes on from what is written within; nothing does where ZooKeeper refuses that."""
+    interrupt.does_not_end(what)
+    try:
+        yield
+    except (NotConnectedError, SessionLostError):  # it may have been written
+        raise
+    except StoreError:
+        interrupt.does_not_end("")
+        raise
 
 
 def confirm(what: str) -> None:

@@ -8,10 +8,10 @@ import typer
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from controller import interrupt
 from controller.cli.asking import (
     DryRun,
     Say,
+    beginning,
     confirm,
     connected,
     named_when_slow,
@@ -62,8 +62,8 @@ def drain(
             tell(output, to_builtins(would), *drain_lines(would, dry=True))
             return
         confirm(f"Move every executor away from {host}?")
-        interrupt.does_not_end(f"a drain that has begun goes on: `nstorm undrain {host}` ends it")
-        had = begin_drain(session, view, config, host)
+        with beginning(f"a drain that has begun goes on: `nstorm undrain {host}` ends it"):
+            had = begin_drain(session, view, config, host)
         if limit_s is None and output is Output.TABLE:
             executors = counted(had, "executor")
             print(f"begun: {executors} to leave {host}; `nstorm status` or --within shows the end")

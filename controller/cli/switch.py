@@ -12,9 +12,9 @@ import typer
 from msgspec import UNSET
 
 from agent.config import from_storm_yaml as agent_config
-from controller import interrupt
 from controller.cli.asking import (
     Say,
+    beginning,
     connected,
     named_when_slow,
     operator,
@@ -70,8 +70,8 @@ def off(
         tell(output, {"off": str(file)}, f"the hooks of this node are off as long as {file} exists")
         return
     with connected(conf) as session:
-        interrupt.does_not_end("what is switched off stays so: `nstorm on` ends that")
-        session.put(wire.OFF, text.encode())
+        with beginning("what is switched off stays so: `nstorm on` ends that"):
+            session.put(wire.OFF, text.encode())
         with named_when_slow("the agents and JVMs to switch their hooks off"):
             still = _end_moves(session, limit_s, teller(output))
     tell(

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 import typer
@@ -20,7 +21,7 @@ from controller.cli.status_document import DrainStatus
 from controller.core.topology import TopologyView
 from controller.storm.collect import DRAINED, LiveCluster
 from controller.storm.leader import Leader
-from kvstore.errors import NotConnectedError
+from kvstore.errors import AccessError, NotConnectedError
 from kvstore.zookeeper import Session, Waiting
 from migration.model import Node, Plan, Slot
 from tests.messages import publication
@@ -159,6 +160,28 @@ def test_an_error_of_zookeeper_names_what_goes_on(
     with pytest.raises(SystemExit):
         running.run(cast(Any, broken), "nstorm")
     assert capsys.readouterr().err == "nstorm: away; a drain goes on\n"
+
+
+@pytest.mark.parametrize("words", [["off"], ["drain", "host-a"]])
+def test_what_zookeeper_refuses_does_not_go_on(
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def refuse(*_: object) -> int:
+        raise AccessError("not allowed")
+
+    monkeypatch.setattr(interrupt, "_goes_on", "")
+    for module in (drain, switch):
+        monkeypatch.setattr(module, "connected", lambda conf: nullcontext(Mock(put=refuse)))
+    monkeypatch.setattr(drain, "begin_drain", refuse)
+    conf = tmp_path / "storm.yaml"
+    conf.write_text("storm.local.dir: /var/storm\n")
+    monkeypatch.setattr("sys.argv", ["nstorm", *words, "--conf", str(conf)])
+    with pytest.raises(SystemExit):
+        running.run(app, "nstorm")
+    assert capsys.readouterr().err == "nstorm: not allowed\n"
 
 
 def test_a_drain_names_the_excluded_topology_that_it_leaves(
