@@ -27,6 +27,7 @@ from controller.errors import CommandError
 from controller.output import Output, OutputOption, counted, tell
 from controller.storm.collect import DRAINED, LiveCluster
 from controller.storm.leader_status import read
+from kvstore.errors import StoreError
 from kvstore.zookeeper import Session, Stored
 from migration import storm_yaml, wire
 from migration.model import Host
@@ -74,7 +75,7 @@ def roll(
 
     A host is back once its supervisor, with the hooks, and its agent have reported again. The same
     command continues a roll that was interrupted. Exit code 1: a command failed, and its host stays
-    drained, or a later host cannot be rolled. Exit code 2: refused, with the reason.
+    drained, or it cannot go on after its beginning. Exit code 2: refused, with the reason.
     """
     config = storm_yaml.read_as(conf, from_storm_yaml)[0]
     with connected(conf) as session:
@@ -90,8 +91,11 @@ def roll(
         confirm(f"Empty {', '.join(rolling.left)}, and run the command for each?")
         try:
             failed = rolling.work(max_unavailable)
-        except CommandError as error:  # others may be done, so it is no refusal
-            typer.echo(f"nstorm: {error}", err=True)
+        except (CommandError, StoreError) as error:  # others may be done, so it is no refusal
+            goes_on = interrupt.goes_on() if isinstance(error, StoreError) else ""
+            typer.echo(f"nstorm: {error}{goes_on}", err=True)
+            if output is Output.JSON:
+                tell(output, {"done": rolling.done, "failed": []})
             raise typer.Exit(1) from error
     if output is Output.JSON or not failed:
         found = {"done": rolling.done, "failed": failed}

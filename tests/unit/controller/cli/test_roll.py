@@ -5,10 +5,12 @@ from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 from typer.testing import CliRunner
 
+from controller import interrupt
 from controller.cli import drain, roll, steps
 from controller.cli.main import app
 from controller.cli.status_document import DrainStatus, StaysStatus
@@ -22,7 +24,7 @@ from controller.errors import CommandError
 from controller.output import Output
 from controller.storm.collect import DRAINED
 from controller.storm.leader_status import STATUS
-from kvstore.errors import NotConnectedError
+from kvstore.errors import NotConnectedError, SessionLostError
 from kvstore.zookeeper import Stored
 from migration import wire
 from migration.model import Node, NodeAcks, Plan, Slot
@@ -270,8 +272,23 @@ def test_a_later_host_that_cannot_be_rolled_is_no_refusal(
     monkeypatch.setattr(roll, "restart_alone", lambda *_: None)
     conf = tmp_path / "storm.yaml"
     conf.write_text("storm.local.dir: /var/storm\n")
-    done = CliRunner().invoke(app, ["roll", "--run", "true", "--conf", str(conf)])
-    assert (done.exit_code, done.stderr) == (1, "nstorm: host-b is not drained: no room\n")
+    # What runs has no file for its output here.
+    monkeypatch.setattr(steps.Steps, "start", lambda *_: Mock(wait=lambda: 0))
+    words = ["roll", "--run", "true", "--conf", str(conf), "-o", "json"]
+    done = CliRunner().invoke(app, words)
+    refused = "nstorm: host-b is not drained: no room\n"
+    assert done.exit_code == 1 and done.stderr.endswith(refused)
+    assert json.loads(done.stdout) == {"done": ["host-a"], "failed": []}
+
+    def lost(*_: Any) -> None:
+        raise SessionLostError("lost")
+
+    monkeypatch.setattr(interrupt, "_goes_on", "")
+    monkeypatch.setattr(cluster, "delete", lost)
+    monkeypatch.setattr(drain, "cannot_drain_now", lambda *_: None)
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 1 and "nstorm: lost; a drained host stays so: " in done.stderr
+    assert json.loads(done.stdout) == {"done": ["host-a"], "failed": []}
 
 
 def test_a_drain_begins_also_where_zookeeper_is_away_for_a_moment(
