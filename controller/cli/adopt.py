@@ -159,7 +159,7 @@ class _Adopting:
                 f"{topology} is left out: Nimbus does not publish it: {why}"
                 for topology, why in self._view.unpublished().items()
             ]
-        if not views:
+        if not views and not self._left_out:
             raise CommandError(
                 "no worker is seen: the hooks in Nimbus publish no topology. Name the jar in "
                 "nimbus.childopts and restart Nimbus, or submit a topology"

@@ -255,5 +255,10 @@ def test_what_nobody_looks_at_is_named_and_not_taken_for_done(
         "wc is left out: it is excluded",
     ]
     monkeypatch.setattr(cluster, "topologies", list)
+    assert CliRunner().invoke(app, words).stdout.splitlines() == [
+        "no worker without hooks was found",
+        "big-2-2 is left out: Nimbus does not publish it: too large",
+    ]
+    cluster.dark = {}
     refused = str(CliRunner().invoke(app, words).exception)
     assert refused.startswith("no worker is seen: the hooks in Nimbus publish no topology")
