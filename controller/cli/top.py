@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Annotated
 
 import typer
@@ -42,8 +42,9 @@ def top(
     """
     console = Console()
     shown: list[RenderableType] = []
+    live: Live | None = None
     # Ctrl-C is how one leaves.
-    with suppress(KeyboardInterrupt), Live(console=console, screen=console.is_terminal) as live:
+    with suppress(KeyboardInterrupt), ExitStack() as stack:
         while True:
             try:
                 with connected(conf, says=not shown) as session:
@@ -52,12 +53,15 @@ def top(
                         document = look(session, view)
                         shown = _screen(document, topology, host, is_first=not shown)
                         shown_s = time.time()
+                        if live is None:  # not before, for it hides what a slow start prints
+                            screen = Live(console=console, screen=console.is_terminal)
+                            live = stack.enter_context(screen)
                         live.update(Group(*shown), refresh=True)
                         if not console.is_terminal:
                             return
                         time.sleep(every)
             except (ConfigError, ControllerError, StoreError) as error:
-                if not shown:
+                if live is None:
                     raise
                 why = f"NOT READ since {utc(shown_s)}: {error}"
                 live.update(Group(why, *shown), refresh=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -176,6 +177,27 @@ def test_it_goes_on_while_zookeeper_is_away_and_the_topology_is_gone(
     assert stale[1:] == first
     assert without[-1] == "no topology wc: there are none"
     assert last[0] == first[0]
+
+
+def test_the_screen_opens_after_what_the_connection_prints(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    order: list[str] = []
+
+    def live(**_: object) -> Any:
+        order.append("screen")
+        return nullcontext(Mock())
+
+    def connected(conf: Path, *, says: bool) -> Any:
+        order.append(f"connected {says}")
+        return nullcontext(None)
+
+    monkeypatch.setattr(top, "Live", live)
+    monkeypatch.setattr(top, "connected", connected)
+    monkeypatch.setattr(top, "LiveCluster", Mock())
+    monkeypatch.setattr(top, "look", lambda *_: document())
+    top.top(Path("storm.yaml"))
+    assert order == ["connected True", "screen"]
 
 
 def test_what_was_never_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
