@@ -237,8 +237,9 @@ def as_document(
     """
     clocks, silent, cycles = clocks_ahead_s or {}, silent_s or {}, leader.cycle_of
     hosts = hosts_of(views)
-    # By the clock that decides, which this machine's may not be.
-    now_s = max((one.time_s for one in leader.cycles), default=0.0) or time.time()
+    # By the clock that decides, which this machine's may not be, also where nobody decides now.
+    last_s = max((one.time_s for one in leader.cycles), default=0.0)
+    now_s = last_s + max(status_s or 0.0, 0.0) if last_s else time.time()
     speak = [node.node for node in acks if silent.get(node.node, 0.0) <= Timing().ack_fresh_s]
     return StatusDocument(
         controller=leader.controller,

@@ -172,6 +172,10 @@ def test_what_has_ended_by_the_leaders_clock_is_not_shown() -> None:
         cycles = () if time_s is None else (CycleStatus(time_s=time_s),)
         found = as_document([], [], LeaderStatus(cycles=cycles), held, left_out={})
         assert found.controls == shown
+    late = LeaderStatus(cycles=(CycleStatus(time_s=90.0),))
+    for age_s, shown in ((9.0, held), (10.0, Controls()), (-1.0, held)):
+        found = as_document([], [], late, held, left_out={}, status_s=age_s)
+        assert found.controls == shown, "nobody leads since then"
 
 
 def test_what_is_printed_can_be_read() -> None:
