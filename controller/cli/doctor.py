@@ -204,7 +204,7 @@ def of_status(status: StatusDocument) -> Found:
     yield from _of_off(status)
     if not status.controllers:
         yield "no controller leads", "Start one: systemctl start nstorm-controller"
-    if status.old is not UNSET:
+    if status.controllers and status.old is not UNSET:
         yield f"the figures are old: {status.old}", _OLD
     if problem := status.journal_problem:
         yield f"the journal is not written: {problem}", "Make room, or let the user write there."
