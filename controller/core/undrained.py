@@ -35,7 +35,8 @@ def left_on(view: TopologyView, drained: Collection[str], excluded: Excluded) ->
     placement = settled_placement(view.publication, view.plan)
     here = tuple(sorted(e for e, slot in placement.items() if slot.supervisor in nodes))
     why = all_stays(view, excluded)
-    if why is not None and view.publication.status not in _PASSES:
+    is_excluded = excluded.has_topology(view.id, view.publication.name)
+    if why is not None and (is_excluded or view.publication.status not in _PASSES):
         return Undrained(here, dict.fromkeys(here, why))
     stays = pinned(view.observation) if here else {}
     return Undrained(here, {e: stays[e] for e in here if e in stays})

@@ -174,7 +174,11 @@ def test_an_excluded_topology_and_one_that_rests_stay_as_a_whole() -> None:
 
 def test_a_rebalance_keeps_nothing_on_a_host() -> None:
     published = structs.replace(view().publication, status="REBALANCING")
-    assert drain_progress([replace(view(), publication=published)], (), "host-a", 2).stay == ()
+    seen = replace(view(), publication=published)
+    assert drain_progress([seen], (), "host-a", 2).stay == ()
+    excluded = Excluded(topologies=frozenset({"wc"}))
+    stay = drain_progress([seen], (), "host-a", 2, excluded).stay
+    assert {one.reason for one in stay} == {"topology wc is excluded"}
 
 
 def test_a_host_may_have_more_where_storm_lists_no_supervisor_of_it() -> None:
