@@ -10,6 +10,7 @@ from controller.core.times import utc
 # In the order of how far they go.
 ModeName = Literal["observe", "advise", "approve", "auto"]
 EVERYWHERE = ""  # in place of a topology's name
+_MOST_REASONS = 5  # of pauses that were joined
 
 
 class Pause(Struct, frozen=True):
@@ -19,11 +20,11 @@ class Pause(Struct, frozen=True):
     until_s: float | None = None  # Unix seconds; None: until an operator ends it
 
     def after(self, before: "Pause | None") -> "Pause":
-        """Join it with the one that holds: the later end counts, and both reasons stand."""
+        """Join it with the one that holds: the later end counts, and the last reasons stand."""
         if before is None:
             return self
-        known = self.reason in before.reason
-        reason = before.reason if known else f"{before.reason}; {self.reason}"
+        reasons = dict.fromkeys(f"{before.reason}; {self.reason}".split("; "))
+        reason = "; ".join([*reasons][-_MOST_REASONS:])
         if before.until_s is None or self.until_s is None:
             return Pause(reason)
         return Pause(reason, max(before.until_s, self.until_s))

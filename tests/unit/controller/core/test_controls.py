@@ -35,6 +35,16 @@ def test_a_pause_holds_its_topology_until_its_time() -> None:
     assert everything.frozen(0.0) is None
 
 
+def test_joined_pauses_keep_each_of_the_last_reasons_once() -> None:
+    lag = Pause("lag", None).after(Pause("flags are set", 5.0))
+    assert lag == Pause("flags are set; lag")
+    assert lag.after(lag) == lag
+    held = Pause("deploy 0")
+    for number in range(1, 9):
+        held = Pause(f"deploy {number}").after(held)
+    assert held.reason == "deploy 4; deploy 5; deploy 6; deploy 7; deploy 8"
+
+
 def test_a_freeze_holds_operators_too() -> None:
     controls = Controls(freeze=Pause("quarter's end", 100.0))
     assert controls.held("wc", 0.0) == controls.frozen(0.0)
