@@ -110,25 +110,26 @@ def _end_moves(session: Session, limit_s: float, say: Say) -> list[str]:
     until_s, wake = time.monotonic() + limit_s, threading.Event()
     mirror, timing = Mirror(session, wake), Timing()
     view = LiveCluster(mirror, timing)
-    led, applier, history = None, None, None
+    led, applier = None, None
 
     def look(leader: Leader) -> list[str]:
-        nonlocal led, applier, history
+        nonlocal led, applier
         with suppress(AccessError):  # an operator need not be one who may lead
             leader.refresh()
         views = view.topologies()
         if leader.epoch is not None:
-            if applier is None or history is None or led != leader.epoch:
+            if applier is None:
                 # Late: where somebody leads, this command needs no numpy.
                 from controller.storm.apply import Applier  # noqa: PLC0415
                 from controller.storm.history import History  # noqa: PLC0415
 
-                view.led()
-                history = History()
-                history.load(session.read(HISTORY))
                 applier = Applier(
-                    session, mirror=mirror, leader=leader, timing=timing, history=history
+                    session, mirror=mirror, leader=leader, timing=timing, history=History()
                 )
+            history = applier.history  # it keeps ends that could not be stored
+            if led != leader.epoch:
+                view.led()
+                history.load(session.read(HISTORY))
                 led = leader.epoch
             applier.step(views)
             if history.changed:

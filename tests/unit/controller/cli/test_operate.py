@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import Mock
 
+import msgspec
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -19,12 +20,17 @@ from controller.cli import asking, drain, running, switch
 from controller.cli.main import app
 from controller.cli.status_document import DrainStatus
 from controller.core.topology import TopologyView
+from controller.storm import apply
 from controller.storm.collect import DRAINED, LiveCluster
+from controller.storm.history import SWITCHED_OFF, History
 from controller.storm.leader import Leader
+from controller.storm.move_record import HISTORY, MoveRecord, stored_moves
 from kvstore.errors import AccessError, NotConnectedError
 from kvstore.zookeeper import Session, Waiting
+from migration import wire
 from migration.model import Node, Plan, Slot
 from tests.messages import publication
+from tests.unit.controller.storm.test_apply import Store
 
 
 def never(
@@ -147,6 +153,40 @@ def test_a_drain_and_an_off_wait_for_zookeeper_and_name_what_goes_on(
         monkeypatch.setattr(module, "connected", lambda conf: nullcontext(session))
         refused = str(CliRunner().invoke(app, [*words, "--conf", str(conf)]).exception)
         assert refused.startswith("ZooKeeper does not answer; ") and refused.endswith(goes_on)
+
+
+def test_an_off_keeps_over_epochs_an_end_that_could_not_be_stored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Away(Store):
+        def put(self, path: str, data: bytes) -> int:
+            for error in errors:
+                raise error
+            return super().put(path, data)
+
+    class Ends:
+        def __init__(self, session: Session, *, history: History, **_: object) -> None:
+            self.history = history
+
+        def step(self, views: object) -> None:
+            for outcome in outcomes:
+                self.history.end(begun, outcome=outcome, reason=SWITCHED_OFF)
+
+    begun = MoveRecord("wc-1", "m1", "1-1", "a:1", "b:1", begun_s=5.0)
+    store, outcomes = Away(), iter(["UNDONE"])
+    store.create(HISTORY, wire.packed(msgspec.json.encode([begun])))
+    errors, epochs = iter([NotConnectedError("away")]), iter([1, 2])
+    leader, view = Mock(), Mock(topologies=list, acks=tuple)
+    leader.refresh = lambda: leader.configure_mock(epoch=next(epochs))
+    monkeypatch.setattr(switch, "Leader", lambda *_: leader)
+    monkeypatch.setattr(switch, "LiveCluster", lambda *_: view)
+    monkeypatch.setattr(switch, "Mirror", Mock())
+    monkeypatch.setattr(apply, "Applier", Ends)
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    assert switch._end_moves(cast(Any, store), 60.0, print) == []
+    (stored,) = stored_moves(store.nodes[HISTORY])
+    assert (stored.outcome, stored.reason) == ("UNDONE", SWITCHED_OFF)
+    assert view.led.call_count == 2
 
 
 def test_an_error_of_zookeeper_names_what_goes_on(
