@@ -196,6 +196,8 @@ def _act(conf: Path, command: Sequence[str]) -> tuple[int, str]:
     reason = printable(done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2])
     if done.returncode == 2:
         return 2, reason.removeprefix("nstorm: ")
-    if done.returncode and not text:  # it crashed, or was killed
+    if done.returncode < 0 and not text:  # what it printed before is no reason
+        return 2, f"nstorm {verb} was ended by signal {-done.returncode}"
+    if done.returncode and not text:  # it crashed
         return 2, f"nstorm {verb} ended with {done.returncode}: {reason or 'no message'}"
     return done.returncode, text

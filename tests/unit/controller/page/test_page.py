@@ -480,7 +480,11 @@ def test_a_command_runs_in_a_process_of_its_own(
     ("code", "said"),
     [
         ("raise MemoryError('too much')", "nstorm off ended with 1: MemoryError: too much"),
-        ("import os; os.kill(os.getpid(), 9)", "nstorm off ended with -9: no message"),
+        (
+            "import os, sys; print('cluster zk1:2181/storm', file=sys.stderr, flush=True);"
+            "os.kill(os.getpid(), 9)",
+            "nstorm off was ended by signal 9",
+        ),
     ],
 )
 def test_a_command_that_does_not_get_to_its_end_is_no_success(
