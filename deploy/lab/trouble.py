@@ -65,7 +65,15 @@ class Waves:
 
 
 def feed(ledger: Ledger, rate: Callable[[float], float], seconds: float) -> None:
-    """Let the input follow a rate by time; at the end, or at Ctrl-C, it is as before."""
+    """Let the input follow a rate by time; at the end, or at Ctrl-C, it is as before.
+
+    Raises
+    ------
+    LabError
+        There is no such topology.
+    """
+    if not ledger.directory.exists():
+        raise LabError(f"no topology {ledger.directory.name!r} was ever submitted to this lab")
     before_tps, begin_s = ledger.rate(), time.monotonic()
     try:
         while (gone_s := time.monotonic() - begin_s) < seconds:
@@ -93,11 +101,20 @@ def burning(layout: LabLayout, host: str, cores: float, seconds: float) -> list[
 
 
 def burn(commands: list[list[str]]) -> None:
-    """Run commands until all have ended, or until Ctrl-C, which ends them."""
-    running = [subprocess.Popen(command) for command in commands]
+    """Run commands until all have ended, or until Ctrl-C, which ends them.
+
+    Raises
+    ------
+    LabError
+        One has failed; the others are ended.
+    """
+    running: list[subprocess.Popen[bytes]] = []
     try:
+        for command in commands:
+            running.append(subprocess.Popen(command))
         for process in running:
-            process.wait()
+            if code := process.wait():
+                raise LabError(f"what burns CPU has failed, exit code {code}")
     finally:
         for process in running:
             process.kill()

@@ -1,8 +1,10 @@
 """Bursts and days of a lab's input, and who burns CPU on its nodes."""
 
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -63,7 +65,35 @@ def test_cpu_is_burnt_within_the_group_of_a_node() -> None:
 def test_what_burns_ends_with_its_time() -> None:
     layout = plan_lab("trouble", nodes=1, slots=1).layout
 
+    began_s = time.monotonic()
+
     burn(burning(layout, layout.nodes[0].host, 0.5, 0.05))
+
+    assert time.monotonic() - began_s >= 0.05
+
+
+def test_what_does_not_burn_is_no_success() -> None:
+    with pytest.raises(LabError, match="what burns CPU has failed, exit code 1"):
+        burn([[sys.executable, "-c", "exit(1)"], [sys.executable, "-c", ""]])
+
+
+def test_what_burns_ends_where_the_next_cannot_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Mock()
+    monkeypatch.setattr(
+        "deploy.lab.trouble.subprocess.Popen", Mock(side_effect=[first, FileNotFoundError])
+    )
+
+    with pytest.raises(FileNotFoundError):
+        burn([["one"], ["two"]])
+
+    first.kill.assert_called_once()
+
+
+def test_a_topology_that_is_not_there_is_not_fed(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="no topology 'wrod'"):
+        feed(Ledger(tmp_path / "wrod"), lambda _: 500.0, 0.01)
+
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_burns_ends_with_whoever_asked(monkeypatch: pytest.MonkeyPatch) -> None:
