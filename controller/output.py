@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import StrEnum
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +18,8 @@ from kvstore.logs import log
 if TYPE_CHECKING:
     from controller.console import Console  # not every command prints with rich
 
-_OLDEST_S = 1e9  # in 2001
+_OLDEST_S, _NEWEST_S = 1e9, 1e11  # in 2001 and 5138
+_DATE = 8  # digits
 # Longer than the first line of any docstring.
 _LINE = 100
 
@@ -43,11 +43,13 @@ def unix_s(option: str, text: str, none_s: float) -> float:
     """Read a time in ISO 8601, UTC without a zone, or Unix seconds; without a text, `none_s`."""
     if not text:
         return none_s
-    with suppress(ValueError, OverflowError):  # first, for 20261201 is a date
-        return moment(text).timestamp()
+    # 20261201 is a date, and no other text of digits alone.
+    with suppress(ValueError, OverflowError):
+        if not text.isdigit() or len(text) == _DATE:
+            return moment(text).timestamp()
     with suppress(ValueError):
-        # No journal is older; a year alone is no number of seconds.
-        if _OLDEST_S <= (given_s := float(text)) < inf:
+        # No journal is older; a year alone is no number of seconds, nor are milliseconds.
+        if _OLDEST_S <= (given_s := float(text)) < _NEWEST_S:
             return given_s
     raise CommandError(f"{option}: {text!r} is no time such as 2026-12-01T06:00")
 
