@@ -92,8 +92,10 @@ def as_screen(document: StatusDocument) -> Iterator[RenderableType]:
         for worker in topology.workers:
             counts = [f"{n} {name}" for (slot, name), n in here.items() if slot == worker.slot]
             loads = [cell for share in worker.shares for cell in (percent(share), _bar(share))]
-            waiting = sum(e.queue or 0 for e in topology.executors if e.slot == worker.slot)
-            cells = (*loads, *filled(worker), f"{waiting:,}", ", ".join(counts))
+            own = (e.queue for e in topology.executors if e.slot == worker.slot)
+            queues = [tuples for tuples in own if tuples is not None]
+            waiting = f"{sum(queues):,}" if queues else "?"
+            cells = (*loads, *filled(worker), waiting, ", ".join(counts))
             workers.add_row(named(worker.slot, hosts), *cells)
         yield workers
         links = Table("from", "to", "tuples/s", "MB/s", box=None)

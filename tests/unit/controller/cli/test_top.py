@@ -101,6 +101,16 @@ def test_it_shows_how_full_a_worker_is_beyond_its_cpu() -> None:
     assert [row[-1] for row in links if len(row) == 4] == ["2.5", "2.5"]
 
 
+def test_where_no_queue_is_known_none_is_shown_as_empty() -> None:
+    shown = document()
+    (topology,) = shown.topologies
+    unknown = tuple(msgspec.structs.replace(e, queue=None) for e in topology.executors)
+    topology = msgspec.structs.replace(topology, executors=unknown)
+    lines = screen_of(msgspec.structs.replace(shown, topologies=(topology,)))
+    (worker,) = [line for line in lines if line.strip().startswith("host-a:1 ")]
+    assert worker.split("1 spout")[0].split()[-1] == "?"
+
+
 def test_the_document_has_what_the_meters_show() -> None:
     shown = json.loads(as_json(document(meters=True)))
     workers = shown["topologies"][0]["workers"]
