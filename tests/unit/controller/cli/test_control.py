@@ -57,6 +57,10 @@ def test_no_pause_or_freeze_shortens_one_that_holds(run: Run, store: Store) -> N
     assert said.startswith("paused wc: look, until ")
     store.clock_ms += 300_000
     assert "look" not in run("pause", "--topology", "wc").stdout, "that one has ended"
+    run("freeze", "--until", str(store.clock_ms // 1000 + 60))
+    store.clock_ms += 61_000
+    said = run("freeze", "--until", "2999-01-01", "--reason", "lunch").stdout
+    assert said.startswith("frozen: lunch, until "), "that one has ended"
 
 
 def test_a_resume_of_one_topology_names_the_freeze_that_holds(run: Run) -> None:

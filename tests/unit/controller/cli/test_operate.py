@@ -1,5 +1,6 @@
 """The commands that ask ZooKeeper, where it does not answer."""
 
+import itertools
 import json
 import threading
 import time
@@ -25,7 +26,7 @@ from controller.storm.collect import DRAINED, LiveCluster
 from controller.storm.history import SWITCHED_OFF, History
 from controller.storm.leader import Leader
 from controller.storm.move_record import HISTORY, MoveRecord, stored_moves
-from kvstore.errors import AccessError, NotConnectedError
+from kvstore.errors import AccessError, NotConnectedError, SessionLostError
 from kvstore.zookeeper import Session, Waiting
 from migration import wire
 from migration.model import Node, Plan, Slot
@@ -132,8 +133,10 @@ def test_a_dry_run_of_a_drain_writes_nothing(
 def test_a_drain_and_an_off_wait_for_zookeeper_and_name_what_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    errors = itertools.cycle((NotConnectedError, SessionLostError))
+
     def away() -> list[TopologyView]:
-        raise NotConnectedError("ZooKeeper does not answer")
+        raise next(errors)("ZooKeeper does not answer")
 
     monkeypatch.setattr(interrupt, "_goes_on", "")
     session = SimpleNamespace(put=lambda *_: None, interruptions=0)
@@ -143,7 +146,7 @@ def test_a_drain_and_an_off_wait_for_zookeeper_and_name_what_goes_on(
     monkeypatch.setattr(Leader, "refresh", lambda self: away())
     monkeypatch.setattr(Leader, "resign", lambda self: away())
     monkeypatch.setattr(drain, "begin_drain", lambda *_: 5)
-    monkeypatch.setattr(asking, "AWAY_LIMIT_S", 0.0)
+    monkeypatch.setattr(time, "sleep", lambda _: None)
     conf = tmp_path / "storm.yaml"
     conf.write_text("storm.local.dir: /var/storm\n")
     for module, words, goes_on in (
@@ -151,7 +154,9 @@ def test_a_drain_and_an_off_wait_for_zookeeper_and_name_what_goes_on(
         (switch, ["off"], "what is switched off stays so: `nstorm on` ends that"),
     ):
         monkeypatch.setattr(module, "connected", lambda conf: nullcontext(session))
-        refused = str(CliRunner().invoke(app, [*words, "--conf", str(conf)]).exception)
+        done = CliRunner().invoke(app, [*words, "--conf", str(conf)])
+        assert done.stdout == "ZooKeeper is away: waiting for it\n"
+        refused = str(done.exception)
         assert refused.startswith("ZooKeeper does not answer; ") and refused.endswith(goes_on)
 
 

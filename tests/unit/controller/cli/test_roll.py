@@ -239,10 +239,14 @@ def test_a_host_that_is_not_empty_says_by_topology_why_and_what_to_do(
         STATUS, wire.packed(json.dumps({"cycles": [{"topology": "wc-1", **decided}]}).encode())
     )
     monkeypatch.setattr(cluster, "controls", lambda: controls)
-    monkeypatch.setattr(
-        roll, "drain_progress", lambda *_: DrainStatus("host-a", 1, 1, tuple(stays))
-    )
-    rolling = roll._Rolling(cast(Any, cluster), Config(), "true", Output.TABLE)
+    config = Config(excluded=Excluded(hosts=frozenset({"host-z"})))
+
+    def progress(*asked: Any) -> DrainStatus:
+        assert asked[-1] is config.excluded
+        return DrainStatus("host-a", 1, 1, tuple(stays))
+
+    monkeypatch.setattr(roll, "drain_progress", progress)
+    rolling = roll._Rolling(cast(Any, cluster), config, "true", Output.TABLE)
     assert rolling._not_empty("host-a") == f"1 executor of wc left{said}"
     assert rolling._not_empty("host-b") is None
 

@@ -134,6 +134,7 @@ def test_the_end_waits_for_no_disk_that_hangs(
         os.close(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
         monkeypatch.undo()
         writes.close()
+    assert writes._thread is not None and writes._thread.daemon, "else the process waits for it"
 
 
 def test_a_disk_that_refuses_is_logged_once(tmp_path: Path) -> None:
