@@ -83,6 +83,12 @@ def test_what_is_off_is_not_taken_for_unknown_code() -> None:
     assert found(off) == ["nstorm is switched off: a fault"]
 
 
+@pytest.mark.parametrize("file", ["nimbus/PlanExchange", "supervisor/SupervisorReport"])
+def test_the_jvms_write_what_is_off_as_doctor_reads_it(file: str) -> None:
+    java = Path(__file__).parents[4] / "migration/jvm/src/main/java/nstorm" / f"{file}.java"
+    assert f'"{doctor.OFF}" + off' in java.read_text("utf-8")
+
+
 def test_what_nothing_shows_is_named() -> None:
     status = status_of()
     (topology,) = status.topologies
