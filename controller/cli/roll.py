@@ -148,9 +148,7 @@ class _Rolling:
                 refusal = self._held(views, host) or cannot_drain_now(
                     self._session, self._view, self._config, host, closed
                 )
-                if refusal is None and (
-                    stay := drain_progress(views, (), host, 0, self._config.excluded).stay
-                ):
+                if refusal is None and (stay := drain_progress(views, (), host, 0).stay):
                     one = stay[0]
                     refusal = f"{one.executor} of {one.topology} stays: {one.reason}"
                 if refusal is not None:
