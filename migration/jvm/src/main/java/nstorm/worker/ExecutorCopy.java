@@ -191,7 +191,7 @@ final class ExecutorCopy implements LocalCopies.Copy {
         return stopping() && alive() && System.nanoTime() - stoppingSinceNanos() > STUCK_AFTER_NANOS;
     }
 
-    /** Whether its bolts were cleaned up on its own thread. */
+    /** Whether its tasks were closed on its own thread, as a spout always is. */
     boolean cleanedUp() {
         return stopSwitch.cleanedUp();
     }

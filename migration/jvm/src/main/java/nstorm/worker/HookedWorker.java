@@ -262,7 +262,7 @@ final class HookedWorker implements LocalCopies {
         JCQueue queue = copy.queue();
         tables.removeReceiveQueue(copy.id(), queue);
         tables.abandon(copy.id(), queue, task -> order.turn(copy, task, false));
-        UserCleanup.shutDown(copy, !copy.spout() && !copy.cleanedUp() && cleanedUp.contains(copy.component));
+        UserCleanup.shutDown(copy, cleanedUp.contains(copy.component));
         ExecutorMetrics.remove(state.getMetricRegistry(), copy.id(), me.port());
         // Holds the queue alone: with the copy it would hold the user's bolt until the messages have timed out.
         Map<Integer, BackpressureState> last = backPressure.of(copy.id());

@@ -13,8 +13,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Shuts an executor down whose thread has ended, with the user's {@code cleanup()} only where the user allows it.
  *
- * <p>Stock Storm calls {@code cleanup()} when the whole JVM ends, so a bolt may well close there what all bolts
- * of the JVM share.
+ * <p>Stock Storm calls {@code cleanup()} when the whole JVM ends. A bolt or a task hook may close there what all of the
+ * JVM share.
  */
 final class UserCleanup {
     private static final Logger LOG = LoggerFactory.getLogger(UserCleanup.class);
@@ -22,15 +22,15 @@ final class UserCleanup {
 
     private UserCleanup() {}
 
-    /** The components whose bolts are cleaned up when they leave a JVM that lives on: {@code nstorm.cleanup}. */
+    /** The components whose bolts and task hooks are cleaned up when they leave a JVM that lives on: {@code nstorm.cleanup}. */
     static Set<String> components(Map<String, Object> topologyConf) {
         Object given = topologyConf.getOrDefault(KEY, List.of());
         if (given instanceof Collection<?> list && list.stream().allMatch(String.class::isInstance)) {
             return list.stream().map(String.class::cast).collect(Collectors.toUnmodifiableSet());
         }
         LOG.warn(
-                "{} must be a list of component ids, is {}: it is taken as empty, so no bolt's cleanup() is"
-                        + " called when the bolt moves away",
+                "{} must be a list of component ids, is {}: it is taken as empty, so no bolt or task hook"
+                        + " is cleaned up when it moves away",
                 KEY,
                 given);
         return Set.of();
@@ -38,6 +38,10 @@ final class UserCleanup {
 
     static void shutDown(ExecutorCopy copy, boolean cleanUp) {
         if (cleanUp) {
+            if (copy.cleanedUp()) {
+                // Storm would close its tasks again, and cleans up the hooks alone of what was never opened.
+                copy.executor().getOpenOrPrepareWasCalled().set(false);
+            }
             // The user's cleanup() may block: it has a thread of its own.
             Thread thread = new Thread(() -> contained(copy, copy.running::shutdown), "nstorm-cleanup-" + copy.id());
             thread.setDaemon(true);

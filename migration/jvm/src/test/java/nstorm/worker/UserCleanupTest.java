@@ -2,16 +2,50 @@ package nstorm.worker;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import java.lang.reflect.Proxy;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
+import nstorm.memory.Declared;
+import nstorm.worker.OneWorker.Sink;
+import nstorm.worker.OneWorker.Source;
+import nstorm.worker.exit.StopSwitch;
+import nstorm.worker.exit.UsersEndTest;
+import nstorm.worker.storm.StormFields;
+import org.apache.storm.cluster.IStormClusterState;
+import org.apache.storm.daemon.Task;
+import org.apache.storm.executor.Executor;
+import org.apache.storm.executor.ExecutorShutdown;
+import org.apache.storm.executor.bolt.BoltExecutor;
+import org.apache.storm.executor.spout.SpoutExecutor;
+import org.apache.storm.hooks.BaseTaskHook;
+import org.apache.storm.stats.BoltExecutorStats;
+import org.apache.storm.stats.SpoutExecutorStats;
+import org.apache.storm.utils.JCQueue;
+import org.apache.storm.utils.Utils;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 class UserCleanupTest {
+    private final AtomicInteger cleanedHooks = new AtomicInteger();
+    private Executor executor;
+
+    @AfterEach
+    void forget() {
+        if (executor != null) {
+            StopSwitch.forget(executor);
+        }
+    }
+
     static Stream<Object> notIds() {
         return Stream.of("sink", true, 7, Map.of("sink", true), Arrays.asList("sink", 7), Arrays.asList("sink", null));
     }
@@ -28,5 +62,59 @@ class UserCleanupTest {
     @MethodSource("notIds")
     void anythingElseNamesNone(Object given) {
         assertEquals(Set.of(), UserCleanup.components(Map.of("nstorm.cleanup", given)));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"true, 1", "false, 0"})
+    void aSpoutsHooksAreCleanedUpWhereThatIsAllowedAndItIsClosedOnce(boolean allowed, int hooks) throws Exception {
+        executor = UsersEndTest.executor(SpoutExecutor.class, new Source());
+        UsersEndTest.set(SpoutExecutor.class, "stats", executor, new SpoutExecutorStats(1, 20));
+        Source.CALLS.clear();
+        endsAfterItClosed(allowed);
+        assertEquals(List.of("close"), Source.CALLS);
+        assertEquals(hooks, cleanedHooks.get());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"true, 1", "false, 0"})
+    void soAreThoseOfABoltThatHasCleanedUpItself(boolean allowed, int hooks) throws Exception {
+        executor = UsersEndTest.executor(BoltExecutor.class, new Sink());
+        UsersEndTest.set(BoltExecutor.class, "stats", executor, new BoltExecutorStats(1, 20));
+        int before = Sink.CLEANUPS.get();
+        endsAfterItClosed(allowed);
+        assertEquals(before + 1, Sink.CLEANUPS.get());
+        assertEquals(hooks, cleanedHooks.get());
+    }
+
+    private void endsAfterItClosed(boolean cleanUp) throws Exception {
+        ArrayList<Task> tasks = StormFields.get(StormFields.ID_TO_TASK, executor);
+        tasks.removeIf(Objects::isNull);
+        tasks.get(0).getUserContext().addTaskHook(new BaseTaskHook() {
+            @Override
+            public void cleanup() {
+                cleanedHooks.incrementAndGet();
+            }
+        });
+        JCQueue queue = new JCQueue("q", "q", 8, 0, 1, null, "t", "c", List.of(), 6700, null);
+        ClassLoader loader = getClass().getClassLoader();
+        Object connected = Proxy.newProxyInstance(
+                loader, new Class<?>[] {IStormClusterState.class}, (proxy, method, args) -> null);
+        UsersEndTest.set(Executor.class, "receiveQueue", executor, queue);
+        UsersEndTest.set(Executor.class, "executorId", executor, List.of(1L, 1L));
+        UsersEndTest.set(Executor.class, "componentId", executor, "one");
+        UsersEndTest.set(Executor.class, "stormClusterState", executor, connected);
+        UsersEndTest.set(Executor.class, "openOrPrepareWasCalled", executor, new AtomicBoolean(true));
+        Utils.SmartThread thread = Utils.asyncLoop(() -> null, true, null, Thread.NORM_PRIORITY, false, true, "ends");
+        ExecutorCopy copy = new ExecutorCopy(
+                new ExecutorShutdown(executor, List.of(thread), tasks, queue), false, true, Declared.of(Map.of()));
+        StopSwitch stop = StopSwitch.of(executor);
+        stop.stop(null, null, true);
+        stop.wrap(null).call();
+        UserCleanup.shutDown(copy, cleanUp);
+        for (Thread one : Thread.getAllStackTraces().keySet()) {
+            if (one.getName().startsWith("nstorm-cleanup-")) {
+                one.join();
+            }
+        }
     }
 }

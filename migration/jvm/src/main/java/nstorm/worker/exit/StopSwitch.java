@@ -213,9 +213,9 @@ public final class StopSwitch implements Callable<Long> {
         return spout != null ? spout.stalls() || spout.remembers() : bolt.late() || bolt.remembers();
     }
 
-    /** Whether its bolts were cleaned up on its own thread. */
+    /** Whether its tasks were closed on its own thread, as a spout always is. */
     public boolean cleanedUp() {
-        return spout == null && bolt.cleanedUp();
+        return spout != null || bolt.cleanedUp();
     }
 
     public boolean isSpout() {

@@ -7,7 +7,6 @@ import nstorm.hook.Faults;
 import nstorm.worker.storm.StormFields;
 import org.apache.storm.daemon.Task;
 import org.apache.storm.executor.Executor;
-import org.apache.storm.hooks.ITaskHook;
 
 /** Ends what an executor has of the user's, on the executor's own thread. What the user's code throws must not end a worker that lives on. */
 final class UsersEnd {
@@ -21,18 +20,14 @@ final class UsersEnd {
     }
 
     /**
-     * Closes tasks, and then cleans up the hooks of all, which Storm has prepared as it built each task.
+     * Closes tasks, and leaves their hooks alone: one may close what all tasks of the JVM share.
      *
      * @param opened how many tasks are open, the first of all
      */
     static void of(Executor executor, String name, int opened, Consumer<Object> close) {
-        List<Task> tasks = tasks(executor);
-        tasks.stream().limit(opened).forEach(task -> call(executor, name, () -> close.accept(task.getTaskObject())));
-        for (Task task : tasks) {
-            for (ITaskHook hook : task.getUserContext().getHooks()) {
-                call(executor, "cleanup of a task hook of", hook::cleanup);
-            }
-        }
+        tasks(executor).stream()
+                .limit(opened)
+                .forEach(task -> call(executor, name, () -> close.accept(task.getTaskObject())));
         // An interrupt that the user's code leaves would end the thread before it has handed on.
         Thread.interrupted();
     }

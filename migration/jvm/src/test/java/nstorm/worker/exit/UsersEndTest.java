@@ -31,7 +31,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** What the user's code throws where nstorm ends a bolt or a spout: Storm would end the worker with it. */
-class UsersEndTest {
+public class UsersEndTest {
     private static final class Unspeakable extends RuntimeException {
         private static final long serialVersionUID = 1L;
 
@@ -111,7 +111,7 @@ class UsersEndTest {
     }
 
     /** Without its constructor, which needs a whole worker. */
-    static <T> T blank(Class<T> type) throws ReflectiveOperationException {
+    public static <T> T blank(Class<T> type) throws ReflectiveOperationException {
         Class<?> factory = Class.forName("sun.reflect.ReflectionFactory");
         Object one = factory.getMethod("getReflectionFactory").invoke(null);
         Constructor<?> made =
@@ -120,13 +120,14 @@ class UsersEndTest {
         return type.cast(made.newInstance());
     }
 
-    static void set(Class<?> type, String name, Object owner, Object value) throws ReflectiveOperationException {
+    public static void set(Class<?> type, String name, Object owner, Object value) throws ReflectiveOperationException {
         Field field = type.getDeclaredField(name);
         field.setAccessible(true);
         field.set(owner, value);
     }
 
-    static <T extends Executor> T executor(Class<T> type, Object... taskObjects) throws ReflectiveOperationException {
+    public static <T extends Executor> T executor(Class<T> type, Object... taskObjects)
+            throws ReflectiveOperationException {
         List<Task> tasks = new ArrayList<>(Arrays.asList((Task) null));
         for (Object taskObject : taskObjects) {
             Task task = blank(Task.class);
