@@ -197,12 +197,9 @@ final class BoltExit {
     }
 
     private void cleanUp(int prepared) {
-        UsersEnd.of(executor, "cleanup of bolt", prepared, bolt -> {
-            try {
-                ((IBolt) bolt).cleanup();
-            } finally {
-                Reviewed.closeLeftOpen(bolt);
-            }
+        UsersEnd.of(executor, "closing what is left open by bolt", prepared, bolt -> {
+            UsersEnd.call(executor, "cleanup of bolt", ((IBolt) bolt)::cleanup);
+            Reviewed.closeLeftOpen(bolt);
         });
         cleanedUp = true;
     }

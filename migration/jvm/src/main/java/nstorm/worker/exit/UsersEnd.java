@@ -28,16 +28,20 @@ final class UsersEnd {
         tasks(executor).stream()
                 .limit(opened)
                 .forEach(task -> call(executor, name, () -> close.accept(task.getTaskObject())));
-        // An interrupt that the user's code leaves would end the thread before it has handed on.
-        Thread.interrupted();
     }
 
-    /** Runs one call of the user's code, and reports what it throws. */
+    /**
+     * Runs one call of the user's code, and reports what it throws. An interrupt of an earlier call does not reach it: what it closes could
+     * stay open. Nor does it leave one, with which Storm's loop would end before the executor is closed and has handed on.
+     */
     static void call(Executor executor, String name, Runnable call) {
+        Thread.interrupted();
         try {
             call.run();
         } catch (Throwable e) {
             Faults.contained(name + " " + executor.getComponentId() + executor.getExecutorId(), e);
+        } finally {
+            Thread.interrupted();
         }
     }
 }

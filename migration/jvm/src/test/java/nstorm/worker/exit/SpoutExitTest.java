@@ -1,5 +1,6 @@
 package nstorm.worker.exit;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -39,6 +40,7 @@ class SpoutExitTest {
     private final SpoutExecutor executor = UsersEndTest.executor(SpoutExecutor.class, spout);
     private final RotatingMap<Long, Object> pending = new RotatingMap<>(2, this::fail);
     private int fails;
+    private boolean paused;
 
     SpoutExitTest() throws ReflectiveOperationException {
         UsersEndTest.set(
@@ -80,6 +82,21 @@ class SpoutExitTest {
         pending.remove(1L);
         assertNull(exit.turn(null));
         assertTrue(spout.ended);
+    }
+
+    /** With the interrupt Storm's loop would end before the spout is closed, and its copy would still count as ready. */
+    @Test
+    void anInterruptThatDeactivateLeavesDoesNotEndItsThread() throws Exception {
+        StormFields.set(StormFields.SPOUT_ACTIVE, executor, new AtomicBoolean(true));
+        spout.asItPauses = () -> {
+            paused = true;
+            Thread.currentThread().interrupt();
+        };
+        SpoutExit exit = new SpoutExit(executor);
+        exit.finish(handOver(), () -> true);
+        assertEquals(1L, exit.turn(null));
+        assertTrue(paused);
+        assertFalse(Thread.interrupted());
     }
 
     @Test

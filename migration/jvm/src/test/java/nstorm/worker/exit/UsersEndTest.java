@@ -1,5 +1,6 @@
 package nstorm.worker.exit;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -27,6 +28,7 @@ import org.apache.storm.topology.base.BaseRichBolt;
 import org.apache.storm.topology.base.BaseRichSpout;
 import org.apache.storm.tuple.Tuple;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -69,6 +71,7 @@ public class UsersEndTest {
 
     static final class Spout extends BaseRichSpout {
         transient Throwable thrown;
+        transient Runnable asItPauses;
         transient Runnable asItEnds;
         transient boolean ended;
 
@@ -77,6 +80,11 @@ public class UsersEndTest {
 
         @Override
         public void nextTuple() {}
+
+        @Override
+        public void deactivate() {
+            asItPauses.run();
+        }
 
         @Override
         public void declareOutputFields(OutputFieldsDeclarer declarer) {}
@@ -176,5 +184,24 @@ public class UsersEndTest {
         new SpoutExit(executor(SpoutExecutor.class, spout)).closeUnused();
         assertTrue(spout.ended);
         assertContained(faults, 1);
+    }
+
+    /** As after an open() that was interrupted, and set the interrupt again before it threw. */
+    @Test
+    void noInterruptReachesACloseFromWhatCameBefore() throws Exception {
+        Spout[] spouts = {blank(Spout.class), blank(Spout.class)};
+        boolean[] interrupted = new boolean[2];
+        for (int i = 0; i < 2; i++) {
+            int task = i;
+            spouts[i].asItEnds = () -> {
+                interrupted[task] = Thread.currentThread().isInterrupted();
+                Thread.currentThread().interrupt();
+            };
+        }
+        Thread.currentThread().interrupt();
+        new SpoutExit(executor(SpoutExecutor.class, (Object[]) spouts)).closeUnused();
+        assertTrue(spouts[0].ended && spouts[1].ended);
+        assertArrayEquals(new boolean[2], interrupted);
+        assertFalse(Thread.currentThread().isInterrupted());
     }
 }
