@@ -187,7 +187,10 @@ final class BoltExit {
         cleanUp(Integer.MAX_VALUE);
     }
 
-    /** Of an executor in which one prepare() has failed, or none was called: Storm notes the last right before that call. */
+    /**
+     * Of an executor in which one prepare() has failed, or none was called. Storm notes a task right before that call, and after
+     * setCredentials(). Where setCredentials() fails, the task before it thus stays open: it looks like one whose prepare() has failed.
+     */
     void cleanUpPrepared() {
         Object called = StormFields.get(StormFields.BOLT_COLLECTOR, executor);
         cleanUp(
