@@ -77,8 +77,12 @@ def give(assignments: Sequence[str]) -> None:
     """Let these values take the place of those of each storm.yaml, as ``storm -c`` does."""
     global given  # noqa: PLW0603
     for one in assignments:
-        if "=" not in one:
-            raise ConfigError(f"-c {one}: must be {GIVEN}")
+        # One dash before `conf` would else set a key `onf`, and take another file.
+        if not re.match(r"[^\s=.]+(\.[^\s=.]+)+=", one):
+            raise ConfigError(
+                f"-c {one}: must be {GIVEN}, with a dot and no white space in KEY; "
+                "a file is named with --conf"
+            )
     given = tuple(assignments)
 
 

@@ -28,6 +28,7 @@ TIME = "is no time such as 2026-12-01T06:00"
 LASTING = "is no time such as 90s, 30m, 2h or 1d"
 AWAY = "ZooKeeper has not answered within 0 s at zk1:2181. Check that it runs"
 NO_CLUSTER = "holds no keys, so it names no cluster: set storm.zookeeper.servers"
+AS_GIVEN = "must be KEY=VALUE, with a dot and no white space in KEY; a file is named with --conf"
 SLOT = "is not <supervisor-id>:<port>"
 RANGE = "is not a task range such as 7-7"
 # What is typed, and what stands in the last line. A verb that needs a
@@ -56,6 +57,10 @@ MISUSES = [
     ),
     ("status --conf empty.yaml -c storm.zookeeper.servers=zk2", "a list of hosts, is 'zk2'"),
     ("status -c nstorm.mode", "-c nstorm.mode: must be KEY=VALUE"),
+    ("off --reason x -conf=/prod/storm.yaml", f"-c onf=/prod/storm.yaml: {AS_GIVEN}"),
+    ("status -conf prod.yaml", f"-c onf: {AS_GIVEN}"),
+    ("status -c =x", f"-c =x: {AS_GIVEN}"),
+    ("status -c nstorm.mode\t=auto", f"-c nstorm.mode\t=auto: {AS_GIVEN}"),
     ("pause -c nstorm.mod=auto", "ok.yaml with -c: nstorm.mod: unknown key"),
     ("controller -c nstorm.mode=turbo", "ok.yaml with -c: nstorm.mode: must be one of"),
     ("agent -c nstorm.load.secs=[1", "ok.yaml with -c: nstorm.load.secs: must be"),
