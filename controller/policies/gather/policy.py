@@ -27,6 +27,10 @@ MORE_ROOM = 1.1
 # that noise is kindest to. So it is judged by other load, this many decisions later: with
 # `load.ewma` 0.3 an eighth of that noise is left then.
 JUDGED_AFTER = 6
+_SEARCHING = (
+    "a search for a better placement has not ended: it takes "
+    f"{SEARCH_LIMIT_S / 60:.0f} minutes at most once it has begun"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +71,6 @@ class Remembered:
     `last` is what the last decision left. `in_vain` is the last search without a result. `found`
     waits to be judged. `beyond` is what the last search knew to be out of reach, and where.
     `answer` has not been looked at. `unpacked` is what had to leave where it was gathered.
-    `asked_s` and `decided_s` are in Unix seconds: since when a search is asked for, and the last
-    decision. `every_s` is the time between the last two.
     """
 
     last: TargetMemory | None = None
@@ -77,32 +79,6 @@ class Remembered:
     beyond: tuple[int, str] = (0, "")
     answer: Answer | None = None
     unpacked: Unpacked = field(default_factory=Unpacked)
-    asked_s: float | None = None
-    decided_s: float = 0.0
-    every_s: float = 0.0
-
-    def timed(self, time_s: float, asks: bool) -> "Remembered":
-        """Note when a decision is made; the same load may be decided about twice."""
-        return replace(
-            self,
-            asked_s=(self.asked_s or time_s) if asks else None,
-            decided_s=time_s,
-            every_s=(time_s - self.decided_s) or self.every_s,
-        )
-
-    @property
-    def awaits(self) -> str:
-        """What may change the last decision, and when; empty if nothing does."""
-        if self.found is not None:
-            left_s = (self.found.left + 1) * self.every_s
-            return f"a better placement was found, and is judged in {left_s:.0f} s"
-        if self.asked_s is None:
-            return ""
-        searches = "a search for a better placement"
-        left_s = self.asked_s + SEARCH_LIMIT_S - self.decided_s
-        if left_s > 0:
-            return f"{searches} has not ended: it ends within {left_s:.0f} s"
-        return f"{searches} waits for those of other topologies to end"
 
     def looked_at(self, where: int, asked: int, time_s: float, wait: int) -> "Remembered":
         """Take over the answer, which waits for `wait` decisions to be judged."""
@@ -183,8 +159,13 @@ class Gather(Policy[Remembered]):
         if not is_held(decision):
             unpacked = kept.unpacked.after(decision, cluster, snapshot, limits)
             kept = replace(kept, unpacked=unpacked)
-        kept = kept.timed(snapshot.time_s, asks=question is not None)
-        return Decided(decision, kept, question, kept.awaits)
+        # Decisions, and no seconds: nobody here knows when a search begins, nor when a pause ends.
+        awaits = _SEARCHING if question else ""
+        if kept.found is not None:
+            left = kept.found.left + 1
+            decisions = f"{left} decision{'s' * (left > 1)}"
+            awaits = f"a better placement was found, and is judged {decisions} from now"
+        return Decided(decision, kept, question, awaits)
 
     def at_once(self, case: Case) -> Decision:
         """Decide as without a target."""

@@ -164,9 +164,11 @@ def test_what_is_found_while_loads_jitter_is_judged_by_later_load() -> None:
 
 
 def test_what_a_search_may_still_change_is_named() -> None:
+    """Also after a pause, and where it waited long for those of other topologies."""
     cluster, snapshot = saddle()
     chosen, memory, awaits = Gather(TargetOptions()), Remembered(), []
-    for cycle, seen in enumerate(jittering(snapshot, JUDGED_AFTER + 4)):
+    for cycle, load in enumerate(jittering(snapshot, JUDGED_AFTER + 4)):
+        seen = replace(load, time_s=snapshot.time_s + cycle * 3600)
         decided = chosen.decide(Case(cluster, seen, Limits()), memory)
         assert decided.memory is not None
         memory = decided.memory
@@ -174,16 +176,16 @@ def test_what_a_search_may_still_change_is_named() -> None:
             assert decided.question is not None
             memory = chosen.heard(memory, decided.question.answer())
         awaits.append(decided.awaits)
-    running = [
-        f"a search for a better placement has not ended: it ends within {s} s" for s in (600, 599)
-    ]
+    running = (
+        "a search for a better placement has not ended: it takes 10 minutes at most once it has "
+        "begun"
+    )
     judged = [
-        f"a better placement was found, and is judged in {n} s" for n in range(JUDGED_AFTER, 0, -1)
+        f"a better placement was found, and is judged {n} decisions from now"
+        for n in range(JUDGED_AFTER, 1, -1)
     ]
-    assert awaits == [*running, *judged, "", ""]
-    # With a search that is asked for and cannot begin.
-    waits = Remembered(asked_s=100.0, decided_s=701.0)
-    assert waits.awaits.endswith("waits for those of other topologies to end")
+    last = "a better placement was found, and is judged 1 decision from now"
+    assert awaits == [running, running, *judged, last, "", ""]
 
 
 def test_a_move_that_waits_is_not_noted_as_made() -> None:
