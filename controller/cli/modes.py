@@ -48,7 +48,10 @@ def mode(
         raise CommandError(f"type [TOPOLOGY] MODE; MODE is one of {', '.join(Mode)}, default")
     config, _ = storm_yaml.read_as(conf, from_storm_yaml)
     with connected(conf) as session:
-        if words == [Mode.AUTO]:
+        leads = read(session)  # before anything is changed
+        # As the leader decides: its settings may be others than those of this machine.
+        usual = leads.mode or config.mode
+        if len(words) == 1 and (usual if chosen == "default" else chosen) == Mode.AUTO:
             confirm("Begin moves alone in each topology without a mode of its own?")
         views = topologies(session)
         set_now = controls.read(session.read(controls.CONTROLS)).modes
@@ -59,10 +62,7 @@ def mode(
             modes = {n: m for n, m in before.modes.items() if n != name}
             return replace(before, modes=modes if chosen == "default" else {**modes, name: chosen})
 
-        leads = read(session)  # before anything is changed
         after = controls.change(session, edit)
-    # As the leader decides: its settings may be others than those of this machine.
-    usual = leads.mode or config.mode
     most, guards = leads.mode_max or config.mode_max or usual, _guards(leads)
     now = {
         of.name: after.mode_of(of.name, of.mode, usual, most)
