@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from controller.errors import TuneError
-from controller.journal.lines import JournalError
+from controller.journal.lines import refuse_gone
 from migration.extras import pip_install
 
 INSTALL = pip_install("replay")
@@ -72,8 +72,8 @@ class Where:
     ) -> "Where":
         """Read the options; raises `JournalError` where a log of this machine is not there."""
         for path in paths if master is None else ():
-            if ":" not in path and not Path(path).exists():
-                raise JournalError(f"{path}: no such file or folder")
+            if ":" not in path:
+                refuse_gone(Path(path))
         if master and not master.startswith("local") and not re.match(r"\w+:", tables or ""):
             raise TuneError(
                 f"--master {master}: its workers see no folder of this machine: name one that all "
