@@ -120,7 +120,12 @@ def read_as(path: Path, make: Callable[[dict[str, Any]], T]) -> T:
     try:
         return make(document)
     except ConfigError as error:
-        raise ConfigError(f"{path}{' with -c' * bool(given)}: {error}") from None
+        raise ConfigError(f"{named(path)}: {error}") from None
+
+
+def named(path: Path) -> str:
+    """Name a storm.yaml, and that there may be keys over it."""
+    return f"{path}{' with -c' * bool(given)}"
 
 
 def prefixed(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def doctor(
     It changes nothing. Exit code 0: nothing was found. 1: something was. 2: it could not look.
     """
     document = storm_yaml.read(conf)
-    found = [(f"{conf}: {what}", do) for what, do in of_storm_yaml(document)]
+    found = [(f"{storm_yaml.named(conf)}: {what}", do) for what, do in of_storm_yaml(document)]
     identity = ""
     notes: list[str] = []
     if not found:
@@ -115,9 +115,7 @@ def of_storm_yaml(document: Mapping[str, Any]) -> Found:
             from_storm_yaml(document)  # what does not go together
         except ConfigError as error:
             found = [str(error)]
-    yield from (
-        (what, "Correct it in the storm.yaml; docs/settings.md has the keys.") for what in found
-    )
+    yield from ((what, "Correct it there; docs/settings.md has the keys.") for what in found)
 
 
 def of_receivers(receivers: Sequence[Receiver], cluster: str, time_s: float) -> Found:

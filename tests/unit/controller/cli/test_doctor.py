@@ -25,6 +25,7 @@ from migration.access import TABLE, acl_for
 from migration.model import Candidacy, Counters, Node, Plan, Slot
 from migration.wire import SPEAKS
 from tests.messages import node_acks, publication, replace, worker_ack
+from tests.unit.controller.conftest import Nstorm
 
 A, B = Slot("a", 1), Slot("b", 1)
 
@@ -275,6 +276,17 @@ def test_a_key_that_cannot_be_is_found_without_zookeeper(
     assert done.exit_code == 1
     assert one["what"].startswith(f"{conf}: {what}")
     assert one["do"]
+
+
+def test_a_key_over_the_file_that_cannot_be_is_not_blamed_on_the_file(
+    tmp_path: Path, nstorm: Nstorm
+) -> None:
+    conf = tmp_path / "storm.yaml"
+    conf.write_text("nstorm.mode: auto\n")
+    done = nstorm("doctor", "-c", "nstorm.mod=auto", "--conf", str(conf), "-o", "json")
+    (one,) = json.loads(done.out)
+    assert one["what"].startswith(f"{conf} with -c: nstorm.mod: unknown key")
+    assert one["do"].startswith("Correct it there;")
 
 
 def test_every_key_that_cannot_be_is_found_not_only_the_first() -> None:
