@@ -7,7 +7,10 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -65,8 +68,15 @@ def test_the_service_of_the_page_runs_without_zookeeper_until_it_is_ended(tmp_pa
     ) as page:
         assert page.stderr is not None
         assert page.stderr.readline().startswith(f"the page is at http://{address}/")
+        # It writes that a moment before it serves, and what ends it before then is the signal.
+        for _ in range(600):
+            with suppress(OSError), urlopen(f"http://{address}/page.css", timeout=60) as answer:
+                assert answer.status == 200
+                break
+            time.sleep(0.1)
         page.terminate()
     assert page.returncode == 0
+    assert unit("nstorm-page")["SuccessExitStatus"] == "143"
 
 
 def test_the_controller_gets_cpu_soon_within_its_service_and_between_services() -> None:
