@@ -1,7 +1,7 @@
 """Watches each topology, and judges each run of moves while its effect is measured.
 
 A run that was for the worse goes back. Its executors then stay as long as the load is like that:
-the input is within a factor of `INPUT_FACTOR` of what it was.
+the input is within a factor of `INPUT_FACTOR` of what it was before the run, after it, or between.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -419,9 +419,13 @@ def returned(watch: Watch, why: str) -> Watch:
     if not run.is_own:
         stays = "kept, for an operator or a drain has asked for moves of it"
         return _without_run(watch, stays)
-    known = [block.input_tps for block in (*run.before, *watch.blocks)]
-    mean_tps = float(np.mean(known)) if known else 0.0
-    like = (mean_tps / INPUT_FACTOR, mean_tps * INPUT_FACTOR) if known else (0.0, MOST)
+    known = [
+        np.mean([b.input_tps for b in blocks]) for blocks in (run.before, watch.blocks) if blocks
+    ]
+    like = (0.0, MOST)
+    if known:
+        # A run may have changed the input itself: then it comes back with the executors.
+        like = (float(min(known)) / INPUT_FACTOR, float(max(known)) * INPUT_FACTOR)
     executors = tuple(dict.fromkeys(str(made.executor) for made in run.made))
     refused = (*watch.refused, Refused(executors, like, why))[-_REMEMBERED:]
     effects = _final(watch.effects, GOING_BACK)

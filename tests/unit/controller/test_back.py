@@ -281,3 +281,33 @@ def test_advice_to_go_back_takes_no_move_from_others(monkeypatch: pytest.MonkeyP
     report = world.cycle(ADVISE)
     assert report.goes_back and report.outcome is Outcome.WOULD_MOVE
     assert left[-1] == 1
+
+
+@dataclass
+class Collapsing(World):
+    """A spout that waits for acks: with the bolt next to it most tuples fail, and it emits less."""
+
+    failed: int = 0
+
+    def _work(self) -> None:
+        collapsed, acked = self.places[2] == A, self.acked
+        self.input_tps = 300.0 if collapsed else 1000.0
+        super()._work()
+        if collapsed:
+            more = self.acked - acked
+            self.acked, self.failed = acked + more // 5, self.failed + more - more // 5
+
+    def _load(self, slot: Slot) -> WorkerLoad:
+        meters: Meters = {"acked_tuples": self.acked, "failed_tuples": self.failed}
+        made = super()._load(slot)
+        return replace(made, meters=meters) if slot == A else made
+
+
+def test_a_run_that_has_changed_the_input_itself_is_not_made_again() -> None:
+    """The input is back with the executor, so it was made again each six minutes."""
+    world = Collapsing()
+    world.run(320, ADVISE)
+    world.run(1500)
+    assert moved(world) == [("2-2", "a:1"), ("2-2", "b:1")]
+    refused = world.memory.watches["wc-1"].refused[-1]
+    assert refused.like_tps[0] < 300 and refused.like_tps[1] > 1000
