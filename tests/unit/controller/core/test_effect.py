@@ -79,6 +79,25 @@ def test_what_was_measured_is_said_in_seconds_of_its_blocks() -> None:
     assert sentence.startswith("measured for 210 s after the moves, of 270 s at least")
 
 
+@pytest.mark.parametrize(
+    ("input_tps", "failed_tps"),
+    [
+        (1000.0, [0.2]),
+        (1000.0, [1000.0, 1000.0]),
+        (1000.0, [1.0] * LOOKS[0]),
+        (0.2, [0.1] * LOOKS[0]),
+    ],
+)
+def test_where_input_ends_a_few_tuples_that_fail_are_no_collapse(
+    input_tps: float, failed_tps: list[float]
+) -> None:
+    """As at night, or of a spout that is deactivated: what was pending times out."""
+    ended = blocks(LOOKS[0], seed=2, begins_s=330.0, input_tps=0.0, latency_p50_ms=None)
+    failed = [*failed_tps, *[0.0] * (LOOKS[0] - len(failed_tps))]
+    after = [structs.replace(b, failed_tps=tps) for b, tps in zip(ended, failed, strict=True)]
+    assert judged(blocks(input_tps=input_tps), after).verdict is Verdict.UNKNOWN
+
+
 def test_less_cpu_for_each_input_tuple_is_better() -> None:
     found = effect(cores=1.76)
     assert found.verdict is Verdict.BETTER
