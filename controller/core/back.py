@@ -56,9 +56,7 @@ def back_each(
         # Storm may have replaced an executor by others since.
         moves = [one for one in watch.back if str(one.executor) in made.snapshot.executors]
         if not moves:
-            # What a policy began now would be of no run.
-            last = Decision(Outcome.MOVE_IN_FLIGHT, "the last of a run of moves is going back")
-            found.append(replace(case, back=last))
+            found.append(case)
             continue
         vetoes = case.vetoes.without(_PASSED_OVER)
         to_open = {one.source for one in moves} - set(case.view.observation.slots)

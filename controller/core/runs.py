@@ -30,7 +30,7 @@ from controller.core.guards import breached
 from controller.core.layout import Layout, layout_of
 from controller.core.picture import unplaced
 from controller.core.quantities import MOST
-from controller.core.topology import TopologyView, settled_placement
+from controller.core.topology import TopologyView, moves_under_way, settled_placement
 from migration.model import ExecutorId, Plan, Slot
 
 # Classes are loaded, code is compiled and queues are worked off for so long after a move.
@@ -153,14 +153,17 @@ class Watch:
         Where blocks do not come, moves wait for `LONGEST_WAIT_S` all the same, and no longer. Where
         cycles are so long that too few come in that time, they do not wait at all.
         """
+        if self.is_returning:
+            # What began now for gain would be of no run.
+            return Veto(Outcome.MOVE_IN_FLIGHT, "the last of a run of moves is going back")
         block_s = length_s(cycle_s)
         if block_s > _LONGEST_BLOCK_S:
             return None
         run, known = self.run, len(self.before(now_s))
-        if (going_on := self.going_on(now_s)) is not None:
-            return _until_look(going_on, LOOKS[0], now_s, block_s)
-        if (unsure := self._unsure(now_s)) is not None:
-            return _until_look(unsure, LOOKS[1], now_s, block_s)
+        going_on = self.going_on(now_s)
+        if (measured := going_on or self._unsure(now_s)) is not None:
+            look = LOOKS[1] if going_on is None else LOOKS[0]
+            return _until_look(measured, look, now_s, block_s)
         if known >= LEAST_BEFORE:
             return None
         begins_s = now_s if run is None or run.ended_s is None else run.calm_s + WARM_S
@@ -479,7 +482,9 @@ def _returning(watch: Watch, view: TopologyView, moves: MovesSeen, begun: Begun 
         *_, effect = watch.effects
         effect = structs.replace(effect, sentence="; ".join([*others, effect.sentence]))
         watch = replace(watch, effects=(*watch.effects[:-1], effect))
-    if left or moves.under_way or begun is not None:
+    # What others move, and what waits without an end for a silent agent, hold nothing up.
+    own = watch.refused[-1].executors if watch.refused else ()
+    if left or begun is not None or any(str(e.executor) in own for _, e in moves_under_way([view])):
         return watch
     return replace(watch, effects=_final(watch.effects, TAKEN_BACK))
 

@@ -20,11 +20,13 @@ from controller.journal.record import decode, encode
 from controller.report import TopologyReport
 from controller.storm.history import History
 from migration.model import (
+    Entry,
     ExecutorLoad,
     Meters,
     Node,
     NodeAcks,
     NodeLoad,
+    Phase,
     Plan,
     Publication,
     Slot,
@@ -243,10 +245,49 @@ def test_while_a_way_back_waits_no_policy_moves_anything() -> None:
     report = world.reports[-1]
     assert report.goes_back and report.outcome is Outcome.MOVED
     assert report.reason.startswith("a run of moves goes back, CPU for each input tuple +")
-    report = world.cycle()
-    assert report.goes_back and report.outcome is Outcome.MOVE_IN_FLIGHT
-    assert report.reason == "the last of a run of moves is going back"
+    watch = world.memory.watches["wc-1"]
+    veto = watch.waits(world.now_s, CYCLE_S)
+    assert veto is not None and veto.reason == "the last of a run of moves is going back"
     assert not world.cycle().goes_back
+
+
+@dataclass
+class Lasting(World):
+    """An entry stays in the plan, as of an agent that is silent."""
+
+    lasting: tuple[Entry, ...] = ()
+
+    def seen(self) -> CycleInput:
+        self.plan = replace(self.plan, entries=self.lasting or self.plan.entries)
+        return super().seen()
+
+
+@pytest.mark.parametrize(("phase", "mover"), [(Phase.SETTLE, 2), (Phase.UNDO, 4)])
+def test_a_hot_worker_is_relieved_while_the_last_of_a_run_goes_back(
+    phase: Phase, mover: int
+) -> None:
+    """Also the move of an operator may wait without an end."""
+    third = Slot("c", 1)
+    world = Lasting(
+        places={1: A, 2: B, 3: B, 4: third},
+        slots=(A, B, third),
+        us={1: 50, 2: 100, 3: 300, 4: 1},
+        times={A: 1.8},
+        capacity={"a": 200.0, "b": 200.0, "c": 200.0},
+    )
+    world.run(200, ADVISE)
+    while not world.memory.watches["wc-1"].is_returning:
+        world.cycle()
+    (entry,) = world.plan.entries
+    if mover == 4:
+        world.places[2] = B
+        entry = replace(entry, id="m9", executor=executor(4), source=third, target=A)
+    world.lasting = (replace(entry, phase=phase),)
+    world.capacity["b"] = 38.0
+    report = world.cycle()
+    assert [(move.executor, move.target) for move in report.moves] == [("3-3", "c:1")]
+    world.run(10)
+    assert not world.memory.watches["wc-1"].is_returning
 
 
 def test_what_others_move_while_a_run_goes_back_is_named() -> None:
