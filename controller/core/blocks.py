@@ -149,11 +149,9 @@ def same_jvms(before: LoadSeen, after: LoadSeen) -> bool:
     return was.slots == now.slots and was.incarnations == now.incarnations
 
 
-def has_other_jvm(before: LoadSeen, after: LoadSeen) -> bool:
-    """Return whether another JVM runs a worker that was there."""
-    was = dict(zip(before.rates.slots, before.rates.incarnations, strict=True))
-    now = zip(after.rates.slots, after.rates.incarnations, strict=True)
-    return any(was.get(slot, jvm) != jvm for slot, jvm in now)
+def jvms_of(seen: LoadSeen) -> dict[Slot, str]:
+    """Give the JVM of each worker that reports."""
+    return dict(zip(seen.rates.slots, seen.rates.incarnations, strict=True))
 
 
 def spout_tasks(publication: Publication) -> Ints:

@@ -5,7 +5,7 @@ the input is within a factor of `INPUT_FACTOR` of what it was before the run, af
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from msgspec import Struct, structs
@@ -15,7 +15,7 @@ from controller.core.blocks import (
     Block,
     LoadSeen,
     Part,
-    has_other_jvm,
+    jvms_of,
     length_s,
     part_between,
     same_jvms,
@@ -52,6 +52,7 @@ RUN_S = WARM_S + (LOOKS[0] + 1) * _LONGEST_BLOCK_S
 _REMEMBERED = 8
 # The input now is the mean of this number of blocks: a burst of some seconds is no other load.
 _RECENT_BLOCKS = 6
+_RESTARTED = "a worker was restarted during the moves, or soon after them"
 _COLD = "a worker has just started, and its code is compiled"
 KEPT, GOING_BACK, TAKEN_BACK = "kept", "going back", "taken back"
 
@@ -78,6 +79,7 @@ class Run(Struct, frozen=True):
     is_own: bool = True  # a policy has begun all of them
     predicted_cpu: float | None = None  # by what factor the CPU was to change
     lacks: str = ""  # why blocks are missing in `before`
+    is_restarted: bool = False  # a worker was, during the moves or soon after: only guards judge it
 
 
 class Refused(Struct, frozen=True):
@@ -112,6 +114,9 @@ class Watch:
     lacks: str = ""  # why the last block that was missing is so, as long as too few are there
     waits_since_s: float | None = None  # as long as moves for gain wait for blocks, monotonic
     cold_until_s: float = 0.0  # until when a JVM has code that is not compiled, monotonic
+    # Of each worker that Storm assigns executors to, as it was last seen: one that has ended
+    # reports again only some looks later.
+    jvms: Mapping[Slot, str] = field(default_factory=dict)
 
     @property
     def is_returning(self) -> bool:
@@ -143,6 +148,15 @@ class Watch:
             return None
         return run if self.effects[-1].verdict is Verdict.SAME else None
 
+    @property
+    def begins_s(self) -> float:
+        """From when on blocks count, monotonic."""
+        if self.run is None:
+            return self.cold_until_s
+        warm_s = self.run.calm_s + WARM_S
+        # These blocks judge no run, and the next one is compared with them.
+        return max(warm_s, self.cold_until_s) if self.run.is_restarted else warm_s
+
     def cold_s(self, now_s: float) -> float:
         """Return how long code of a JVM is still compiled."""
         return max(self.cold_until_s - now_s, 0.0)
@@ -163,7 +177,7 @@ class Watch:
         going_on = self.going_on(now_s)
         if (measured := going_on or self._unsure(now_s)) is not None:
             look = LOOKS[1] if going_on is None else LOOKS[0]
-            return _until_look(measured, look, now_s, block_s)
+            return _until_look(measured, self.begins_s + look * block_s, now_s, block_s)
         if known >= LEAST_BEFORE:
             return None
         begins_s = now_s if run is None or run.ended_s is None else run.calm_s + WARM_S
@@ -195,15 +209,15 @@ class Watch:
         return found
 
 
-def _until_look(run: Run, look: int, now_s: float, block_s: float) -> Veto | None:
-    """Return why a run that has settled gets no further move before it is judged by `look` blocks.
+def _until_look(run: Run, judged_s: float, now_s: float, block_s: float) -> Veto | None:
+    """Return why a run that has settled gets no further move before it is judged.
 
     With a move every few minutes it would never be judged.
     """
     calm_s = 0.0 if run.ended_s is None else now_s - run.calm_s
     if calm_s < SETTLED_S:
         return None
-    left_s = max(WARM_S + look * block_s - calm_s, block_s)
+    left_s = max(judged_s - now_s, block_s)
     why = "the effect of the moves before it is measured"
     return Veto(Outcome.WATCHING, f"a move for gain waits for some {left_s:.0f} s more: {why}")
 
@@ -237,7 +251,7 @@ def watch_each(
     for view in views:
         moves, now, last = MovesSeen.of(view, rests), after[view.id], before.get(view.id)
         watch = watches.get(view.id) or Watch(refused=refused.get(view.id, ()))
-        watch = _heated(watch, view, last if view.id in watches else None, now, time_s=time_s)
+        watch, restarted = _heated(watch, view, last, now, time_s=time_s)
         watch = _without_old_run(watch, now.now_s)
         begun, watch = watch.begun, replace(watch, begun=None)
         new = moves.under_way - watch.under_way
@@ -253,10 +267,11 @@ def watch_each(
                 layout = _layout_now(view, layouts.get(view.id))
                 more = part_between(last, now, spout_tasks(view.publication), layout)
             watch = _calm(watch, more, now.now_s, time_s=time_s)
-            if last and not same_jvms(last, now):
+            if last and not same_jvms(last, now) and not restarted:
                 watch = _changed(watch, now.now_s)
-        if last and not watch.is_returning and has_other_jvm(last, now):
-            watch = _restarted(watch)
+        if restarted and not watch.is_returning:
+            was_away = last is not None and not restarted <= set(last.rates.slots)
+            watch = _restarted(watch, now.now_s, was_away=was_away)
         found[view.id] = replace(watch, looked_s=now.now_s, under_way=moves.under_way)
     return found
 
@@ -272,17 +287,25 @@ def _layout_now(view: TopologyView, kept: Layout | None) -> Layout | None:
 
 def _heated(
     watch: Watch, view: TopologyView, last: LoadSeen | None, now: LoadSeen, *, time_s: float
-) -> Watch:
-    """Note until when code is compiled where a JVM is new, or was not seen before."""
+) -> tuple[Watch, set[Slot]]:
+    """Note until when code is compiled where a JVM is new, or was not seen before.
+
+    Also name the workers that another JVM runs now.
+    """
     if last and same_jvms(last, now):
-        return watch
-    were = dict(zip(last.rates.slots, last.rates.incarnations, strict=True)) if last else {}
-    are = zip(now.rates.slots, now.rates.incarnations, strict=True)
-    new = [slot for slot, jvm in are if were.get(slot) != jvm]
+        return watch, set()
+    were, are = {**watch.jvms, **(jvms_of(last) if last else {})}, jvms_of(now)
+    new = {slot for slot, jvm in are.items() if were.get(slot) != jvm}
+    restarted = new & were.keys()
+    # A worker that has lost its last executor ends. One that is opened there later is another one.
+    placed = {one.slot for one in view.publication.executors}
+    jvms = {slot: jvm for slot, jvm in {**were, **are}.items() if slot in placed}
+    watch = replace(watch, jvms=jvms)
     # Where the machine is busy, a JVM reports some 40 s after Storm has launched it.
     came = bool(new) or last is None
-    is_cold = not were.keys().isdisjoint(new) or (came and cold_s(view.publication, time_s) > 0)
-    return replace(watch, cold_until_s=now.now_s + COLD_S) if is_cold else watch
+    if restarted or (came and cold_s(view.publication, time_s) > 0):
+        watch = replace(watch, cold_until_s=now.now_s + COLD_S)
+    return watch, restarted
 
 
 def _without_old_run(watch: Watch, now_s: float) -> Watch:
@@ -347,8 +370,7 @@ def _calm(watch: Watch, more: Part | str | None, now_s: float, *, time_s: float)
         return _judged(replace(watch, run=run), run)
     if isinstance(more, str):
         return replace(watch, part=None, lacks=more)
-    begins_s = watch.cold_until_s if run is None else run.calm_s + WARM_S
-    if more is None or more.began_s < begins_s:
+    if more is None or more.began_s < watch.begins_s:
         return replace(watch, part=None, lacks=_COLD if more and run is None else watch.lacks)
     part = more if watch.part is None else watch.part + more
     if not part.is_full(now_s):
@@ -362,16 +384,20 @@ def _calm(watch: Watch, more: Part | str | None, now_s: float, *, time_s: float)
     return watch if run is None else _judged(watch, run)
 
 
-def _restarted(watch: Watch) -> Watch:
-    """Another JVM runs a worker: what it uses while its code is compiled is of no move."""
-    run = watch.run
+def _restarted(watch: Watch, now_s: float, *, was_away: bool) -> Watch:
+    """Another JVM runs a worker: what it uses while its code is compiled is of no move.
+
+    But a move may be why the worker ended. So guards still take that run back.
+    """
+    run, watch = watch.run, replace(watch, part=None, blocks=())
     if run is None:
-        return replace(watch, blocks=())
-    if run.ended_s is None:
-        why = "a worker was restarted while moves were under way"
-        effect = structs.replace(watch.effects[-1], sentence=why)
-        watch = replace(watch, effects=(*watch.effects[:-1], effect))
-    return _without_run(replace(watch, part=None, blocks=()))
+        return watch
+    # One that goes away later ends the run at once.
+    if run.ended_s is not None and not was_away and now_s - run.calm_s > WARM_S:
+        return _without_run(watch)
+    effect = structs.replace(watch.effects[-1], verdict=Verdict.UNKNOWN, sentence=_RESTARTED)
+    run = structs.replace(run, is_restarted=True)
+    return replace(watch, run=run, effects=(*watch.effects[:-1], effect))
 
 
 def _changed(watch: Watch, now_s: float) -> Watch:
@@ -400,8 +426,11 @@ def _judged(watch: Watch, run: Run) -> Watch:
     count = len(watch.blocks)
     if count > LOOKS[0] and count not in LOOKS:
         return watch
+    found = Effect(Verdict.UNKNOWN, _RESTARTED)
+    if not run.is_restarted:
+        found = judged(run.before, watch.blocks, run.lacks, run.predicted_cpu)
     effect = structs.replace(
-        judged(run.before, watch.blocks, run.lacks, run.predicted_cpu),
+        found,
         moves=run.moves,
         begun_s=run.begun_s,
         ended_s=run.ended_s,

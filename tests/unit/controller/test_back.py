@@ -13,6 +13,7 @@ from controller.core.case import TopologyCase
 from controller.core.choose import choose_each
 from controller.core.decision import Outcome
 from controller.core.figures import Verdict
+from controller.core.guards import Guard
 from controller.core.runs import GOING_BACK, TAKEN_BACK, OwnMove, Refused
 from controller.core.topology import TopologyView
 from controller.cycle import CycleInput, Memory, cycle
@@ -249,6 +250,37 @@ def test_while_a_way_back_waits_no_policy_moves_anything() -> None:
     veto = watch.waits(world.now_s, CYCLE_S)
     assert veto is not None and veto.reason == "the last of a run of moves is going back"
     assert not world.cycle().goes_back
+
+
+@dataclass
+class Dying(World):
+    """A worker ends, and tuples fail."""
+
+    jvm: str = "1-1"
+    failed: int = 0
+
+    def _load(self, slot: Slot) -> WorkerLoad:
+        meters: Meters = {"acked_tuples": self.acked, "failed_tuples": self.failed}
+        made = super()._load(slot)
+        return replace(made, meters=meters, incarnation=self.jvm) if slot == A else made
+
+
+def test_a_guard_takes_back_a_run_that_ended_a_worker() -> None:
+    world = Dying()
+    guard = Guard(signal="failed.tps", limit=10.0, secs=30)
+    guarded = Config(mode=Mode.AUTO, guards=(guard,))
+    world.run(320, ADVISE)
+    while not moved(world):
+        world.cycle(guarded)
+    world.run(10, guarded)
+    world.jvm = "1-2"
+    for _ in range(20):
+        world.failed += 2000
+        world.cycle(guarded)
+    assert moved(world) == [("2-2", "a:1"), ("2-2", "b:1")]
+    felt = world.reports[-1].felt
+    assert felt.pause.startswith("guard failed.tps is 400, above 10 for 30 s")
+    assert felt.effect is not None and felt.effect.end == TAKEN_BACK
 
 
 @dataclass

@@ -46,7 +46,9 @@ class World:
     other_cores: float = 1.0
     acks: bool = True
     jvm: str = "1-1"
+    bolt_jvm: str = "1-2"
     ended: bool = False  # the other worker has
+    away: bool = False  # the worker of the spout reports nothing
     publication: Publication = PUBLICATION
     used_ns: float = 0.0
     sent: int = 0
@@ -102,7 +104,9 @@ class World:
         spout = replace(worker_load(A, [1, 2], self.now_s, {(1, 3): 1000.0}), **told)
         if self.acks:
             spout = replace(spout, meters=meters, latency=((22, self.sent // 20),))
-        bolt = replace(worker_load(B, [3], self.now_s, {}), incarnation="1-2")
+        bolt = replace(worker_load(B, [3], self.now_s, {}), incarnation=self.bolt_jvm)
+        if self.away:
+            return [NodeLoad("b", 0, (bolt,))]
         if self.ended:
             return [NodeLoad("a", 0, (spout,))]
         return [NodeLoad("a", 0, (spout,)), NodeLoad("b", 0, (bolt,))]
@@ -285,11 +289,12 @@ def test_a_restart_by_no_move_ends_what_is_measured() -> None:
     assert last(world.run(400)) == last(found)
 
 
+@pytest.mark.parametrize("away_s", [0, 5, 40])
 @pytest.mark.parametrize("rest_s", [None, 15])
 def test_a_restart_during_a_move_or_soon_after_it_ends_what_is_measured(
-    rest_s: int | None,
+    rest_s: int | None, away_s: int
 ) -> None:
-    """The code of the new JVM would count as the effect of the move."""
+    """The code of the new JVM would count as the effect of the move; guards see the run still."""
     world = World()
     world.run(400)
     if rest_s is None:
@@ -298,16 +303,32 @@ def test_a_restart_during_a_move_or_soon_after_it_ends_what_is_measured(
     else:
         world.move("m1")
         world.run(rest_s)
-    world.jvm, world.used_ns, world.other_cores = "2-9", 0.0, 9.0
+    world.away = True
+    world.run(away_s)
+    world.jvm, world.used_ns, world.other_cores, world.away = "2-9", 0.0, 9.0, False
     found = last(world.cycle())
-    assert world.watch.run is None and found.is_final and found.end == KEPT
-    assert found.verdict is Verdict.UNKNOWN
-    why = (
-        "a worker was restarted while moves were under way" if rest_s is None else "measured for 0"
-    )
-    assert found.sentence.startswith(why)
-    world.moving, world.other_cores = frozenset(), 1.0
-    assert last(world.run(400)) == found
+    assert world.watch.run is not None and not found.is_final
+    why = "a worker was restarted during the moves, or soon after them"
+    assert (found.verdict, found.sentence) == (Verdict.UNKNOWN, why)
+    world.moving = frozenset()
+    assert world.run(COLD_S).blocks == (), "the next run is compared with no cold code"
+    world.other_cores = 1.0
+    found = last(world.run(400))
+    assert (found.verdict, found.sentence) == (Verdict.UNKNOWN, why)
+    assert found.is_final and found.end == KEPT
+
+
+def test_a_worker_that_is_opened_again_was_not_restarted() -> None:
+    world = World()
+    world.run(400)
+    world.move("m1")
+    without = tuple(replace(e, slot=A) for e in PUBLICATION.executors)
+    world.publication, world.ended = replace(PUBLICATION, executors=without), True
+    world.run(400)
+    world.move("m2")
+    world.publication, world.ended, world.bolt_jvm = PUBLICATION, False, "3-3"
+    world.cycle()
+    assert world.watch.run is not None and not world.watch.run.is_restarted
 
 
 def test_a_move_that_takes_long_is_judged_before_the_next_gain() -> None:
