@@ -31,9 +31,9 @@ OPTION = re.compile(r"-javaagent:\S*nstorm-hooks\S*\.jar\S*")
 _BEGIN, _END = "# nstorm install: begin", "# nstorm install: end"
 _ADDED = re.compile(f"{_BEGIN}\r?\n(.*?){_END}\r?\n", re.DOTALL)
 _JAVA_LIMIT_S = 60.0
-# A plain path; only a shell knows what a `$` comes to.
+# A plain path; only a shell knows what a `$` or a `~` comes to, and whether an indented line runs.
 _JAVA_HOME = re.compile(
-    r"""^\s*(?:export\s+)?JAVA_HOME=["']?([^"'$`;#\s]+)["']?\s*(?:[;#].*)?$""", re.MULTILINE
+    r"""^(?:export\s+)?JAVA_HOME=["']?([^"'$`~;#\s]+)["']?\s*(?:[;#].*)?$""", re.MULTILINE
 )
 
 
@@ -156,7 +156,8 @@ def _java(home: Path) -> str:
     conf = home / "conf" / "storm-env.sh"
     # Not run: root may be here, and the file may be of Storm's user.
     named = _JAVA_HOME.findall(conf.read_text(errors="replace")) if conf.is_file() else []
-    java = jar.java(named[-1] if named else "")
+    # Such a line may be of a condition that does not hold.
+    java = jar.java(named[-1] if named else "") or jar.java()
     if java is None and named:
         raise ConfigError(f"{conf}: there is no java in its JAVA_HOME, {named[-1]}")
     if java is None:

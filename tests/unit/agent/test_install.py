@@ -280,10 +280,13 @@ def test_a_java_that_would_not_run_the_hooks_is_refused_before_anything_is_writt
     ("line", "java"),
     [
         ("export JAVA_HOME={}", "old"),
-        ('  JAVA_HOME="{}"  # of Storm\nexport JAVA_HOME', "old"),
+        ('JAVA_HOME="{}"  # of Storm\nexport JAVA_HOME', "old"),
         ("export JAVA_HOME=/none\nexport JAVA_HOME='{}'; umask 27", "old"),
         ("export JAVA_HOME=${{JAVA_HOME}}", "jdk"),
         ("# export JAVA_HOME={}", "jdk"),
+        ("if false; then\n  export JAVA_HOME={}\nfi", "jdk"),
+        ("if false; then\nexport JAVA_HOME=/none\nfi", "jdk"),
+        ("export JAVA_HOME=~/jdk17", "jdk"),
     ],
 )
 def test_the_java_is_that_of_storms_own_script(
@@ -299,8 +302,9 @@ def test_the_java_is_that_of_storms_own_script(
 
 
 def test_a_storm_whose_java_is_missing_is_refused(
-    home: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/nor/here")
     conf = home / "conf/storm-env.sh"
     conf.write_text("export JAVA_HOME=/none\n")
     assert main(["--storm-home", str(home), "--check"]) == 2
