@@ -9,7 +9,6 @@ import numpy as np
 from controller.core.capacity import Spare
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, place_after
 from controller.core.decision import Decision, Outcome
-from controller.core.fit import predicted
 from controller.core.limits import TIE, Limits
 from controller.core.loops import moves as loops
 from controller.core.shuffles import fed_at_home
@@ -171,10 +170,12 @@ def _may_follow(view: View, first: Choice, seconds: Ints) -> bool:
     What an executor keeps in its worker is not known. It may be an even share, or nothing: then
     each of those that it leaves keeps more.
     """
-    cluster, snapshot, worker = view.cluster, view.snapshot, first.worker
-    after = place_after(snapshot.place, [(first.executor, worker)])
-    remade = View.of(cluster, predicted(cluster, snapshot, after), view.limits)
-    worlds = view.moved(first.executor, worker).world, remade.world
+    cluster, worker = view.cluster, first.worker
+    moved = view.moved(first.executor, worker)
+    # Not by `predicted`: a view that was moved has CPU that was measured in another placement.
+    demand = None if cluster.node_cores is None else moved.fit.demand
+    remade = View.of(cluster, moved.snapshot.placed(moved.snapshot.place, demand), view.limits)
+    worlds = moved.world, remade.world
     return any(
         all(loops.may_move(w, e, worker) and not loops.is_barred(w, e, worker) for w in worlds)
         for e in seconds.tolist()

@@ -139,6 +139,50 @@ def test_a_pair_is_opened_only_where_the_second_may_follow(heap_mb: int, opens: 
     assert made == ([("0-0", "n1:6700"), ("1-1", "n1:6700")] if opens else [])
 
 
+@pytest.mark.parametrize(
+    ("live_mb", "place", "cpu_cores", "talk"),
+    [
+        (
+            None,
+            [1, 1, 2, 2, 2],
+            [0.0, 0.6, 0.7, 0.1, 0.2],
+            [(0, 1, 100.0), (1, 4, 60.0), (3, 4, 60.0), (1, 3, 30.0)],
+        ),
+        (
+            [0, 500, 200],
+            [2, 1, 2, 2, 0],
+            [0.8, 0.8, 0.4, 0.1, 0.3],
+            [(0, 1, 100.0), (4, 0, 90.0), (0, 2, 90.0), (0, 3, 10.0)],
+        ),
+    ],
+    ids=["the first leaves more room for input", "the first takes its share along"],
+)
+def test_what_bars_the_second_in_one_world_alone_opens_nothing(
+    live_mb: list[float] | None,
+    place: list[int],
+    cpu_cores: list[float],
+    talk: list[tuple[int, int, float]],
+) -> None:
+    """After the first move the view has another room to keep, and what it took is not known."""
+    places = replace(cluster((1, 1, 1)), node_cores=np.array([3.0, 2.0, 2.0]))
+    if live_mb is not None:
+        most = np.array([900, 900, 2000]) * MB
+        places = replace(
+            places, spaces={HEAP.name: Level(BARE_BYTES + np.array(live_mb) * MB, most)}
+        )
+    assert not greedy(places, snapshot(["c"] * 5, place, cpu_cores, talk), Limits()).moves
+
+
+def test_a_later_move_of_a_decision_opens_only_what_the_next_decision_would() -> None:
+    """CPU counted as measured where the first move of the decision had put its executor."""
+    places = replace(cluster((1, 1, 1)), node_cores=np.array([2.0, 2.0, 1.0]))
+    talk = [(4, 0, 600.0), (0, 2, 300.0), (3, 4, 600.0), (2, 1, 100.0), (3, 2, 100.0)]
+    load = snapshot(["c"] * 5, [2, 1, 2, 0, 2], [0.2, 0.6, 0.2, 0.2, 0.8], talk)
+    first = greedy(places, load, Limits(max_moves=3)).moves
+    assert [(move.executor, move.target) for move in first] == [("4-4", "n0:6700")]
+    assert not greedy(places, applied(first, places, load), Limits()).moves
+
+
 def test_a_search_ends_where_single_moves_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     places, load = world([10, 10], [768, 768])
 
