@@ -82,7 +82,8 @@ def _after(held: Timed | None, report: WorkerLoad, rows: Iterable[LatencyRow]) -
         more = np.maximum(total - held.total, 0)
         recent = held.recent * kept + more
         if not more.any():
-            grew_ms = held.grew_ms
+            # Not known of a journal that is older.
+            grew_ms = held.grew_ms or held.time_ms
             # However few tuples are left of it, a quantile would stay as it was.
             if report.time_ms - grew_ms > RECENT_S * MS_PER_S:
                 recent = np.zeros(LATENCY_BUCKETS)

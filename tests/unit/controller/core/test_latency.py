@@ -1,5 +1,7 @@
 """Histograms of reports become what half and nearly all tuples do not exceed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from msgspec import UNSET
@@ -60,6 +62,12 @@ def test_a_quantile_lies_in_its_bucket() -> None:
 @pytest.mark.parametrize(("rows", "share"), [({}, 0.5), ({9: 1}, 0.5), ({9: 99}, 0.99)])
 def test_too_few_tuples_show_no_quantile(rows: dict[int, float], share: float) -> None:
     assert quantile_ms(tuples(rows), share) is None
+
+
+def test_in_memory_of_an_older_journal_tuples_are_of_the_last_report() -> None:
+    timed = observed(report(1000, (22, 1000)), report(1010, (22, 1100)))
+    older = {S1: replace(timed[S1], grew_ms=0)}
+    assert observe_timed(older, [report(1015, (22, 1100))])[S1].recent[22] > 90
 
 
 def test_what_comes_between_two_reports_counts_and_is_forgotten() -> None:
