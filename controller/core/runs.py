@@ -176,8 +176,12 @@ class Watch:
         run, known = self.run, len(self.before(now_s))
         going_on = self.going_on(now_s)
         if (measured := going_on or self._unsure(now_s)) is not None:
-            look = LOOKS[1] if going_on is None else LOOKS[0]
-            return _until_look(measured, self.begins_s + look * block_s, now_s, block_s)
+            judged_s = self.begins_s + LOOKS[0] * block_s
+            if going_on is None:
+                # Longer blocks do not all come in the time for which a move waits.
+                ends_s = measured.calm_s + LONGEST_WAIT_S
+                judged_s = min(self.begins_s + LOOKS[1] * block_s, ends_s)
+            return _until_look(measured, judged_s, now_s, block_s)
         if known >= LEAST_BEFORE:
             return None
         begins_s = now_s if run is None or run.ended_s is None else run.calm_s + WARM_S
@@ -502,7 +506,7 @@ def _returning(watch: Watch, view: TopologyView, moves: MovesSeen, begun: Begun 
     there = settled_placement(view.publication, view.plan)
     left = tuple(one for one in watch.back if there.get(one.executor) == one.target)
     others = [
-        f"{one.executor} is left at {at}, where others have moved it"
+        f"{one.executor} is left at {at}"
         for one in watch.back
         if (at := there.get(one.executor)) not in (None, one.source, one.target)
     ]

@@ -333,8 +333,7 @@ def test_what_others_move_while_a_run_goes_back_is_named() -> None:
     world.places[2] = third
     effect = world.run(20).felt.effects[0]
     assert effect.end == TAKEN_BACK
-    where = "2-2 is left at c:1, where others have moved it; CPU for each input tuple"
-    assert effect.sentence.startswith(where)
+    assert effect.sentence.startswith("2-2 is left at c:1; CPU for each input tuple")
 
 
 def test_advice_to_go_back_takes_no_move_from_others(monkeypatch: pytest.MonkeyPatch) -> None:

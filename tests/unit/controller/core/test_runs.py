@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from controller.core.blocks import LoadSeen, part_between
+from controller.core.blocks import Block, LoadSeen, part_between
 from controller.core.capacity import Capacity
 from controller.core.cold import COLD_S
-from controller.core.effect import LEAST_BEFORE, MOST_BLOCKS
+from controller.core.effect import LEAST_BEFORE, LOOKS, MOST_BLOCKS
 from controller.core.figures import Effect, Verdict
 from controller.core.latency import Timed, observe_timed
 from controller.core.layout import Layout, MadeOf
 from controller.core.metrics import Rates, by_topology, observe
-from controller.core.runs import FINAL_S, KEPT, LONGEST_WAIT_S, WARM_S, Watch, watch_each
+from controller.core.runs import FINAL_S, KEPT, LONGEST_WAIT_S, WARM_S, Run, Watch, watch_each
 from controller.core.tasks import component_targets
 from controller.core.topology import TopologyView
 from controller.journal.record import decode, encode
@@ -224,6 +224,15 @@ def test_a_move_waits_for_no_second_look_after_a_gain_or_where_no_block_comes() 
     assert last(world.watch).verdict is Verdict.SAME and why_waiting(world)
     later = world.watch.waits(world.now_s + LONGEST_WAIT_S, 5.0)
     assert later is not None and "120 s before it" in later.reason, "as where blocks never come"
+
+
+def test_a_wait_for_the_second_look_names_no_more_time_than_there_is() -> None:
+    """In 15 s for each, 30 blocks come only after the wait has ended."""
+    run = Run(("m1",), 0.0, (), 1000.0, ended_s=0.0, calm_s=1000.0)
+    blocks = tuple(Block(1045.0 + 15 * i, 1.0, 100.0, lasts_s=15.0) for i in range(LOOKS[0]))
+    watch = Watch(run=run, blocks=blocks, effects=(Effect(Verdict.SAME, ""),))
+    waits = watch.waits(1300.0, 15.0)
+    assert waits is not None and "for some 60 s more" in waits.reason
 
 
 def test_a_run_of_which_no_block_comes_is_final_after_a_while() -> None:
