@@ -11,7 +11,7 @@ from controller.console import Console
 from controller.pipeline import stages
 from controller.pipeline.engine import Engine
 from controller.pipeline.fold import Fold
-from controller.pipeline.spark import spark
+from controller.pipeline.spark import loaded_pyspark, spark
 from controller.pipeline.where import Where
 
 # Up to here one core is enough: bytes of segments to decode.
@@ -39,6 +39,7 @@ def opened(where: Where, console: Console) -> Iterator[tuple[Engine, stages.Raw]
 @contextmanager
 def started(where: Where, console: Console) -> Iterator[Engine]:
     """Start Spark, and print where it can be watched."""
+    loaded_pyspark()  # or no folder is made
     where.make()
     log = where.out / "spark.log"
     with spark(where.master or HERE, log, where.tables, where.spark_conf) as engine:

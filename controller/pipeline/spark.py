@@ -68,7 +68,7 @@ def spark(
     TuneError
         Where pyspark or Java is missing, the master cannot be reached, or Spark has given up a job.
     """
-    pyspark = _pyspark()
+    pyspark = loaded_pyspark()
     # It looks for pandas, which we do not use.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     # The name of the workers' Python where Spark itself has no other setting.
@@ -280,7 +280,7 @@ def cores_of(master: str) -> int:
     return min(int(found[1] or 1), here) if found else here
 
 
-def _pyspark() -> Any:
+def loaded_pyspark() -> Any:
     """Import pyspark, or name the command that installs it."""
     try:
         pyspark = import_module("pyspark")

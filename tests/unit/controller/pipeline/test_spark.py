@@ -69,7 +69,7 @@ def _no_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
         "pyspark.sql": SimpleNamespace(SparkSession=lambda context: session),
     }
     pyspark = SimpleNamespace(SparkConf=lambda: conf, SparkContext=lambda **options: context)
-    monkeypatch.setattr(module, "_pyspark", lambda: pyspark)
+    monkeypatch.setattr(module, "loaded_pyspark", lambda: pyspark)
     monkeypatch.setattr(module, "import_module", of_spark.__getitem__)
     # As `spark-submit` has it: the JVM is no process of ours.
     monkeypatch.setattr(module, "_launch", lambda *given: SimpleNamespace(proc=None))

@@ -304,6 +304,16 @@ def test_a_library_that_is_missing_is_named_before_a_folder_is_made(
     assert not Path("build").exists()
 
 
+def test_without_pyspark_no_folder_is_made(
+    journal: Path, nstorm: Nstorm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    done = nstorm("tune", str(journal), "--master", "local[1]", "--out", "new")
+    assert done.code == 2
+    assert "pyspark is missing; type in nstorm's folder: pip" in done.err
+    assert not Path("new").exists()
+
+
 @pytest.mark.parametrize("command", ["tune", "report"])
 def test_the_help_says_that_each_day_begins_again(command: str) -> None:
     result = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"})
