@@ -1,7 +1,8 @@
 """Watches each topology, and judges each run of moves while its effect is measured.
 
-A run that was for the worse goes back. Its executors then stay as long as the load is like that:
-the input is within a factor of `INPUT_FACTOR` of what it was before the run, after it, or between.
+A run that was for the worse goes back. Its executors then stay as long as the load is like that.
+It is so while the input is within a factor of `INPUT_FACTOR` of what it was before the run, after
+it, or between.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

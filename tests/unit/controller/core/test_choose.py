@@ -86,16 +86,18 @@ def test_two_topologies_do_not_both_take_room_that_there_is_once() -> None:
     load = topology({"c": 2})
     snapshot = load.at(0.0, np.array([0, 0]), np.array([0.2, 0.2]), load.traffic)
 
-    def moves(begins: Collection[str], **first: Decision) -> list[int]:
+    def moves(
+        begins: Collection[str], back: Decision | None = None, drain: Decision | None = None
+    ) -> list[int]:
         cases = [
             TopologyCase(
                 cast(Any, SimpleNamespace(id=name)),
                 _picture(shared, snapshot),
                 vetoes=Vetoes(),
-                **(first if name == "one" else {}),
             )
             for name in ("one", "two")
         ]
+        cases[0] = replace(cases[0], back=back, drain=drain)
         chosen = choose_each(
             Stateless(greedy),
             cases,
@@ -110,7 +112,8 @@ def test_two_topologies_do_not_both_take_room_that_there_is_once() -> None:
     assert moves({"one", "two"}) == [1, 0]
     # Advice takes nothing from another.
     assert moves(()) == [1, 1]
-    goes = Decision(Outcome.WOULD_MOVE, "", (Move(snapshot.executors[0], *shared.workers, 0.0),))
+    source, target = shared.workers
+    goes = Decision(Outcome.WOULD_MOVE, "", (Move(snapshot.executors[0], source, target, 0.0),))
     assert moves({"one", "two"}, back=goes) == moves({"two"}, drain=goes) == [1, 0]
     assert moves({"two"}, back=goes) == [1, 1]
 
