@@ -20,7 +20,7 @@ from controller.core.figures import SpoutFigures
 from controller.core.hostnames import shown
 from controller.core.resources import RESOURCES, SPACES
 from controller.storm.move_record import MoveRecord
-from migration.meters import GC, LINK_SPEED, MACHINE_CORES, MACHINE_CPU, RECEIVED, SENT, TO_SEND
+from migration.meters import GC, LINK_SPEED, MACHINE_CORES, MACHINE_CPU, RECEIVED, SENT
 from migration.model import Way
 from migration.wire import SPEAKS
 
@@ -207,23 +207,18 @@ def _trouble(worker: WorkerStatus, hosts: Mapping[str, str]) -> str | None:
 
 
 # The columns of `filled`.
-FILLED = (*(space.name for space in SPACES), "collector", "to send")
+FILLED = (*(space.name for space in SPACES), "GC")
 
 
 def filled(worker: WorkerStatus) -> tuple[str, ...]:
     """Print how full a worker is beyond its CPU.
 
-    These are shares of its spaces, and of the time that its collectors take, and the tuples that
-    wait to be sent.
+    These are shares of its spaces, and of the time that its collectors take.
     """
     spaces = {} if worker.spaces is UNSET else worker.spaces
     meters = {} if worker.meters is UNSET else worker.meters
-    waiting = meters.get(TO_SEND.column)
-    return (
-        *(percent(spaces.get(space.name)) for space in SPACES),
-        percent(meters.get(GC.column)),
-        "?" if waiting is None else f"{waiting:,.0f}",
-    )
+    shares = (*(spaces.get(space.name) for space in SPACES), meters.get(GC.column))
+    return tuple(map(percent, shares))
 
 
 def _machine(agent: AgentStatus) -> str:

@@ -26,6 +26,7 @@ from controller.errors import CommandError, ControllerError
 from controller.storm.collect import LiveCluster
 from kvstore.errors import StoreError
 from migration import ConfigError
+from migration.meters import TO_SEND
 
 _BAR = 20
 
@@ -88,14 +89,16 @@ def as_screen(document: StatusDocument) -> Iterator[RenderableType]:
         yield from decided(topology, hosts)
         here = Counter((e.slot, e.component) for e in topology.executors)
         columns = [name for row in RESOURCES for name in (row.name, "")]
-        workers = Table("worker", *columns, *FILLED, "waiting", "executors", box=None)
+        workers = Table("worker", *columns, *FILLED, "waiting", "to send", "executors", box=None)
         for worker in topology.workers:
             counts = [f"{n} {name}" for (slot, name), n in here.items() if slot == worker.slot]
             loads = [cell for share in worker.shares for cell in (percent(share), _bar(share))]
             own = (e.queue for e in topology.executors if e.slot == worker.slot)
             queues = [tuples for tuples in own if tuples is not None]
             waiting = f"{sum(queues):,}" if queues else "?"
-            cells = (*loads, *filled(worker), waiting, ", ".join(counts))
+            left = None if worker.meters is UNSET else worker.meters.get(TO_SEND.column)
+            to_send = "?" if left is None else f"{left:,.0f}"
+            cells = (*loads, *filled(worker), waiting, to_send, ", ".join(counts))
             workers.add_row(named(worker.slot, hosts), *cells)
         yield workers
         links = Table("from", "to", "tuples/s", "MB/s", box=None)
