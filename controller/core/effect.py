@@ -31,8 +31,9 @@ INPUT_FACTOR = 1.25
 _IN_FLIGHT = 0.8
 # By how much more of the tuples fail where a topology has collapsed.
 _COLLAPSE_FRAC = 0.1
-# Also how many fail at least, and by what share of the input before: few may fail where input ends.
-_COLLAPSE_TUPLES, _COLLAPSE_INPUT_FRAC = 100.0, 0.02
+# Also how many fail at least, and how many at most, as times what is emitted. Where input ends,
+# what was pending fails, and next to nothing is emitted.
+_COLLAPSE_TUPLES, _COLLAPSE_TIMES = 100.0, 1.5
 # What is pending when input ends fails at one message timeout, and so in one block or two.
 _COLLAPSE_BLOCKS = 3
 _NEXT_TO_NOTHING = 1e-12
@@ -228,8 +229,8 @@ def _collapse(before: Sequence[Block], after: Sequence[Block]) -> str | None:
     if not fell or was is None or now is None or now - was <= _COLLAPSE_FRAC:
         return None
     failed = [b.failed_tps * b.lasts_s for b in after if b.failed_tps]
-    least = _COLLAPSE_INPUT_FRAC * input_tps * sum(b.lasts_s for b in after)
-    if len(failed) < _COLLAPSE_BLOCKS or sum(failed) < max(least, _COLLAPSE_TUPLES):
+    most = _COLLAPSE_TIMES * sum(b.input_tps * b.lasts_s for b in after)
+    if len(failed) < _COLLAPSE_BLOCKS or not _COLLAPSE_TUPLES <= sum(failed) <= most:
         return None
     return f"{was:.1%} of the tuples failed before the moves, and {now:.1%} fail after them"
 

@@ -397,8 +397,9 @@ def _restarted(watch: Watch, now_s: float, *, was_away: bool) -> Watch:
     run, watch = watch.run, replace(watch, part=None, blocks=())
     if run is None:
         return watch
-    # One that goes away later ends the run at once.
-    if run.ended_s is not None and not was_away and now_s - run.calm_s > WARM_S:
+    # One that goes away later ends the run at once, but not one that ends again and again.
+    is_late = run.ended_s is not None and not was_away and now_s - run.calm_s > WARM_S
+    if is_late and not run.is_restarted:
         return _without_run(watch)
     effect = structs.replace(watch.effects[-1], verdict=Verdict.UNKNOWN, sentence=_RESTARTED)
     run = structs.replace(run, is_restarted=True)
@@ -415,6 +416,8 @@ def _changed(watch: Watch, now_s: float) -> Watch:
         return replace(watch, blocks=())
     if now_s - run.calm_s <= WARM_S:
         return watch
+    if run.is_restarted:  # as in `_restarted`
+        return replace(watch, part=None, blocks=())
     return _without_run(replace(watch, blocks=()))
 
 

@@ -717,7 +717,8 @@ def test_zookeeper_away_counts_down_and_says_where(tmp_path: Path) -> None:
 
 
 HOSTILE_PLANS = 10_000
-REFUSED_S = 1.0
+# Of CPU, which other work on the machine does not change; and until a look counts as held up.
+REFUSED_S, HELD_UP_S = 1.0, 30.0
 ESCAPE = "\x1b[2J"
 
 
@@ -764,14 +765,15 @@ def test_hostile_values_hold_up_no_look_and_no_move(
         attack(session)
         view = LiveCluster.of_session(session)
         view.topologies()  # this reads what an honest look reads, for the first time
-        began_s = time.thread_time()
+        began_s, waited_s = time.thread_time(), time.monotonic()
         view = LiveCluster.of_session(session)
         (found,) = view.topologies()
         assert not view.has_moves()
         assert len(view.orphans()) <= 100
-        took_s = time.thread_time() - began_s
+        took_s, waited_s = time.thread_time() - began_s, time.monotonic() - waited_s
         assert found.id == WC
         assert took_s < REFUSED_S
+        assert waited_s < HELD_UP_S
         assert moves(5, A1).state == "MOVED"
         assert {acks.node for acks in view.acks()} == {"a", "b"}
         stored = session.read(wire.plan_path(WC))

@@ -265,7 +265,9 @@ class Dying(World):
         return replace(made, meters=meters, incarnation=self.jvm) if slot == A else made
 
 
-def test_a_guard_takes_back_a_run_that_ended_a_worker() -> None:
+@pytest.mark.parametrize("dies_again_after_s", [None, 50, 100])
+def test_a_guard_takes_back_a_run_that_ended_a_worker(dies_again_after_s: int | None) -> None:
+    """Also where the worker ends again and again, before and after what is warm."""
     world = Dying()
     guard = Guard(signal="failed.tps", limit=10.0, secs=30)
     guarded = Config(mode=Mode.AUTO, guards=(guard,))
@@ -274,6 +276,9 @@ def test_a_guard_takes_back_a_run_that_ended_a_worker() -> None:
         world.cycle(guarded)
     world.run(10, guarded)
     world.jvm = "1-2"
+    if dies_again_after_s is not None:
+        world.run(dies_again_after_s, guarded)
+        world.jvm = "1-3"
     for _ in range(20):
         world.failed += 2000
         world.cycle(guarded)

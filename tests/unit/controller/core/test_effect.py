@@ -73,6 +73,16 @@ def test_a_topology_that_stands_is_worse_only_where_tuples_fail(fails: bool) -> 
     assert verdict is (Verdict.WORSE if fails else Verdict.UNKNOWN)
 
 
+def test_few_pending_tuples_that_all_time_out_are_a_collapse() -> None:
+    """With 500 pending and a message timeout of 30 s, all of them fail each 60 s."""
+    after = [
+        structs.replace(one, input_tps=tps, acked_tps=0.0, failed_tps=tps)
+        for i, one in enumerate(blocks(seed=2, begins_s=330.0, latency_p50_ms=None))
+        for tps in [0.0 if i % 6 else 50.0]
+    ]
+    assert judged(blocks(), after).verdict is Verdict.WORSE
+
+
 def test_what_was_measured_is_said_in_seconds_of_its_blocks() -> None:
     after = [structs.replace(one, lasts_s=15.0) for one in blocks(14, begins_s=330.0)]
     sentence = judged(blocks(), after).sentence
