@@ -192,7 +192,9 @@ def bench_secured(
 
 @app.command("overhead", epilog=example("python -m tests.bench overhead --rounds 4 --no-jmh"))
 def bench_overhead(
-    rounds: Annotated[int, typer.Option(min=2, help="How many rounds at most, of 11 s each.")] = 40,
+    rounds: Annotated[
+        int, typer.Option(min=2, help="How many rounds at most, of 2.5 minutes each.")
+    ] = 12,
     jmh: Annotated[
         bool, typer.Option(help="Also what the hooks cost a tuple, by JMH; some 3 minutes.")
     ] = True,

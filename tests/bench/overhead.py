@@ -1,4 +1,8 @@
-"""Compares throughput with hooks and without, in short rounds that take turns on one cluster."""
+"""Compares throughput with hooks and without, in turn on one cluster.
+
+Each round has new JVMs: what HotSpot makes of the same code differs from start to start, and turns
+of one pair of JVMs cannot show that.
+"""
 
 import math
 import os
@@ -21,6 +25,7 @@ HALF_WIDTH = 0.02
 # Whoever looks after every round stops at a lucky one; after ten there are fewer of them.
 LEAST_ROUNDS = 10
 WARM_UP_TURNS = 6
+TURNS = 4
 # What has been stopped needs a moment to come to its full rate again.
 SETTLE_S = 1.5
 MEASURE_S = 3
@@ -58,6 +63,10 @@ class Stretch:
     cpu_s: float
     thread_s: Mapping[str, float]
     acked: int = 0
+
+    @property
+    def acked_tps(self) -> float:
+        return self.acked / (self.to_s - self.from_s)
 
     @property
     def cpu_us_a_tuple(self) -> float:
@@ -157,27 +166,54 @@ def thread_cpu(process: Path, prefix: str) -> Iterator[tuple[str, float]]:
 
 def run_overhead(rounds: int, tell: Callable[[str], None]) -> dict[str, Any]:
     """Measure on a cluster of its own until the ratio is known or the rounds are over."""
+    on: list[Stretch] = []
+    off: list[Stretch] = []
+    load_averages: list[float] = []
     with plan_lab("bench-overhead", hooks_jar=HOOKS_JAR, conf=CLUSTER) as lab:
         lab.start_agents()
-        tell("two topologies start, one with hooks and one without")
-        off = _submit(lab, "stock", {})
-        on = _submit(lab, "hooked", {"topology.worker.childopts": f"-javaagent:{HOOKS_JAR}"})
-        for side, expected in ((on, True), (off, False)):
-            _check_hooks(side, expected)
-            lab.ledger(side.name).set_rate(SATURATE)
-            side.signal(signal.SIGSTOP)
-        tell("both warm up")
-        for _ in range(WARM_UP_TURNS):
-            for side in (on, off):
-                side.measure()
-        on.stretches.clear()
-        off.stretches.clear()
-        load_averages = _rounds(on, off, rounds, tell)
-        if not set(lab.worker_pids().values()) >= {*on.pids, *off.pids}:
-            raise LabError(
-                f"a worker was restarted meanwhile: see the logs in {lab.layout.run_dir}"
+        for number in range(1, rounds + 1):
+            with_hooks, without = _round(lab, number)
+            on.append(with_hooks)
+            off.append(without)
+            load_averages.append(load_average())
+            pairs = whole(on, off)
+            if not pairs:
+                tell(f"round {number}: nothing acked")
+                continue
+            ratio = paired_ratio([a.acked for a, _ in pairs], [b.acked for _, b in pairs])
+            tell(
+                f"round {number}: {with_hooks.acked_tps:.0f} sentences/s with hooks, "
+                f"{without.acked_tps:.0f} without; ratio so far {ratio}"
             )
-        return report(on.counted(), off.counted(), load_averages)
+            if number >= LEAST_ROUNDS and ratio.within(HALF_WIDTH):
+                break
+    return report(on, off, load_averages)
+
+
+def _round(lab: Lab, number: int) -> tuple[Stretch, Stretch]:
+    """Start both, warm them up, measure them in turn, and end them: with hooks, then without."""
+    hooked = {"topology.worker.childopts": f"-javaagent:{HOOKS_JAR}"}
+    wanted = (("hooked", hooked), ("stock", {}))
+    started = {name: _submit(lab, name, conf) for name, conf in in_turn(wanted, number)}
+    on, off = (started[name] for name, _ in wanted)
+    for side in (on, off):
+        lab.ledger(side.name).set_rate(SATURATE)
+        side.signal(signal.SIGSTOP)
+    for turn in range(WARM_UP_TURNS + TURNS):
+        if turn == WARM_UP_TURNS:
+            on.stretches.clear()
+            off.stretches.clear()
+        for side in in_turn((on, off), number + turn):
+            side.measure()
+    if not set(lab.worker_pids().values()) >= {*on.pids, *off.pids}:
+        raise LabError(f"a worker was restarted: see the logs in {lab.layout.run_dir}")
+    _check_hooks(on, expected=True)
+    _check_hooks(off, expected=False)
+    found = total(on.counted()), total(off.counted())
+    for side in (on, off):
+        side.signal(signal.SIGCONT)
+        lab.kill_topology(side.name)
+    return found
 
 
 def _submit(lab: Lab, name: str, conf: Mapping[str, Any]) -> Side:
@@ -187,35 +223,30 @@ def _submit(lab: Lab, name: str, conf: Mapping[str, Any]) -> Side:
     return Side(lab, name)
 
 
-def _check_hooks(side: Side, expected: bool) -> None:
+def _check_hooks(side: Side, *, expected: bool) -> None:
     for pid in side.pids:
         names = {name for name, _ in thread_cpu(Path(f"/proc/{pid}"), OURS)}
         if (SAMPLER in names) is not expected:
             raise LabError(f"worker {pid} of {side.name} has these threads of ours: {names}")
 
 
-def _rounds(on: Side, off: Side, rounds: int, tell: Callable[[str], None]) -> list[float]:
-    load_averages: list[float] = []
-    for number in range(1, rounds + 1):
-        for side in in_turn((on, off), number):
-            side.measure()
-        load_averages.append(load_average())
-        pairs = whole(on.counted(), off.counted())
-        if not pairs:
-            tell(f"round {number}: nothing acked")
-            continue
-        ratio = paired_ratio([a.acked for a, _ in pairs], [b.acked for _, b in pairs])
-        tell(
-            f"round {number}: {pairs[-1][0].acked / MEASURE_S:.0f} sentences/s with hooks, "
-            f"{pairs[-1][1].acked / MEASURE_S:.0f} without; ratio so far {ratio}"
-        )
-        if number >= LEAST_ROUNDS and ratio.within(HALF_WIDTH):
-            break
-    return load_averages
+def total(stretches: Sequence[Stretch]) -> Stretch:
+    """Add stretches up, as if they had come one right after the other."""
+    threads: dict[str, float] = {}
+    for stretch in stretches:
+        for name, spent_s in stretch.thread_s.items():
+            threads[name] = threads.get(name, 0.0) + spent_s
+    return Stretch(
+        0,
+        sum(stretch.to_s - stretch.from_s for stretch in stretches),
+        sum(stretch.cpu_s for stretch in stretches),
+        threads,
+        sum(stretch.acked for stretch in stretches),
+    )
 
 
 def whole(on: Sequence[Stretch], off: Sequence[Stretch]) -> list[tuple[Stretch, Stretch]]:
-    """Pair the stretches by rounds, without those in which something was not acked at all."""
+    """Pair the rounds, without those in which one side acked nothing at all."""
     return [pair for pair in zip(on, off, strict=True) if min(stretch.acked for stretch in pair)]
 
 
@@ -246,8 +277,8 @@ def report(
         "throughput_on_over_off": asdict(ratio),
         "within_2_points": ratio.within(HALF_WIDTH),
         "cpu_a_tuple_on_over_off": asdict(cpu),
-        "throughput_on_tps": statistics.median(a.acked / MEASURE_S for a in with_hooks),
-        "throughput_off_tps": statistics.median(b.acked / MEASURE_S for b in without),
+        "throughput_on_tps": statistics.median(a.acked_tps for a in with_hooks),
+        "throughput_off_tps": statistics.median(b.acked_tps for b in without),
         "cpu_us_a_tuple_off": statistics.median(b.cpu_us_a_tuple for b in without),
         "sampler_share": thread_share(with_hooks, SAMPLER),
         "hook_threads_share": thread_share(with_hooks, OURS),

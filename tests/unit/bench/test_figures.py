@@ -15,7 +15,15 @@ from kvstore.writer import PlanWriter
 from migration.model import LocalPlan
 from migration.wire import PLAN_KEY, decode, encode
 from tests.bench.jmh import cpu_ns, summary
-from tests.bench.overhead import Stretch, process_cpu_s, report, thread_cpu, thread_share, whole
+from tests.bench.overhead import (
+    Stretch,
+    process_cpu_s,
+    report,
+    thread_cpu,
+    thread_share,
+    total,
+    whole,
+)
 from tests.bench.plan import Arrival, Watched, latencies, sample_plan
 
 STRETCH = Stretch(100, 103, 1.5, {"nstorm-load": 0.006, "nstorm-worker": 0.003}, 6000)
@@ -105,6 +113,12 @@ def test_no_round_with_acks_is_an_error() -> None:
 
 def test_a_tuple_is_one_of_fourteen_of_a_sentence() -> None:
     assert replace(STRETCH, cpu_s=1.4, acked=100_000).cpu_us_a_tuple == pytest.approx(1.0)
+
+
+def test_the_stretches_of_a_round_are_added_up() -> None:
+    both = total([STRETCH, replace(STRETCH, thread_s={"nstorm-load": 0.004}, acked=3000)])
+    assert (both.acked_tps, both.cpu_s) == (1500.0, 3.0)
+    assert both.thread_s == pytest.approx({"nstorm-load": 0.01, "nstorm-worker": 0.003})
 
 
 def test_the_share_of_threads_is_over_all_stretches() -> None:
