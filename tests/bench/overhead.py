@@ -1,7 +1,7 @@
 """Compares throughput with hooks and without, in turn on one cluster.
 
-Each round has new JVMs: what HotSpot makes of the same code differs from start to start, and turns
-of one pair of JVMs cannot show that.
+Each round has new JVMs: what HotSpot makes of the same code differs from start to start. Turns of
+one pair of JVMs cannot show that.
 """
 
 import math
