@@ -5,7 +5,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
@@ -16,6 +16,7 @@ import nstorm.memory.Declared;
 import nstorm.proof.Memory;
 import nstorm.wire.ExecutorId;
 import nstorm.worker.exit.StopSwitch;
+import nstorm.worker.exit.UsersEnd;
 import nstorm.worker.routes.WorkerBackPressure;
 import nstorm.worker.routes.WorkerTables;
 import nstorm.worker.storm.ExecutorMetrics;
@@ -38,6 +39,9 @@ final class ExecutorFactory {
     private final WorkerBackPressure backPressure;
     private final boolean flushTuples;
     private final Declared declared;
+    /** Of which components what the user has to clean up is cleaned up. */
+    final Set<String> cleanedUp;
+
     final ClassesAhead classesAhead = new ClassesAhead();
 
     ExecutorFactory(WorkerState state, WorkerTables tables, WorkerBackPressure backPressure) {
@@ -46,6 +50,7 @@ final class ExecutorFactory {
         this.backPressure = backPressure;
         flushTuples = publishesFlushTuples(state.getTopologyConf());
         declared = Declared.of(state.getTopologyConf());
+        cleanedUp = UserCleanup.components(state.getTopologyConf());
     }
 
     /** True if Storm puts a flush tuple into every queue at intervals, as {@code setupFlushTupleTimer} decides. */
@@ -57,7 +62,7 @@ final class ExecutorFactory {
 
     /** What the bolts of an executor remember; to be called on its thread, once they are prepared. */
     Memory memoryOf(Executor executor) {
-        List<Task> tasks = tasksOf(executor);
+        List<Task> tasks = UsersEnd.tasks(executor);
         Memory memory = new Memory(
                 executor.getComponentId(),
                 tasks.stream().map(Task::getTaskObject).toList(),
@@ -68,15 +73,9 @@ final class ExecutorFactory {
         return memory;
     }
 
-    private static List<Task> tasksOf(Executor executor) {
-        return StormFields.<ArrayList<Task>>get(StormFields.ID_TO_TASK, executor).stream()
-                .filter(Objects::nonNull)
-                .toList();
-    }
-
     /** The copy of an executor that Storm itself has started. */
     ExecutorCopy of(ExecutorShutdown started) {
-        tasksOf(StormFields.get(StormFields.SHUTDOWN_EXECUTOR, started))
+        UsersEnd.tasks(StormFields.get(StormFields.SHUTDOWN_EXECUTOR, started))
                 .forEach(task -> classesAhead.opens(task.getTaskObject().getClass()));
         return new ExecutorCopy(started, flushTuples, false, declared);
     }
@@ -106,7 +105,7 @@ final class ExecutorFactory {
     private Executor build(ExecutorId id, boolean waits) throws Exception {
         Executor executor = Executor.mkExecutor(state, id.toStorm(), credentials());
         if (waits || executor instanceof SpoutExecutor) {
-            tasksOf(executor)
+            UsersEnd.tasks(executor)
                     .forEach(task -> classesAhead.load(task.getTaskObject().getClass()));
         }
         return executor;
@@ -164,6 +163,9 @@ final class ExecutorFactory {
         if (executorOrNull != null) {
             StopSwitch.forget(executorOrNull);
             executorOrNull.getStormClusterState().disconnect();
+            if (cleanedUp.contains(executorOrNull.getComponentId())) {
+                UserCleanup.cleanUp(executorOrNull, false);
+            }
         }
     }
 

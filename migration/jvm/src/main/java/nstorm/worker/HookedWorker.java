@@ -6,7 +6,6 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -74,7 +73,6 @@ final class HookedWorker implements LocalCopies {
     final Map<ExecutorId, ExecutorCopy> copies = new ConcurrentHashMap<>();
     final ExecutorFactory factory;
     private final Map<ExecutorId, ExecutorFactory.Build> builds = new HashMap<>();
-    private final Set<String> cleanedUp;
     private final Map<Integer, ExecutorCopy> copyByTask = new ConcurrentHashMap<>();
     private final AtomicLong registrations = new AtomicLong();
     private long lastHandedOn;
@@ -93,7 +91,6 @@ final class HookedWorker implements LocalCopies {
         overlay.attach(me, slot -> slot.equals(me) || tables.isConnected(slot));
         backPressure = new WorkerBackPressure(state, tables.routes);
         factory = new ExecutorFactory(state, tables, backPressure);
-        cleanedUp = UserCleanup.components(state.getTopologyConf());
         Traffic.prepare(maxTaskId);
         tables.taskIds().forEach(Traffic::addSource);
         sizes = new TupleSizes(state.getTaskToComponent());
@@ -262,7 +259,7 @@ final class HookedWorker implements LocalCopies {
         JCQueue queue = copy.queue();
         tables.removeReceiveQueue(copy.id(), queue);
         tables.abandon(copy.id(), queue, task -> order.turn(copy, task, false));
-        UserCleanup.shutDown(copy, cleanedUp.contains(copy.component));
+        UserCleanup.shutDown(copy, factory.cleanedUp.contains(copy.component));
         ExecutorMetrics.remove(state.getMetricRegistry(), copy.id(), me.port());
         // Holds the queue alone: with the copy it would hold the user's bolt until the messages have timed out.
         Map<Integer, BackpressureState> last = backPressure.of(copy.id());

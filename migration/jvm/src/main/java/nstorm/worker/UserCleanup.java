@@ -6,7 +6,12 @@ import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 import nstorm.hook.Faults;
+import nstorm.wire.ExecutorId;
+import nstorm.worker.exit.UsersEnd;
+import org.apache.storm.daemon.Task;
 import org.apache.storm.executor.Executor;
+import org.apache.storm.hooks.ITaskHook;
+import org.apache.storm.task.IBolt;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -36,18 +41,39 @@ final class UserCleanup {
         return Set.of();
     }
 
+    /** Releases what Storm holds for it first: what the user's code throws, or its waiting, keeps none of that. */
     static void shutDown(ExecutorCopy copy, boolean cleanUp) {
+        Executor executor = copy.executor();
+        contained(executor, () -> release(executor));
         if (cleanUp) {
-            if (copy.cleanedUp()) {
-                // Storm would close its tasks again, and cleans up the hooks alone of what was never opened.
-                copy.executor().getOpenOrPrepareWasCalled().set(false);
-            }
+            cleanUp(executor, executor.getOpenOrPrepareWasCalled().get() && !copy.cleanedUp());
+        }
+    }
+
+    /**
+     * Cleans task hooks up, and bolts if they are open. Storm prepares hooks of {@code topology.auto.task.hooks} while it builds an
+     * executor, so also one that never ran has them.
+     */
+    static void cleanUp(Executor executor, boolean bolts) {
+        contained(executor, () -> {
             // The user's cleanup() may block: it has a thread of its own.
-            Thread thread = new Thread(() -> contained(copy, copy.running::shutdown), "nstorm-cleanup-" + copy.id());
+            ExecutorId id = ExecutorId.of(executor.getExecutorId());
+            Thread thread =
+                    new Thread(() -> contained(executor, () -> callUsers(executor, bolts)), "nstorm-cleanup-" + id);
             thread.setDaemon(true);
             thread.start();
-        } else {
-            contained(copy, () -> release(copy.executor()));
+        });
+    }
+
+    private static void callUsers(Executor executor, boolean bolts) {
+        List<Task> tasks = UsersEnd.tasks(executor);
+        for (Task task : tasks) {
+            for (ITaskHook hook : task.getUserContext().getHooks()) {
+                UsersEnd.call(executor, "cleanup of a task hook of", hook::cleanup);
+            }
+        }
+        if (bolts) {
+            tasks.forEach(task -> UsersEnd.call(executor, "cleanup of bolt", ((IBolt) task.getTaskObject())::cleanup));
         }
     }
 
@@ -58,12 +84,12 @@ final class UserCleanup {
         executor.getStormClusterState().disconnect();
     }
 
-    private static void contained(ExecutorCopy copy, Runnable shutdown) {
+    private static void contained(Executor executor, Runnable part) {
         try {
-            shutdown.run();
+            part.run();
         } catch (Throwable e) {
             // What escapes a thread of the worker ends the worker.
-            Faults.contained("shutting down executor " + copy.id(), e);
+            Faults.contained("shutting down executor " + executor.getExecutorId(), e);
         }
     }
 }

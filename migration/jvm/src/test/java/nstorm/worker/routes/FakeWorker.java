@@ -48,7 +48,7 @@ public final class FakeWorker {
     final ReentrantReadWriteLock sends = new ReentrantReadWriteLock();
     final Map<Integer, NodeInfo> taskToNode = new ConcurrentHashMap<>();
     final Map<NodeInfo, IConnection> connections = new ConcurrentHashMap<>();
-    final WorkerTables tables;
+    public final WorkerTables tables;
 
     public FakeWorker() throws ReflectiveOperationException {
         this(1);
