@@ -41,6 +41,13 @@ TRANSPORT = Meter(
     "transport_cpu_cores",
     1e-9,
 )
+# A part of it, of which a worker has no second one: it cannot use more than a core.
+TRANSFER = Meter(
+    "transfer_cpu_ns",
+    "CPU of the one thread that takes tuples out of the queue to other workers.",
+    "transfer_cpu_cores",
+    1e-9,
+)
 GC = Meter("gc_ms", "Share of the time in which collectors stop the worker.", "gc_frac", 1e-3)
 TO_SEND = Meter("transfer_queue_tuples", "Tuples that wait to be sent to other workers.")
 # Read by `nstorm.load.WorkerMeters` in the worker.
@@ -50,6 +57,7 @@ OF_WORKER: tuple[Meter, ...] = (
     GC,
     TO_SEND,
     TRANSPORT,
+    TRANSFER,
     ACKED,
     FAILED,
 )

@@ -62,6 +62,7 @@ _ADOPT = (
 )
 _WARNED = "No move mends this; docs/operations.md, What no move mends."
 _OLD = "If that lasts, see the log of the leading controller, and restart it."
+_BOUND = "More workers share that; docs/operations.md, What no move mends."
 _REPORT = "Keep its log and report it."
 # How Nimbus and supervisors begin the reason why they move nothing while they are switched off.
 OFF = "the hooks are off: "
@@ -334,6 +335,8 @@ def _of_worker(worker: WorkerStatus, without_hooks: str) -> Found:
         yield f"reports: {problem}", _REPORT
     if worker.dropped:
         yield f"dropped {worker.dropped:,} tuples", f"Storm replays what is acked. {_REPORT}"
+    if worker.bound:
+        yield worker.bound, _BOUND
 
 
 def _host(document: Mapping[str, Any], hosts: Iterable[str]) -> str:

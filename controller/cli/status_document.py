@@ -18,10 +18,13 @@ from controller.core.undrained import left_on
 from controller.journal.rows import rows_of
 from controller.storm.leader_status import CycleStatus, HeadroomRow, LeaderStatus, LinkRow, WaySum
 from controller.storm.move_record import MoveRecord
+from migration.meters import TRANSFER
 from migration.model import Candidacy, Entry, NodeAcks, Timing, Way
 
 # A leading controller is late if it writes nothing for longer than the time of these cycles.
 _LATE_CYCLES = 3
+# A thread that uses more has hardly any time left; all that it has is one core.
+_FULL_THREAD_CORES = 0.9
 
 
 class ControllerStatus(Struct, frozen=True):
@@ -113,6 +116,14 @@ class WorkerStatus(Struct, frozen=True):
     off: str | UnsetType = UNSET  # why its hooks do nothing
     # By name, as in `SPACES`, which share of each space is filled, where that is known.
     spaces: dict[str, float] | UnsetType = UNSET
+
+    @property
+    def bound(self) -> str | None:
+        """Name the one thread that sends its tuples to other workers, if that is full."""
+        cores = 0.0 if self.meters is UNSET else self.meters.get(TRANSFER.column, 0.0)
+        if cores <= _FULL_THREAD_CORES:
+            return None
+        return f"sends to others by one thread that uses {cores:.2f} of a core: that thread binds"
 
     @property
     def shares(self) -> tuple[float | None, ...]:

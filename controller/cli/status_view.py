@@ -165,6 +165,7 @@ def _topology_tables(
         version, who = topology.speaks.lowest, topology.speaks.who
         yield f"{who} speaks version {version} of the protocol, this nstorm {SPEAKS}"
     yield from filter(None, (_trouble(worker, hosts) for worker in topology.workers))
+    yield from (f"worker {shown(w.slot, hosts)} {w.bound}" for w in topology.workers if w.bound)
     by_node: dict[str, list[WorkerStatus]] = {}
     for worker in topology.workers:
         by_node.setdefault(worker.slot.rpartition(":")[0], []).append(worker)

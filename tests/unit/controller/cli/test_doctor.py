@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from controller.cli import doctor
 from controller.cli.main import app
 from controller.cli.status_document import DecisionStatus, StatusDocument, as_document
+from controller.cli.status_view import as_tables
 from controller.core.controls import Controls
 from controller.core.receivers import NoticeKind, Receiver
 from controller.core.topology import TopologyView
@@ -109,6 +110,18 @@ def test_what_nothing_shows_is_named() -> None:
     assert heap.startswith("1 of 2 workers have shown no heap after a collection")
     assert [*doctor.of_unseen({"nstorm.link.capacity.mbit": 100}, seen)] == [heap]
     assert [*doctor.of_unseen({}, status)] == []
+
+
+@pytest.mark.parametrize(("cores", "said"), [(0.9, False), (0.95, True)])
+def test_a_full_thread_between_workers_is_named(cores: float, said: bool) -> None:
+    status = status_of()
+    (topology,) = status.topologies
+    first, *others = topology.workers
+    workers = (replace(first, meters={"transfer_cpu_cores": cores}), *others)
+    full = replace(status, topologies=(replace(topology, workers=workers),))
+    what = "sends to others by one thread that uses 0.95 of a core: that thread binds"
+    assert found(full) == [f"worker host-a:1 of wc {what}"] * said
+    assert (f"worker host-a:1 {what}" in map(str, as_tables(full))) is said
 
 
 def test_where_all_is_well_nothing_is_found() -> None:

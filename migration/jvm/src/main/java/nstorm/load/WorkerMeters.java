@@ -21,8 +21,11 @@ import org.slf4j.LoggerFactory;
 final class WorkerMeters {
     private static final Logger LOG = LoggerFactory.getLogger(WorkerMeters.class);
     private static final long UNKNOWN = -1;
+    /** Of the one thread that takes all tuples for other workers out of their queue, as {@code Worker} names it. */
+    private static final String TRANSFER = "Worker-Transfer";
+
     private static final Predicate<String> TRANSPORT = Pattern.compile(
-                    "Worker-Transfer|client-worker-\\d+|Netty-server-.*-worker-\\d+")
+                    TRANSFER + "|client-worker-\\d+|Netty-server-.*-worker-\\d+")
             .asMatchPredicate();
 
     private final Map<String, LongSupplier> meters = new LinkedHashMap<>();
@@ -38,7 +41,8 @@ final class WorkerMeters {
         meters.put("heap_max_bytes", Runtime.getRuntime()::maxMemory);
         meters.put("gc_ms", () -> collectedMs(collectors));
         meters.put("transfer_queue_tuples", () -> transfer == null ? UNKNOWN : transfer.size());
-        meters.put("transport_cpu_ns", () -> transportNs(ManagementFactory.getThreadMXBean()));
+        meters.put("transport_cpu_ns", () -> threadsNs(ManagementFactory.getThreadMXBean(), TRANSPORT));
+        meters.put("transfer_cpu_ns", () -> threadsNs(ManagementFactory.getThreadMXBean(), TRANSFER::equals));
         meters.put("acked_tuples", () -> acks == null ? UNKNOWN : acks.ackedTuples());
         meters.put("failed_tuples", () -> acks == null ? UNKNOWN : acks.failedTuples());
     }
@@ -65,11 +69,11 @@ final class WorkerMeters {
         }
     }
 
-    /** Storm's threads that send tuples to other workers and read those of others; they do nothing else. */
-    static long transportNs(ThreadMXBean threads) {
+    /** The CPU of Storm's threads of such names: those for tuples between workers do nothing else. */
+    private static long threadsNs(ThreadMXBean threads, Predicate<String> named) {
         // Without stack traces, so that no thread stops for it.
         return Arrays.stream(threads.getThreadInfo(threads.getAllThreadIds()))
-                .filter(thread -> thread != null && TRANSPORT.test(thread.getThreadName()))
+                .filter(thread -> thread != null && named.test(thread.getThreadName()))
                 .mapToLong(thread -> threads.getThreadCpuTime(thread.getThreadId()))
                 .filter(nanos -> nanos >= 0)
                 .reduce(Long::sum)

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.management.GarbageCollectorMXBean;
+import java.lang.management.ManagementFactory;
 import java.lang.management.MemoryPoolMXBean;
 import java.lang.management.MemoryType;
 import java.lang.management.MemoryUsage;
@@ -15,6 +16,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 import java.util.stream.Stream;
 import org.apache.storm.utils.JCQueue;
 import org.junit.jupiter.api.Test;
@@ -56,11 +58,17 @@ class WorkerMetersTest {
         Thread other = new Thread(() -> burn(counted), "client-worker-of-the-user");
         other.start();
         assertFalse(meters.read().containsKey("transport_cpu_ns"), "a thread of another name");
+        assertFalse(meters.read().containsKey("transfer_cpu_ns"));
         threads.forEach(Thread::start);
         long least = TimeUnit.MILLISECONDS.toNanos(5);
         for (long now = 0; now < 3 * least; now = meters.read().getOrDefault("transport_cpu_ns", 0L)) {
             Thread.sleep(1);
         }
+        LongSupplier transfer = () -> ManagementFactory.getThreadMXBean()
+                .getThreadCpuTime(threads.get(0).getId());
+        long before = transfer.getAsLong();
+        long one = meters.read().get("transfer_cpu_ns");
+        assertTrue(before <= one && one <= transfer.getAsLong(), "of the first alone");
         counted.countDown();
         for (Thread thread : threads) {
             thread.join();
