@@ -61,11 +61,14 @@ OF_WORKER: tuple[Meter, ...] = (
     ACKED,
     FAILED,
 )
+# A part of what it keeps, which an object takes more for in a heap than as it travels.
+STATE = Meter("state_bytes", "About how many bytes travel with it when it moves.")
 # Read by `nstorm.load.LoadSampler` for each executor. CPU and queue have keys of their own.
 OF_EXECUTOR = (
     Meter(
         "allocated_bytes", "Bytes of the objects that its thread makes.", "allocated_bytes_per_s"
     ),
+    STATE,
 )
 MACHINE_CPU = Meter(
     "machine_cpu_ns", "CPU that all processes of the machine use.", "machine_cpu_cores", 1e-9

@@ -27,6 +27,9 @@ that wants no acks never has 0 of them.
 """
 _EXECUTOR = """The thread of the executor is measured, and counts from 0 where another thread takes
 its place. How many of the objects stay is not known from it. Some JVMs do not count them.
+
+The state is that of a bolt that moves by `carry`, as it would be written. The worker looks at some
+elements each minute, so it is rather too low. In the heap the same objects take more.
 """
 _NODE = """Where agent and supervisor have a cgroup with a quota of CPU in common, both are those of
 this cgroup. Of several, the one with the least quota counts. A quota that the agent alone has does

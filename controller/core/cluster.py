@@ -213,6 +213,8 @@ class LoadSnapshot:
     peak_times: float = 1.0
     # (E,), memory that each declares; None where Storm's scheduler does not count it.
     memory_mb: Floats | None = None
+    # (E,), about how much state would travel with each; NaN, or None for all, where not known.
+    state_bytes: Floats | None = None
     is_movable: NDArray[np.bool_] = field(init=False, repr=False)  # (E,), executors that may move
 
     def __post_init__(self) -> None:

@@ -19,6 +19,7 @@ from controller.core.metrics import Rates
 from controller.core.sizes import TupleSizes, pair_keys
 from controller.core.tasks import FIRST_COMPONENT, TaskMap, component_targets, ends_of, worker_of
 from controller.core.topology import TopologyView, settled_placement
+from migration.meters import STATE
 from migration.model import ExecutorId, Plan, Publication, Slot
 
 # A queue grows beyond its noise from this number of standard deviations on.
@@ -184,6 +185,7 @@ class Layout:
             cpu_var=np.bincount(at[at >= 0], rates.cpu_var[at >= 0], len(queue)).astype(np.float64),
             wanted_times=self._wanted_times(traffic, at[here], more_tps),
             memory_mb=self.memory_mb,
+            state_bytes=self.executor_meters(rates).get(STATE.column),
         )
 
     def _wanted_times(self, traffic: Traffic, executors: Ints, more_tps: Floats) -> Floats | None:

@@ -31,6 +31,7 @@ class WorkerSpace:
     bare: float  # what a worker fills without executors, at least
     # By what factor it may still be filled for more room not to be asked for.
     enough: float
+    has_state: bool = False  # whether the state of its executors is in it
 
 
 CPU = Resource(name="cpu", shown="CPU", unit="cores", limit="load.high", low="load.low")
@@ -42,5 +43,6 @@ HEAP = WorkerSpace(
     most="heap_max_bytes",
     bare=15e6,  # workers of WordCount in the lab have 18 to 28 MB
     enough=4.0,  # what lives grows with state, and hardly with the input
+    has_state=True,
 )
 SPACES: tuple[WorkerSpace, ...] = (HEAP,)

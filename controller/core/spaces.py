@@ -1,8 +1,8 @@
 """What executors keep in the spaces of their worker, such as its heap, and that none overflows.
 
-The report has what is filled for a whole JVM. What of it belongs to an executor is not known. So
-each counts with an even share of what its JVM has above a bare worker. In another worker it takes
-that with it.
+The report has what is filled for a whole JVM. What of it belongs to an executor is known of its
+state alone. So each counts with that, and an even share of what else its JVM has above a bare
+worker. In another worker it takes both with it.
 """
 
 import math
@@ -32,10 +32,13 @@ class SpaceUse:
     def held(self) -> Floats:
         """(E,), what each executor keeps; as others in the mean where not known."""
         live, place = self.level.held, self.snapshot.place
+        state = self.snapshot.state_bytes if self.space.has_state else None
+        own = np.zeros(len(place)) if state is None else np.nan_to_num(state)
         count = np.bincount(place, minlength=len(live))
-        held: Floats = (np.maximum(live - self.space.bare, 0.0) / np.maximum(count, 1))[place]
+        rest = np.maximum(live - self.space.bare - np.bincount(place, own, len(live)), 0.0)
+        held: Floats = own + (rest / np.maximum(count, 1))[place]
         known = ~np.isnan(held)
-        return np.where(known, held, held[known].mean() if known.any() else 0.0)
+        return np.where(known, held, np.fmax(own, held[known].mean() if known.any() else 0.0))
 
     @cached_property
     def growth(self) -> float:

@@ -2,9 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
+from controller.core.capacity import Capacity
+from controller.core.layout import Layout, MadeOf
 from controller.core.meters import NodeRates, known_rows, observe_nodes
 from controller.core.metrics import Rates, by_topology, observe
 from controller.core.tasks import ends_of
@@ -14,10 +17,13 @@ from migration.model import (
     ExecutorId,
     ExecutorLoad,
     Meters,
+    Node,
     NodeLoad,
+    Plan,
     Slot,
     WorkerLoad,
 )
+from tests.messages import publication
 
 S1, S2 = Slot("s1", 6700), Slot("s2", 6700)
 
@@ -136,6 +142,24 @@ def test_executors_have_numbers_by_name() -> None:
     assert shown_of(again) == {"5": {"allocated_bytes_per_s": pytest.approx(3)}}
     assert shown_of(of_executors(again, 5, {5: 13}, "b")) == {}
     assert shown_of(observed(again, 5, {S1: {}})) == {}, "an older worker has none"
+
+
+def test_a_snapshot_has_the_state_of_its_executors() -> None:
+    """Executor 3 is placed on another worker than this copy, which a move is taking away."""
+    nodes = [Node(n, n, 200.0, (6700,), 1) for n in ("s1", "s2")]
+    made = publication({1: S1, 2: S1, 3: S2}, nodes, topology="t")
+    layout = Layout.of(MadeOf(made, Plan("c", 1, 0, "t"), {}, Capacity(), {}))
+
+    def states(told: dict[str, tuple[int, ...]] | UnsetType) -> list[float] | None:
+        executors = tuple(ExecutorLoad(ExecutorId(t, t), "split", 0, 0, None) for t in (1, 2, 3))
+        load = WorkerLoad("t", S1, "a", 0, 0, executors, executor_meters=told)
+        rates = observe(Rates(), [(load, False)], {}, now_s=0.0, ewma=1)
+        found = layout.fitted(rates).snapshot(rates, time_s=0.0).state_bytes
+        return None if found is None else found.tolist()
+
+    known = states({"state_bytes": (7, -1, 9)})
+    assert known == pytest.approx([7, np.nan, np.nan], nan_ok=True)
+    assert states(UNSET) is None
 
 
 def test_numbers_of_executors_are_as_many_as_these() -> None:

@@ -64,6 +64,22 @@ def test_where_a_heap_is_not_known_executors_keep_as_much_as_others() -> None:
     assert uses_of(replace(places, spaces={}), load) == ()
 
 
+def test_an_executor_keeps_its_state_and_a_share_of_the_rest() -> None:
+    places, load = world([100, 40], [768, 768])
+    states = replace(load, state_bytes=np.array([70 * MB, np.nan, np.nan, 60 * MB]))
+    heap = heap_of(places, states)
+    # The newest collection of the second JVM was before its state has grown.
+    assert (heap.held / MB).tolist() == [85, 0, 15, 60]
+    assert heap_of(places, replace(load, state_bytes=np.full(4, np.nan))).held.tolist() == (
+        heap_of(places, load).held.tolist()
+    )
+    young = heap_of(world([100, np.nan], [768, 768])[0], states)
+    assert (young.held / MB).tolist() == [85, 50, 15, 60], "its state at least"
+    other = replace(HEAP, has_state=False)
+    (level,) = places.spaces.values()
+    assert (SpaceUse(other, level, states).held / MB).tolist() == [50, 20, 50, 20]
+
+
 @pytest.mark.parametrize(
     ("growth", "least"),
     [

@@ -3,6 +3,7 @@ package nstorm.load;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -27,8 +28,13 @@ import org.apache.storm.utils.JCQueue;
 
 /** Once a second writes what each executor of this JVM has used and sent; one daemon thread. */
 public final class LoadSampler implements Runnable {
-    /** An executor thread as it runs now. */
-    public record Running(ExecutorId id, String component, long threadId, JCQueue queue, String pinned) {}
+    /**
+     * An executor thread as it runs now.
+     *
+     * @param stateBytes about how large what travels with it is; negative where that is not known
+     */
+    public record Running(
+            ExecutorId id, String component, long threadId, JCQueue queue, String pinned, long stateBytes) {}
 
     /** CPU of an executor: of its thread now, plus of its earlier threads in this JVM. */
     private static final class Cpu {
@@ -41,6 +47,10 @@ public final class LoadSampler implements Runnable {
     /** Long after the last report with its figures. */
     private static final long GONE_NANOS = TimeUnit.MINUTES.toNanos(10);
 
+    /** By their names in {@code migration/meters.py}; negative where a number cannot be read. */
+    private static final Map<String, ToLongFunction<Running>> METERS = Map.of(
+            "allocated_bytes", executor -> allocatedBytes(executor.threadId()), "state_bytes", Running::stateBytes);
+
     private final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
     private final Map<ExecutorId, Cpu> cpuOf = new HashMap<>();
     private final WorkerState state;
@@ -50,10 +60,6 @@ public final class LoadSampler implements Runnable {
     private final TrafficFigures traffic;
     private final Supplier<List<Running>> running;
     private final WorkerMeters meters;
-    /** By their names in {@code migration/meters.py}; negative where a number cannot be read. */
-    private final Map<String, ToLongFunction<Running>> executorMeters =
-            Map.of("allocated_bytes", executor -> allocatedBytes(executor.threadId()));
-
     private final TupleSizes sizes;
     private final SpoutAcks acks;
     private final BooleanSupplier rests;
@@ -129,9 +135,6 @@ public final class LoadSampler implements Runnable {
         }
         Traffic.removeGone(System.nanoTime() - GONE_NANOS).forEach(traffic::forget);
         TrafficFigures.Figures sent = traffic.at(System.nanoTime());
-        Map<String, long[]> numbers = new LinkedHashMap<>();
-        executorMeters.forEach(
-                (name, meter) -> numbers.put(name, now.stream().mapToLong(meter).toArray()));
         return new WorkerLoad(
                 state.getTopologyId(),
                 slot,
@@ -144,7 +147,19 @@ public final class LoadSampler implements Runnable {
                 meters.read(),
                 sizes.read(),
                 acks == null ? List.of() : acks.latency(),
-                numbers);
+                numbers(now));
+    }
+
+    /** What can be read of at least one of them. */
+    static Map<String, long[]> numbers(List<Running> executors) {
+        Map<String, long[]> found = new LinkedHashMap<>();
+        METERS.forEach((name, meter) -> {
+            long[] numbers = executors.stream().mapToLong(meter).toArray();
+            if (Arrays.stream(numbers).anyMatch(number -> number >= 0)) {
+                found.put(name, numbers);
+            }
+        });
+        return found;
     }
 
     private static long allocatedBytes(long threadId) {

@@ -104,6 +104,11 @@ final class ExecutorCopy implements LocalCopies.Copy {
         return stays.reason(ready());
     }
 
+    /** About how large what travels with it is; negative where that is not known. */
+    long stateBytes() {
+        return stays.aboutBytes();
+    }
+
     /** From now on it stays, whatever its bolts keep. */
     void stay(String why) {
         stays.failed(why);

@@ -151,7 +151,8 @@ final class WorkerLoop implements Runnable {
             if (LoadSampler.isUnmeasured(copy.thread(), ManagementFactory.getThreadMXBean()::getThreadCpuTime)) {
                 copy.stay("Java knows no CPU of its thread, as of a virtual one");
             }
-            all.add(new LoadSampler.Running(copy.id(), copy.component, copy.threadId(), copy.queue(), copy.pinned()));
+            all.add(new LoadSampler.Running(
+                    copy.id(), copy.component, copy.threadId(), copy.queue(), copy.pinned(), copy.stateBytes()));
         }
         return all;
     }

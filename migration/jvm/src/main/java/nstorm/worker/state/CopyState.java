@@ -107,7 +107,7 @@ public final class CopyState {
             stays.sized(StateSize.aboutBytes(bolts(), fields));
         } catch (Throwable e) {
             // The reason why it cannot travel is reported when it has to.
-            stays.sized(0);
+            stays.sized(Stays.UNKNOWN);
         }
     }
 

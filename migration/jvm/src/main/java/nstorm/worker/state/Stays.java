@@ -20,6 +20,8 @@ public final class Stays {
         return thread;
     });
 
+    static final long UNKNOWN = -1;
+
     private final Supplier<Memory> memoryOnceReady;
     private final Way own;
     /** Why it stays whatever it keeps, or moves by a way of its own; null if what it keeps decides. */
@@ -30,7 +32,7 @@ public final class Stays {
     /** Why its state is far too large by the last estimate; null if it is not. */
     private volatile String tooLarge;
 
-    private volatile long aboutBytes;
+    private volatile long aboutBytes = UNKNOWN;
 
     /** @param memoryOnceReady what its bolts remember; null until they are prepared */
     public Stays(
@@ -111,8 +113,9 @@ public final class Stays {
                         + " MB travel";
     }
 
-    long aboutBytes() {
-        return aboutBytes;
+    /** As the last estimate has it; negative where there is none, or no state that travels. */
+    public long aboutBytes() {
+        return sizedState() == null ? UNKNOWN : aboutBytes;
     }
 
     private static long megabytes(long bytes) {

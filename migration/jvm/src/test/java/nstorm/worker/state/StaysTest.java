@@ -3,6 +3,7 @@ package nstorm.worker.state;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.HashMap;
 import java.util.List;
@@ -52,6 +53,7 @@ class StaysTest {
         Stays stays = read();
         String reason = "keeps something in its field counts, which travels with it";
         assertEquals(reason, stays.reason(true));
+        assertTrue(stays.aboutBytes() < 0, "not known yet");
         for (String size : new String[] {"0.3 ", "1.4, some 1 MB", "42, some 42 MB", "117, some 120 MB"}) {
             double mb = Double.parseDouble(size.split("[ ,]")[0]);
             stays.sized((long) (mb * (1 << 20)));
@@ -77,5 +79,8 @@ class StaysTest {
         stays.sized(1000);
         assertEquals(Set.of("counts"), stays.state());
         assertEquals(Way.CARRY, stays.way());
+        assertEquals(1000, stays.aboutBytes());
+        stays.failed("its state could not travel");
+        assertTrue(stays.aboutBytes() < 0, "nothing travels");
     }
 }
