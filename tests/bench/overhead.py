@@ -193,7 +193,7 @@ def run_overhead(rounds: int, tell: Callable[[str], None]) -> dict[str, Any]:
 def _round(lab: Lab, number: int) -> tuple[Stretch, Stretch]:
     """Start both, warm them up, measure them in turn, and end them: with hooks, then without."""
     hooked = {"topology.worker.childopts": f"-javaagent:{HOOKS_JAR}"}
-    wanted = (("hooked", hooked), ("stock", {}))
+    wanted: tuple[tuple[str, dict[str, str]], ...] = (("hooked", hooked), ("stock", {}))
     started = {name: _submit(lab, name, conf) for name, conf in in_turn(wanted, number)}
     on, off = (started[name] for name, _ in wanted)
     for side in (on, off):
