@@ -3,13 +3,30 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from controller.core.latency import quantile_ms
 from controller.replay.recording import Ended
 from controller.replay.rerun import Series
+
+# Of an episode, the least share of its time that is one with a set: with less, hours are compared.
+_MOST_OF_IT = 0.9
+
+
+class FeltDay(NamedTuple):
+    """What users of a topology felt on a day, with all executors where a set has them.
+
+    A day of which a part is held back is two.
+    """
+
+    topology: str
+    day: int
+    held_back: bool
+    input_tps: float  # tuples that ended
+    failed_frac: float
+    latency_p99_ms: float | None  # None where it is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +82,14 @@ class Figures:
     def latency_p99_ms(self) -> float | None:
         """The time within which 99 % of the tuples were acked then; None where it is not known."""
         return quantile_ms(np.array(self.timed, np.float64), 0.99) if any(self.timed) else None
+
+    def felt(self, topology: str, day: int, *, held_back: bool) -> FeltDay | None:
+        """Give what users felt; None where executors were elsewhere too long or nothing ended."""
+        failed_frac = self.failed_frac
+        if self.recorded_frac < _MOST_OF_IT or failed_frac is None:
+            return None
+        input_tps = (self.acked + self.failed) / self.recorded_s
+        return FeltDay(topology, day, held_back, input_tps, failed_frac, self.latency_p99_ms)
 
     @classmethod
     def of(cls, series: Series, ended: Ended) -> "Figures":

@@ -19,7 +19,7 @@ from controller.errors import TuneError
 from controller.journal.lacking import lacking_texts
 from controller.journal.reader import Log, by_writer, no_segment
 from controller.pipeline.engine import Engine, Episode, Job, RawFile, Rows, digest
-from controller.pipeline.figures import Figures
+from controller.pipeline.figures import FeltDay, Figures
 from controller.pipeline.hours import added_up
 from controller.pipeline.schemas import (
     ANSWERS,
@@ -99,6 +99,7 @@ class Judged(NamedTuple):
     chosen_by: Figures  # with the load it is chosen by
     held_back: Figures  # with the load that came later
     by_day: tuple[Figures, ...]  # the same by day
+    felt: tuple[FeltDay, ...]  # by users, on the days of all load on which that is known
 
 
 def raw(engine: Engine, paths: Sequence[str]) -> Raw:
@@ -274,16 +275,19 @@ def answers(engine: Engine, folders: Sequence[str], count: int) -> list[Judged]:
     """Add up how each set did, in the order in which they were tried; `count` were."""
     chosen_by = [Figures()] * count
     by_day: list[dict[int, Figures]] = [{} for _ in range(count)]
+    felt: list[list[FeltDay]] = [[] for _ in range(count)]
     for row in _tried(engine, folders):
         figures = Figures.of_row(row)
-        number, day = row["set"], row["day"]
-        if not row["held_back"]:
+        number, day, held_back = row["set"], row["day"], row["held_back"]
+        if (one := figures.felt(row["topology"], day, held_back=held_back)) is not None:
+            felt[number].append(one)
+        if not held_back:
             chosen_by[number] += figures
         elif figures.ticks:
             by_day[number][day] = by_day[number].get(day, Figures()) + figures
     return [
-        Judged(chosen, sum(days.values(), Figures()), tuple(days.values()))
-        for chosen, days in zip(chosen_by, by_day, strict=True)
+        Judged(chosen, sum(days.values(), Figures()), tuple(days.values()), tuple(users))
+        for chosen, days, users in zip(chosen_by, by_day, felt, strict=True)
     ]
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
@@ -10,8 +9,10 @@ from controller.core.distance import TrafficWeights, weighed
 from controller.core.limits import Limits
 from controller.core.readable import readable
 from controller.errors import TuneError
-from controller.pipeline.figures import Figures
+from controller.pipeline.figures import FeltDay, Figures
+from controller.tune import felt
 from controller.tune.space import ParameterSet
+from controller.tune.sure import LEAST_DAYS, SURE_FRAC, student
 
 # Median of a move on a saturated real cluster, docs/measured.md: it costs at most that long.
 MOVE_S = 1.0
@@ -19,11 +20,12 @@ MOVE_S = 1.0
 LEAST_GAIN_FRAC = 0.01
 # Fewer ticks are no test.
 LEAST_TICKS = 10
-# This number of days shows how sure a gain is, and this is how sure it has to be.
-LEAST_DAYS, SURE_FRAC = 3, 0.95
-# Draws for a quantile of Student's distribution; they give it to 1 %.
-_DRAWS = 200_000
 KEEP = "Keep what you have"
+# What users feel with a set that is suggested: it is known to be no worse, or not known.
+_FELT = {
+    "": "Users felt no worse on the days on which executors stood as the set has them.",
+    None: "The log does not show whether users would feel it in latency or fails.",
+}
 # Of sets this close to the best, the one that changes fewest keys is taken.
 AS_GOOD_FRAC = 0.005
 _PLAIN = Limits()
@@ -37,6 +39,7 @@ class SetOutcome:
     chosen_by: Figures  # with the load it is chosen by
     held_back: Figures  # with the load that came later
     by_day: tuple[Figures, ...] = ()  # the same by day; of all sets the same days
+    felt: tuple[FeltDay, ...] = ()  # by users, on the days on which that is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,18 +109,31 @@ def crossing_frac(figures: Figures) -> float:
 def ranked(outcomes: Sequence[SetOutcome], objective: Objective) -> list[SetOutcome]:
     """Order by cost, on the load to choose by: best first.
 
-    The first outcome is of today's settings. Sets that fill a link more than these come after all
-    others. Of equals the one with fewer changes comes first, then as they came.
+    The first outcome is of today's settings. Sets that fill a link more than these, or that users
+    felt worse with, come after all others. Of equals the one with fewer changes comes first, then
+    as they came.
     """
-    today = outcomes[0].chosen_by
+    today = outcomes[0]
 
     def key(outcome: SetOutcome) -> tuple[bool, float, int]:
-        by = outcome.chosen_by
         # Digits that only the order of a sum makes decide nothing.
-        cost = round(objective.cost(by), 9)
-        return fills_more(by, today), cost, len(outcome.parameters.changes)
+        cost = round(objective.cost(outcome.chosen_by), 9)
+        return _comes_last(outcome, today), cost, len(outcome.parameters.changes)
 
     return sorted(outcomes, key=key)
+
+
+def _comes_last(outcome: SetOutcome, today: SetOutcome) -> bool:
+    """Check whether a set does harm that the cost does not have, and so is never suggested.
+
+    What users felt is of all days, also those held back: it only takes sets out.
+    """
+    return fills_more(outcome.chosen_by, today.chosen_by) or bool(felt_worse(outcome, today))
+
+
+def felt_worse(outcome: SetOutcome, today: SetOutcome) -> str | None:
+    """Name what users felt worse than with today's settings; empty if nothing, None if unknown."""
+    return felt.worse(outcome.felt, today.felt)
 
 
 def fills_more(after: Figures, before: Figures) -> bool:
@@ -175,7 +191,7 @@ def suggest(outcomes: Sequence[SetOutcome], objective: Objective) -> Suggestion:
     now = objective.cost(today.chosen_by)
     most = least + AS_GOOD_FRAC * least
     close = [o for o in rank if objective.cost(o.chosen_by) <= most]
-    close = [o for o in close if not fills_more(o.chosen_by, today.chosen_by)]
+    close = [o for o in close if not _comes_last(o, today)]
     best = min(close, key=lambda outcome: len(outcome.parameters.changes))
     costs = objective.cost(today.held_back), objective.cost(best.held_back)
     gain_frac, held_frac = _gain_frac(now, objective.cost(best.chosen_by)), _gain_frac(*costs)
@@ -225,7 +241,7 @@ def suggest(outcomes: Sequence[SetOutcome], objective: Objective) -> Suggestion:
             f"Change {', '.join(key for key, _ in best.parameters.changes)}: the cost falls by "
             f"{gain_frac:.1%} with the load it was chosen by and by {held_frac:.1%} with the load "
             f"held back. Its {days} days show {interval[0]:.1%} to {interval[1]:.1%} "
-            f"({SURE_FRAC:.0%} confidence)."
+            f"({SURE_FRAC:.0%} confidence). {_FELT[felt_worse(best, today)]}"
         )
     return Suggestion(today, best, gain_frac, held_frac, interval, helps, reason)
 
@@ -251,13 +267,6 @@ def interval_frac(
     far = student(days - 1) * float(gains.std(ddof=1)) * days**0.5
     middle = float(gains.sum())
     return (middle - far) / cost, (middle + far) / cost
-
-
-@cache
-def student(freedom: int) -> float:
-    """Give how many deviations an interval of `SURE_FRAC` has to either side."""
-    draws = np.random.default_rng(0).standard_t(freedom, _DRAWS)
-    return float(np.quantile(draws, (1 + SURE_FRAC) / 2))
 
 
 def _gain_frac(before: float, after: float) -> float:

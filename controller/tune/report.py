@@ -21,6 +21,7 @@ from controller.tune.choice import (
     SetOutcome,
     Suggestion,
     crossing_frac,
+    felt_worse,
     front,
     ranked,
 )
@@ -29,15 +30,18 @@ from migration.storm_yaml import load
 
 SHOWN = 10
 COLUMNS = ("cost", "local", "moves", "unserved core s", "fullest MB/s", "cost held back")
-FELT = ("as recorded", "p99 ms", "failed")
+FELT = ("as recorded", "p99 ms", "failed", "felt")
 _NO_LINE_END = "\n\\ No newline at end of file\n"
 ABOUT_KEYS = "The form of this storm.yaml allows no diff. Set these keys in it:\n"
 ABOUT_FELT = (
     "fullest MB/s: what the fullest direction of a node's link carries. Sets that fill it more "
     "than today's come last.\n"
     "p99 ms and failed: measured while all executors were where the set has them; as recorded: "
-    "the share of that time"
+    "the share of that time.\n"
+    "felt: on such days, against those that only today's settings have so; – where they are too "
+    "few. Sets with which users felt worse come last"
 )
+WORSE_FELT = "Users felt worse with these sets than with today's:"
 
 
 def proposed_diff(
@@ -124,13 +128,18 @@ def as_document(
     and `skipped` is what it left out of the log.
     """
     interval = suggestion.interval_frac
+
+    def row(outcome: SetOutcome) -> dict[str, Any]:
+        worse = felt_worse(outcome, suggestion.today)
+        return {**_row(outcome, objective), "felt_worse": worse}
+
     return {
         "objective": objective.shown,
         "left_out": [*left_out, *LEFT_OUT],
         "skipped": list(skipped),
-        "today": _row(suggestion.today, objective),
-        "best": _row(suggestion.best, objective),
-        "no_moves": {**_row(no_moves, objective), "settings": "no moves", "changes": {}},
+        "today": row(suggestion.today),
+        "best": row(suggestion.best),
+        "no_moves": {**row(no_moves), "settings": "no moves", "changes": {}},
         "suggestion": {
             "helps": suggestion.helps,
             "reason": suggestion.reason,
@@ -139,8 +148,8 @@ def as_document(
             "gain_held_back": round(suggestion.held_back_gain_frac, 6),
             "gain_interval": interval and [round(end, 6) for end in interval],
         },
-        "front": [_row(one, objective) for one in front(outcomes)],
-        "ranking": [_row(one, objective) for one in ranked(outcomes, objective)],
+        "front": [row(one) for one in front(outcomes)],
+        "ranking": [row(one) for one in ranked(outcomes, objective)],
     }
 
 
@@ -184,6 +193,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
         f"{later['cost']:.4f}" if later["ticks"] else "–",
         f"{by['recorded_frac']:.0%}",
         *_known((by["latency_p99_ms"], ".4g"), (by["failed_frac"], ".3%")),
+        {None: "–", "": "no worse"}.get(row["felt_worse"], "worse"),
         row["settings"],
     )
 
@@ -212,6 +222,9 @@ def print_found(
     table.add_row(*_cells(document["no_moves"]))
     console.print(table)
     console.print(document["suggestion"]["reason"], highlight=False)
+    worse = [f"{row['settings']}: {row['felt_worse']}" for row in different if row["felt_worse"]]
+    if worse:
+        print_list(console, WORSE_FELT, worse[:shown])
     print_list(console, LIVE_DIFFERS, document["left_out"])
     for line in document["skipped"]:
         console.print(f"skipped: {line}", highlight=False)

@@ -7,7 +7,8 @@ from msgspec import Struct
 from controller.core.readable import readable
 from controller.output import counted
 from controller.pipeline.figures import Figures
-from controller.tune.choice import LEAST_DAYS, LEAST_GAIN_FRAC, SURE_FRAC, Objective, interval_frac
+from controller.tune.choice import LEAST_GAIN_FRAC, Objective, interval_frac
+from controller.tune.sure import LEAST_DAYS, SURE_FRAC
 
 
 class Day(Struct, frozen=True):

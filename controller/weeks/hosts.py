@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Struct
 
 from controller.core.peaks import HOURS_OF_DAY
-from controller.tune.choice import LEAST_DAYS, student
+from controller.tune.sure import LEAST_DAYS, student
 from controller.weeks.hours import Hours
 from controller.weeks.need import Between, need_of_all
 

@@ -137,7 +137,8 @@ def test_a_gain_that_may_be_chance_is_not_suggested() -> None:
     assert each.helps
     # 0.1 of 0.4, and Student's 2.571 times 0.01414 / sqrt(6) / 0.4 either way.
     assert each.interval_frac == pytest.approx((0.2129, 0.2871), abs=0.001)
-    assert each.reason.endswith("Its 6 days show 21.3% to 28.7% (95% confidence).")
+    assert "Its 6 days show 21.3% to 28.7% (95% confidence)." in each.reason
+    assert each.reason.endswith("does not show whether users would feel it in latency or fails.")
     # The sum of all days gains; without the first day none of it is left.
     one = suggest([today, by_days(0.1, *[0.41] * 5, a=1)], Objective())
     assert one.held_back_gain_frac > 0.1

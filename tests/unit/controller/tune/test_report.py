@@ -1,6 +1,7 @@
 """The storm.yaml diff, the page and the picture."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import yaml
 
 from controller.config import build
 from controller.console import Console
-from controller.pipeline.figures import Figures
+from controller.pipeline.figures import FeltDay, Figures
 from controller.tune.choice import Objective, SetOutcome, Suggestion, suggest
 from controller.tune.report import (
     as_document,
@@ -187,6 +188,28 @@ def test_the_page_needs_nothing_from_elsewhere(
     assert text.count("skipped: 3 ticks missing") == 1
 
 
+def test_sets_that_users_felt_worse_are_named(
+    outcomes: list[SetOutcome], no_moves: SetOutcome
+) -> None:
+    """Of six days users knew the other set on three, and 5 % failed then."""
+    days = [FeltDay("wc-1-7", day, False, 100.0, 0.05 * (day % 2), 20.0) for day in range(6)]
+    outcomes = [
+        replace(outcomes[0], felt=tuple(days)),
+        replace(outcomes[1], felt=tuple(days[1::2])),
+    ]
+    found = suggest(outcomes, Objective())
+    document = as_document(outcomes, Objective(), found, no_moves, **LEFT_OUT)
+    worse = "wc: fails 0.00% → 5.00%"
+    assert [row["felt_worse"] for row in document["ranking"]] == [None, worse]
+    console = Console(width=160, record=True)
+    print_found(console, document, "")
+    text = console.export_text()
+    (row,) = [line for line in text.splitlines() if "│ worse │" in line]
+    assert "load.high=0.9" in row
+    assert f"- load.high=0.9, asc.threshold=0.01: {worse}" in text
+    assert "Keep what you have: nothing that was tried does better" in text
+
+
 def test_what_is_printed(
     outcomes: list[SetOutcome], suggestion: Suggestion, no_moves: SetOutcome
 ) -> None:
@@ -198,8 +221,8 @@ def test_what_is_printed(
     assert "load.high=0.9" in rows[0] and "as today" in rows[-2]
     assert "0.3000" in rows[-1] and "no moves" in rows[-1]
     cells = [[cell.strip() for cell in row.split("│")] for row in (rows[-1], rows[0])]
-    assert [row[-5:-2] for row in cells] == [["50%", "47.92", "0.500%"], ["0%", "–", "–"]]
-    assert [row[-7] for row in cells] == ["1.25", "–"]
+    assert [row[-6:-2] for row in cells] == [["50%", "47.92", "0.500%", "–"], ["0%", "–", "–", "–"]]
+    assert [row[-8] for row in cells] == ["1.25", "–"]
     assert "skipped: 3 ticks missing" in text
     assert document["suggestion"]["reason"] in " ".join(text.split())
     assert text.endswith("+nstorm.load.high: 0.9\n")

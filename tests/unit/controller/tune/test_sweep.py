@@ -17,9 +17,9 @@ from controller.pipeline.figures import Figures
 from controller.pipeline.stages import HELD_BACK_FRAC, Ticks, episodes
 from controller.pipeline.ticks import spans_of
 from controller.replay import rerun as run
-from controller.replay.recording import PlacementChange, Span
+from controller.replay.recording import Ended, PlacementChange, Span
 from controller.replay.rerun import Rerun, measure
-from controller.tune.choice import MOVE_S, Objective, suggest
+from controller.tune.choice import MOVE_S, Objective, felt_worse, ranked, suggest
 from controller.tune.space import Space
 from tests.bench.replay.score import through
 from tests.tuned_world import (
@@ -74,6 +74,40 @@ def test_a_gain_of_every_day_is_suggested(tmp_path: Path) -> None:
     assert found.helps
     assert found.interval_frac is not None
     assert 0 < found.interval_frac[0] <= found.held_back_gain_frac <= found.interval_frac[1]
+
+
+@pytest.mark.parametrize("failed", [0.0, 100.0])
+def test_what_users_felt_worse_is_not_suggested(tmp_path: Path, failed: float) -> None:
+    """On each fourth day the guest is where a lower threshold brings it, and tuples fail there."""
+
+    def day(number: int) -> Span:
+        there = number % 4 == 3
+        guest = span(
+            12,
+            [0 if there else 1],
+            lambda tick: [(0, HUBS, 10.0), (0, 1, 90.0)],
+            begin_s=BEGIN_S + number * DAY_S,
+        )
+        each = Ended.unknown(12)
+        ended = Ended(np.full(12, 1000.0), np.full(12, failed * there), each.timed)
+        return replace(guest, ended=ended)
+
+    space = Space({"asc.threshold": (0.002,)})
+    days = [day(n) for n in range(20)]
+    _, outcomes = swept(days, tmp_path, space, {"asc.threshold": 0.5})
+    found = suggest(outcomes, Objective())
+    today, better = outcomes
+    assert Objective().cost(better.held_back) < 0.5 * Objective().cost(today.held_back)
+    assert [one.day % 4 for one in better.felt] == [better.felt[0].day % 4] * 5
+    assert len(today.felt) == 20
+    if failed:
+        assert felt_worse(better, today) == "wc: fails 0.00% → 9.09%"
+        assert ranked(outcomes, Objective()) == [today, better]
+        assert (found.best, found.helps) == (today, False)
+    else:
+        assert felt_worse(better, today) == ""
+        assert (found.best, found.helps) == (better, True)
+        assert found.reason.endswith("on which executors stood as the set has them.")
 
 
 def test_the_best_upper_limit_is_found(tmp_path: Path) -> None:
