@@ -117,6 +117,7 @@ class Decision:
     is_exchange: bool = False
     relieves: bool = False
     for_room: bool = False
+    fills: str = ""
 
     def cut_to(self, most: int) -> "Decision":
         """Leave out moves beyond this number; an exchange stays whole."""

@@ -1,5 +1,6 @@
 """What a parameter set is judged by."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from itertools import zip_longest
@@ -33,8 +34,8 @@ class FeltDay(NamedTuple):
 class Figures:
     """How a parameter set did; figures of several topologies and days add up.
 
-    The last four are of the time in which all executors were where they really were. What users
-    would have felt elsewhere nobody has measured.
+    From `recorded_s` to `timed` they are of the time in which all executors were where they really
+    were. What users would have felt elsewhere nobody has measured.
     """
 
     ticks: int = 0
@@ -51,11 +52,14 @@ class Figures:
     acked: float = 0.0  # tuples
     failed: float = 0.0
     timed: tuple[int, ...] = ()  # (B,), acked tuples by time, as in `core.latency`
+    bound: tuple[tuple[str, int], ...] = ()  # as in `Series`, by name
 
     def __add__(self, other: "Figures") -> "Figures":
         sums = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
         pairs = zip_longest(self.timed, other.timed, fillvalue=0)
-        return Figures(**{**sums, "timed": tuple(a + b for a, b in pairs)})
+        sums["timed"] = tuple(a + b for a, b in pairs)
+        sums["bound"] = _by_name(Counter(dict(self.bound)) + Counter(dict(other.bound)))
+        return Figures(**sums)
 
     @property
     def inter_node_frac(self) -> float:
@@ -110,10 +114,16 @@ class Figures:
             acked=float(np.nansum(known.acked)),
             failed=float(np.nansum(known.failed)),
             timed=tuple(known.timed.sum(axis=0, dtype=np.int64).tolist()),
+            bound=_by_name(series.bound),
         )
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> "Figures":
         """Read a row of `TRIALS`."""
         figures = {field.name: row[field.name] for field in fields(cls)}
-        return cls(**{**figures, "timed": tuple(row["timed"])})
+        bound = _by_name({one["what"]: one["decisions"] for one in row["bound"]})
+        return cls(**{**figures, "timed": tuple(row["timed"]), "bound": bound})
+
+
+def _by_name(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(counts.items()))

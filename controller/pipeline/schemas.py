@@ -138,6 +138,8 @@ TRIALS = pa.schema(
         ("acked", pa.float64()),
         ("failed", pa.float64()),
         ("timed", pa.list_(pa.int64())),  # as in `DECODED`
+        # One of ten decisions is explained: what let these do no more, as in `Series`.
+        ("bound", pa.list_(pa.struct([("what", pa.string()), ("decisions", pa.int64())]))),
     ]
 )
 

@@ -201,7 +201,7 @@ def _all_barred(view: View, above: float, warnings: tuple[str, ...]) -> Decision
         "each move that gains more than the threshold fills something too much: the best, "
         f"{named} with {gain}, fills {filled}"
     )
-    return Decision(Outcome.NOTHING_TO_GAIN, reason, (), warnings)
+    return Decision(Outcome.NOTHING_TO_GAIN, reason, (), warnings, fills=filled)
 
 
 def _behind_a_link(view: View, worker: int) -> str:

@@ -6,6 +6,8 @@ changed by the cost of its tuples' hops. The engine is that of the live cycle; `
 rest.
 """
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -69,6 +71,9 @@ LEFT_OUT = (
     "A search may take longer than a cycle, or wait until that of another topology ends.",
     "In `tune` and `report` each day begins from the recorded placement, without earlier moves.",
 )
+# To find what came closest to a move takes half as long again as a decision. So where nobody reads
+# the reasons, one of this number of decisions has one.
+EXPLAINED_EACH = 10
 OUTCOMES = tuple(Outcome)
 NO_CYCLE = -1
 # Of a table of which each row is a tick; these two are the last.
@@ -108,6 +113,7 @@ class Series:
     fullest_bytes_s: Floats
     as_recorded: Marks  # (T,), all executors were where they really were
     moves: tuple[ReplayedMove, ...]
+    bound: Mapping[str, int]  # explained decisions, by what let them do no more; see `_count_bound`
 
     @property
     def inter_node_frac(self) -> float:
@@ -121,11 +127,11 @@ class Rerun:
 
     What counts are policy, limits, cycle, smoothing, cool-down and moves per cycle; moves are
     always made, whatever the mode. Without a configuration nothing is decided: the placement is as
-    it was, and the moves are the recorded controller's own. Without `explain`, a decision without a
-    move does not look for what came closest. `search` answers a question when the next cycle
-    begins: a live run has the answer then at the earliest. Without it no policy searches. Linear in
-    ticks; a tick costs what the policy costs plus O(pairs + executors). Several can go through a
-    log together, so that it is read once and never held.
+    it was, and the moves are the recorded controller's own. Without `explain`, one of
+    `EXPLAINED_EACH` decisions looks for what came closest to a move. `search` answers a question
+    when the next cycle begins: a live run has the answer then at the earliest. Without it no policy
+    searches. Linear in ticks; a tick costs what the policy costs plus O(pairs + executors). Several
+    can go through a log together, so that it is read once and never held.
     """
 
     def __init__(
@@ -136,6 +142,8 @@ class Rerun:
         search: Search | None = search_inline,
     ) -> None:
         self._moves: list[ReplayedMove] = []
+        self._bound = Counter[str]()
+        self._asked = 0
         self._parts: list[Floats] = []
         self._decides = config is not None
         config = config or Config()
@@ -171,12 +179,13 @@ class Rerun:
             outcome=table[:, OUTCOME].astype(np.int64),
             as_recorded=table[:, AS_RECORDED] > 0,
             moves=tuple(self._moves),
+            bound=dict(self._bound),
         )
 
     def cut(self) -> Series:
         """Give the score since the last cut, and forget it; the run goes on where it is."""
         series = self.series()
-        self._parts, self._moves = [], []
+        self._parts, self._moves, self._bound = [], [], Counter()
         return series
 
     def take(self, span: Span) -> None:
@@ -270,18 +279,32 @@ class Rerun:
         snapshot = first.at(first.time_s, place, first.cpu_cores, first.traffic)
         return placement_vetoes(span.cluster, snapshot, self._config.excluded.on(span.hosts))
 
+    def _count_bound(self, decision: Decision) -> None:
+        """Count what let a decision do no more: an outcome, what would be filled, or a key."""
+        bound = f"fills {decision.fills}" if decision.fills else decision.outcome.value
+        if decision.moves:
+            capped = len(decision.moves) >= self._limits.max_moves
+            bound = "max.moves.per.cycle" if capped else Outcome.MOVED.value
+        self._bound[bound] += 1
+
     def _decide(
         self, cluster: Cluster, snapshot: LoadSnapshot, vetoes: Vetoes, now_s: float
     ) -> Decision:
         """Ask the policy, and note what it moves."""
         rests_until_s = {e: s for e, s in self._rests_until_s.items() if s > now_s}
         vetoes = first_of(Vetoes(dict.fromkeys(rests_until_s, _RESTS)), vetoes)
-        case = Case(cluster, snapshot, self._limits)
+        limits = self._limits
+        if not self._asked % EXPLAINED_EACH:
+            limits = replace(limits, explain=True)
+        self._asked += 1
+        case = Case(cluster, snapshot, limits)
         if self._question is not None and self._search is not None:
             self._memory = self._policy.heard(self._memory, self._search(self._question))
         found = decide_in_file(self._policy, case, vetoes, self._memory)
         self._memory, self._question, decision = found.memory, found.question, found.decision
         self._rests_until_s = rests_until_s
+        if limits.explain:
+            self._count_bound(decision)
         for move in decision.moves:
             rests_until_s[move.executor] = now_s + self._config.cooldown_s
             ends = move.executor, move.source, move.target

@@ -41,6 +41,8 @@ ABOUT_FELT = (
     "felt: on such days, against those that only today's settings have so; – where they are too "
     "few. Sets with which users felt worse come last"
 )
+# Of one decision of ten.
+BOUND = {"today": "What bound today's settings", "best": "What bound the best set"}
 WORSE_FELT = "Users felt worse with these sets than with today's:"
 
 
@@ -159,6 +161,7 @@ def _row(outcome: SetOutcome, objective: Objective) -> dict[str, Any]:
         "changes": dict(outcome.parameters.changes),
         "chosen_by": _figures(outcome.chosen_by, objective),
         "held_back": _figures(outcome.held_back, objective),
+        "bound": dict((outcome.chosen_by + outcome.held_back).bound),
     }
 
 
@@ -222,6 +225,10 @@ def print_found(
     table.add_row(*_cells(document["no_moves"]))
     console.print(table)
     console.print(document["suggestion"]["reason"], highlight=False)
+    for kind, whose in BOUND.items():
+        counts = sorted(document[kind]["bound"].items(), key=lambda item: -item[1])
+        named = ", ".join(f"{count} {what}" for what, count in counts) or "nothing"
+        console.print(f"{whose}: {named}", highlight=False)
     worse = [f"{row['settings']}: {row['felt_worse']}" for row in different if row["felt_worse"]]
     if worse:
         print_list(console, WORSE_FELT, worse[:shown])

@@ -1,5 +1,6 @@
 """Segments decoded one by one are the log, whatever is cut, damaged, or of two leaders."""
 
+import ast
 import dataclasses
 import errno
 import gzip
@@ -29,6 +30,7 @@ from controller.pipeline.schemas import DECODED
 from controller.pipeline.stages import Ticks, episodes, raw, runs, ticks
 from controller.pipeline.ticks import in_order, spans_of
 from controller.replay.recording import Span, spans
+from controller.tune.choice import Objective
 from controller.tune.space import ParameterSet, without_moves
 from tests.messages import replace
 from tests.recorded_world import Recorded, record, with_spouts
@@ -399,7 +401,7 @@ def test_the_example_of_a_notebook_runs_and_is_what_tune_finds(
     (tmp_path / "journal" / QUARANTINE_FILE).write_text(listed)
     monkeypatch.chdir(tmp_path)
     exec(example, {})
-    first, *printed = capsys.readouterr().out.splitlines()
+    first, *printed, table = capsys.readouterr().out.splitlines()
     assert first == "left out: ('1 in quarantine.csv: row twice',)"
     sets = [ParameterSet((), build({"policy": policy})) for policy in ("gather", "otd")]
     engine = Fold(tmp_path / "again")
@@ -411,3 +413,15 @@ def test_the_example_of_a_notebook_runs_and_is_what_tune_finds(
     ]
     assert len(set(printed)) == 2
     assert all(one.chosen_by.moves > 0 for one in outcomes)
+    rows = ast.literal_eval(table)
+    assert [(row["settings"], row["held_back"]) for row in rows] == [
+        (policy, late) for policy in ("gather", "otd") for late in (False, True)
+    ]
+    for one, row in zip(outcomes, rows[::2], strict=True):
+        assert (row["moves"], row["cost"]) == (
+            one.chosen_by.moves,
+            Objective().cost(one.chosen_by),
+        )
+        assert tuple((each["what"], each["decisions"]) for each in row["bound"]) == (
+            one.chosen_by.bound
+        )

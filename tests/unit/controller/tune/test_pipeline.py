@@ -62,6 +62,8 @@ def test_each_stage_is_readable_alone() -> None:
         ]
         assert trial == {name: answer[name] for name in trial}
         assert answer["cost"] == Objective().cost(Figures.of_row(trial)) > 0
+        # Of the decisions, one of ten.
+        assert 1 <= sum(one["decisions"] for one in answer["bound"]) <= 2
     assert sum(row["ticks"] for row in answers[:2]) == 29
 
 

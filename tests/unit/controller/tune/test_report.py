@@ -213,6 +213,9 @@ def test_sets_that_users_felt_worse_are_named(
 def test_what_is_printed(
     outcomes: list[SetOutcome], suggestion: Suggestion, no_moves: SetOutcome
 ) -> None:
+    bound = (("COOLDOWN", 2), ("NO_LOW_WORKER", 7))
+    today = replace(suggestion.today, held_back=replace(suggestion.today.held_back, bound=bound))
+    suggestion = replace(suggestion, today=today)
     document = as_document(outcomes, Objective(), suggestion, no_moves, **LEFT_OUT)
     console = Console(width=160, record=True)
     print_found(console, document, "+nstorm.load.high: 0.9\n")
@@ -224,6 +227,8 @@ def test_what_is_printed(
     assert [row[-6:-2] for row in cells] == [["50%", "47.92", "0.500%", "–"], ["0%", "–", "–", "–"]]
     assert [row[-8] for row in cells] == ["1.25", "–"]
     assert "skipped: 3 ticks missing" in text
+    assert "\nWhat bound today's settings: 7 NO_LOW_WORKER, 2 COOLDOWN\n" in text
+    assert "\nWhat bound the best set: nothing\n" in text
     assert document["suggestion"]["reason"] in " ".join(text.split())
     assert text.endswith("+nstorm.load.high: 0.9\n")
     assert document["ranking"][0]["held_back"]["moves"] == 1

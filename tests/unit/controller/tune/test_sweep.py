@@ -17,7 +17,7 @@ from controller.pipeline.figures import Figures
 from controller.pipeline.stages import HELD_BACK_FRAC, Ticks, episodes
 from controller.pipeline.ticks import spans_of
 from controller.replay import rerun as run
-from controller.replay.recording import Ended, PlacementChange, Span
+from controller.replay.recording import PlacementChange, Span
 from controller.replay.rerun import Rerun, measure
 from controller.tune.choice import MOVE_S, Objective, felt_worse, ranked, suggest
 from controller.tune.space import Space
@@ -88,9 +88,8 @@ def test_what_users_felt_worse_is_not_suggested(tmp_path: Path, failed: float) -
             lambda tick: [(0, HUBS, 10.0), (0, 1, 90.0)],
             begin_s=BEGIN_S + number * DAY_S,
         )
-        each = Ended.unknown(12)
-        ended = Ended(np.full(12, 1000.0), np.full(12, failed * there), each.timed)
-        return replace(guest, ended=ended)
+        acked, fails = np.full(12, 1000.0), np.full(12, failed * there)
+        return replace(guest, ended=replace(guest.ended, acked=acked, failed=fails))
 
     space = Space({"asc.threshold": (0.002,)})
     days = [day(n) for n in range(20)]
@@ -277,11 +276,7 @@ def test_cpu_follows_the_hops() -> None:
 
 
 def test_the_fullest_direction_of_a_link_counts_bytes_of_what_crosses(tmp_path: Path) -> None:
-    """A guest gets few large tuples from its own node, and many small ones from the other."""
-    load = span(60, [1], lambda tick: [(0, HUBS, 100.0), (2, HUBS, 50.0), (3, 1, 10.0)])
-    cluster = replace(load.cluster, node_cores=np.array([4.0, 4.0]))
-    # By pair, in the order of their sources: the last one is not known.
-    load = replace(load, cluster=cluster, size_bytes=np.array([10.0, 4000.0, np.nan]))
+    load = with_link(60)
     still, near = through(Rerun(None), [load]), load.place.copy()
     assert still.fullest_bytes_s.tolist() == [1000.0] * 60
     near[HUBS] = 0
@@ -298,6 +293,44 @@ def test_the_fullest_direction_of_a_link_counts_bytes_of_what_crosses(tmp_path: 
     assert (today.chosen_by.fullest_bytes_s, today.chosen_by.moves) == (1000.0, 0)
     assert (otd.chosen_by.fullest_bytes_s or 0) > 150_000
     assert found.best is today
+
+
+def with_link(ticks: int) -> Span:
+    """A guest gets few large tuples from its own node, and many small ones from the other.
+
+    That one has more room on its CPU.
+    """
+    load = span(ticks, [1], lambda tick: [(0, HUBS, 100.0), (2, HUBS, 50.0), (3, 1, 10.0)])
+    cluster = replace(load.cluster, node_cores=np.array([4.0, 4.0]))
+    cpu = np.tile(np.array([0.1, 0.1, 0.2, 0.2, 0.1], np.float32), (ticks, 1))
+    # By pair, in the order of their sources: the last one is not known.
+    size_bytes = np.array([10.0, 4000.0, np.nan])
+    return replace(load, cluster=cluster, cpu_cores=cpu, size_bytes=size_bytes)
+
+
+def turning(ticks: int) -> Span:
+    return span(ticks, [1], lambda tick: [(0 if tick // 15 % 2 else 2, HUBS, 10.0)])
+
+
+@pytest.mark.parametrize(
+    ("load", "keys", "bound"),
+    [
+        (with_link(60), {}, {"fills a link more": 6}),
+        (turning(60), {"asc.threshold": 1.0}, {"BELOW_THRESHOLD": 2, "NOTHING_TO_GAIN": 4}),
+        (turning(60), {"cooldown.executor.secs": 3000}, {"COOLDOWN": 2, "NOTHING_TO_GAIN": 4}),
+        (span(60, [1], lambda tick: [(0, 1, 1.0)], cpu_cores=1.9), {}, {"NO_LOW_WORKER": 6}),
+        (strong_and_fickle(20), {}, {"max.moves.per.cycle": 1, "NOTHING_TO_GAIN": 1}),
+    ],
+    ids=["link", "threshold", "rest", "CPU", "moves"],
+)
+def test_what_bound_a_set_is_counted_of_each_tenth_decision(
+    tmp_path: Path, load: Span, keys: dict[str, object], bound: dict[str, int]
+) -> None:
+    _, (today, *_) = swept([load], tmp_path, Space({"load.high": (0.8,)}), {**RESTLESS, **keys})
+    assert dict((today.chosen_by + today.held_back).bound) == bound
+    every = through(Rerun(build({**RESTLESS, **keys}), search=None), [load])
+    assert sum(every.bound.values()) == len(load.time_s)
+    assert set(bound) <= set(every.bound)
 
 
 @pytest.mark.parametrize("policy", ["gather", "otd"])
@@ -327,3 +360,5 @@ def test_figures_add_up() -> None:
     one = Figures(1, 2, 5.0, 100.0, 20.0, 30.0, 5.0)
     assert one + one == Figures(2, 4, 10.0, 200.0, 40.0, 60.0, 10.0)
     assert (one.inter_node_frac, Figures().inter_node_frac) == (0.2, 0.0)
+    both = Figures(bound=(("COOLDOWN", 2), ("MOVED", 1))) + Figures(bound=(("MOVED", 3),))
+    assert both.bound == (("COOLDOWN", 2), ("MOVED", 4))
