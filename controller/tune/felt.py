@@ -8,6 +8,7 @@ day of both is the same for both. The input and a trend are taken out, as betwee
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +37,8 @@ _MEASURES = (
 )
 
 
-def worse(found: Sequence[FeltDay], today: Sequence[FeltDay]) -> str | None:
+@cache  # each place that ranks or shows a set asks
+def worse(found: tuple[FeltDay, ...], today: tuple[FeltDay, ...]) -> str | None:
     """Name what users felt worse with a set than with today's settings; empty if nothing.
 
     None where that is not known: in no topology are there `LEAST_DAYS` of either kind, with much

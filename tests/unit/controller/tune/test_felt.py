@@ -18,16 +18,16 @@ def days(
     p99_ms: Sequence[float],
     input_tps: Sequence[float] = (100.0,) * DAYS,
     topology: str = "wc-1-7",
-) -> list[FeltDay]:
+) -> tuple[FeltDay, ...]:
     pairs = enumerate(zip(p99_ms, input_tps, strict=True))
-    return [FeltDay(topology, day, False, tps, 0.0, p99) for day, (p99, tps) in pairs]
+    return tuple(FeltDay(topology, day, False, tps, 0.0, p99) for day, (p99, tps) in pairs)
 
 
 def set_and_today(
-    every: Sequence[FeltDay], *, each: int = 3
-) -> tuple[list[FeltDay], list[FeltDay]]:
+    every: Sequence[FeltDay],
+) -> tuple[tuple[FeltDay, ...], tuple[FeltDay, ...]]:
     """Give the days of a set, every third one, and those of today's settings, which are all."""
-    return [one for one in every if one.day % 3 == 2], list(every)
+    return tuple(one for one in every if one.day % 3 == 2), tuple(every)
 
 
 def test_a_higher_p99_beyond_noise_is_worse_and_a_lower_one_is_not() -> None:
@@ -67,7 +67,7 @@ def test_too_few_days_of_either_kind_show_nothing() -> None:
     assert worse(every[:2], every) is None
     assert worse(every, every) is None
     assert worse(every[:-2], every) is None
-    assert worse([], every) is None
+    assert worse((), every) is None
     # Nor do days of another topology.
     assert worse(days([90.0] * DAYS, topology="other-1-7"), every) is None
 
