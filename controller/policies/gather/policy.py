@@ -12,6 +12,7 @@ from controller.core.held import held
 from controller.core.policy import SEARCH_LIMIT_S, Case, Decided, Policy
 from controller.policies.gather.evaluate import TargetQuestion
 from controller.policies.gather.goal import Answer, Target, digest
+from controller.policies.gather.steady import Proposed, proposed, steadied
 from controller.policies.gather.target import TargetMemory, target
 from controller.policies.gather.unpacked import Unpacked
 from controller.policies.greedy import greedy_opening, or_open
@@ -71,6 +72,7 @@ class Remembered:
     `last` is what the last decision left. `in_vain` is the last search without a result. `found`
     waits to be judged. `beyond` is what the last search knew to be out of reach, and where.
     `answer` has not been looked at. `unpacked` is what had to leave where it was gathered.
+    `proposed` are the moves of the last decision, which may never begin.
     """
 
     last: TargetMemory | None = None
@@ -79,6 +81,7 @@ class Remembered:
     beyond: tuple[int, str] = (0, "")
     answer: Answer | None = None
     unpacked: Unpacked = field(default_factory=Unpacked)
+    proposed: Proposed = ()
 
     def looked_at(self, where: int, asked: int, time_s: float, wait: int) -> "Remembered":
         """Take over the answer, which waits for `wait` decisions to be judged."""
@@ -87,6 +90,16 @@ class Remembered:
         if self.answer.target is None:
             return replace(heard, in_vain=InVain(where, time_s, self.answer.at_best))
         return replace(heard, found=Found(self.answer.target, asked, wait))
+
+    @property
+    def awaits(self) -> str:
+        """Name what was found, if it still waits to be judged."""
+        if self.found is None:
+            return ""
+        # Decisions, and no seconds: nobody here knows when a pause ends.
+        left = self.found.left + 1
+        decisions = f"{left} decision{'s' * (left > 1)}"
+        return f"a better placement was found, and is judged {decisions} from now"
 
     def ripened(self) -> tuple["Remembered", Found | None]:
         """Give what was found once its time has come."""
@@ -149,6 +162,15 @@ class Gather(Policy[Remembered]):
         if cluster.spare and (question or kept.found):  # what runs may do
             cluster = replace(cluster, spare="a search has not ended")
         decision = or_open(decision, cluster, snapshot, limits)
+
+        def again(one: Case) -> tuple[Decision, Target | None]:
+            world = one.cluster, one.snapshot, one.limits
+            found, on = target(*world, options, memory=after, propose=lambda: None, is_held=is_held)
+            return or_open(found, *world), on.target
+
+        asked_of = replace(case, cluster=cluster, snapshot=snapshot, limits=limits)
+        decision = steadied((decision, after.target), kept.proposed, asked_of, again)
+        kept = replace(kept, proposed=proposed(decision))
         beyond_at, beyond = kept.beyond
         if beyond and not decision.moves and beyond_at == where():
             decision = replace(decision, reason=f"{decision.reason}; {beyond}")
@@ -159,13 +181,7 @@ class Gather(Policy[Remembered]):
         if not is_held(decision):
             unpacked = kept.unpacked.after(decision, cluster, snapshot, limits)
             kept = replace(kept, unpacked=unpacked)
-        # Decisions, and no seconds: nobody here knows when a search begins, nor when a pause ends.
-        awaits = _SEARCHING if question else ""
-        if kept.found is not None:
-            left = kept.found.left + 1
-            decisions = f"{left} decision{'s' * (left > 1)}"
-            awaits = f"a better placement was found, and is judged {decisions} from now"
-        return Decided(decision, kept, question, awaits)
+        return Decided(decision, kept, question, _SEARCHING if question else kept.awaits)
 
     def at_once(self, case: Case) -> Decision:
         """Decide as without a target."""
