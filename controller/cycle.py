@@ -26,7 +26,7 @@ from controller.core.metrics import Rates, observe_each
 from controller.core.peaks import Peaks, peaks_each
 from controller.core.picture import Picture, picture_each
 from controller.core.plan import plan_each
-from controller.core.policy import Policy
+from controller.core.policy import SEARCH_LIMIT_S, Policy
 from controller.core.restarts import Starts, just_up, restarted, starts_each, up_each
 from controller.core.runs import Refused, Watch, begun_of, given_up, guarded, watch_each
 from controller.core.slots import slots_each
@@ -64,6 +64,7 @@ class CycleInput:
     guard_answers: Answers = ()  # to the queries of guards
     # As `rests`, once, of moves under earlier leaders after which executors still rest.
     earlier: tuple[tuple[str, ExecutorId, float], ...] = ()
+    searches: tuple[tuple[str, float], ...] = ()  # that run, since when (monotonic), by topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,11 @@ def _cycle(
         budget,
         first=memory.tick,
         begins=holds.unaided,
+        cycle_s=settings.cycle_s,
+        search_left_s={
+            topology: max(begun_s + SEARCH_LIMIT_S - seen.now_s, 0.0)
+            for topology, begun_s in seen.searches
+        },
     )
     cases = plan_each(cases, epoch, seen.free)
     return _ended(memory, seen, cases, holds.modes, felt)

@@ -51,6 +51,11 @@ class SubprocessSearches:
                     question, *self._start(question), time.monotonic()
                 )
 
+    @property
+    def begun_s(self) -> tuple[tuple[str, float], ...]:
+        """The topologies of which a search runs, and since when, in monotonic seconds."""
+        return tuple((topology, one.begun_s) for topology, one in self._running.items())
+
     def take_answers(self) -> tuple[tuple[str, Any], ...]:
         """Fetch the answers, by topology, of the searches that have ended since the last call.
 

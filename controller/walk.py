@@ -49,20 +49,20 @@ def walk(
     rests = dict(moved_at)
 
     def decided(step: int, now: LoadSnapshot) -> Decided[Any]:
-        name = topology_name(now.topology)
+        name, case = topology_name(now.topology), Case(cluster, now, limits, cycle_s=config.cycle_s)
         if config.excluded.has_topology(now.topology, name):
             reason = f"topology {name} is excluded"
             return Decided(Decision(Outcome.EXCLUDED, reason), memory)
         if not config.vetoes:
             vetoes = exclusions(cluster, now, config.excluded)
-            return decide(chosen, Case(cluster, now, limits), vetoes, memory)
+            return decide(chosen, case, vetoes, memory)
         left_s = {
             executor: config.cooldown_s - (step - at) * config.cycle_s
             for executor, at in rests.items()
         }
         there = placement_vetoes(cluster, now, config.excluded)
         vetoes = first_of(cooldown(left_s), also(now), there)
-        return decide_in_file(chosen, Case(cluster, now, limits), vetoes, memory)
+        return decide_in_file(chosen, case, vetoes, memory)
 
     for step in range(steps):
         found = decided(step, snapshot)

@@ -173,7 +173,13 @@ class Recorded:
             seen = replace(seen, topologies=(), loads=())
         answers = tuple((t, answer) for t, (left, answer) in self.searching.items() if not left)
         self.searching = {t: (left - 1, a) for t, (left, a) in self.searching.items() if left}
-        seen = replace(seen, time_s=seen.time_s - self.shift_s, rests=self.rests, answers=answers)
+        seen = replace(
+            seen,
+            time_s=seen.time_s - self.shift_s,
+            rests=self.rests,
+            answers=answers,
+            searches=tuple((topology, seen.now_s - 1) for topology in self.searching),
+        )
         self.rests = ()
         return seen
 

@@ -32,6 +32,8 @@ def choose_each(
     *,
     first: int,
     begins: Collection[str],  # topologies whose moves begin; advice takes none from another
+    cycle_s: float,
+    search_left_s: Mapping[str, float],  # how long searches may still take, by topology
 ) -> list[TopologyCase]:
     """Decide topology by topology, in turn, as long as the cluster may have one more move.
 
@@ -56,7 +58,15 @@ def choose_each(
             cluster = replace(cluster, spare=why)
         cluster = with_others(cluster, shifted)
         limited = replace(limits, max_moves=budget.free_moves)
-        asked = Case(cluster, case.picture.snapshot, limited, case.waits or stuck, case.cold_s)
+        asked = Case(
+            cluster,
+            case.picture.snapshot,
+            limited,
+            case.waits or stuck,
+            case.cold_s,
+            cycle_s,
+            search_left_s.get(case.id),
+        )
         chosen = decide(policy, asked, case.vetoes, memory)
         decision = chosen.decision.cut_to(budget.free_moves)
         if standing is not None:

@@ -9,6 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Veto
 from controller.core.limits import Limits
+from migration.settings import DEFAULT
 
 M = TypeVar("M")
 # A policy that remembers nothing.
@@ -24,6 +25,9 @@ class Case:
     limits: Limits
     waits: Veto | None = None  # why a move for gain alone does not begin yet
     cold_s: float = 0.0  # how long code of its JVMs is still compiled
+    cycle_s: float = DEFAULT["cycle.secs"]  # from one decision to the next
+    # How long its search may still take; None where none is known to run.
+    search_left_s: float | None = None
 
 
 class Question(Protocol):

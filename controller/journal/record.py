@@ -69,6 +69,7 @@ class TickRecord(Struct, frozen=True, tag_field="kind", tag="tick", kw_only=True
     refused: tuple[tuple[str, Refused], ...] = ()
     guard_answers: Answers = ()
     earlier: tuple[tuple[str, str, float], ...] = ()
+    searches: tuple[tuple[str, float], ...] = ()
     error: str | None = None  # what kept the cycle from looking
     unwritten: tuple[str, ...] = ()  # topologies whose plan another controller had changed
     commands: tuple[dict[str, Any], ...] = ()  # what operators asked for, for people alone

@@ -137,6 +137,7 @@ class Recorder:
             refused=found.refused,
             guard_answers=found.guard_answers,
             earlier=tuple((topology, str(executor), s) for topology, executor, s in found.earlier),
+            searches=found.searches,
             error=repr(report.error) if seen is None else None,
             unwritten=tuple(unwritten),
             commands=tuple(self._commands),

@@ -54,6 +54,7 @@ class SeenReader:
             record.refused,
             record.guard_answers,
             tuple((t, ExecutorId.parse(executor), s) for t, executor, s in record.earlier),
+            record.searches,
         )
 
     def loads(self, record: TickRecord) -> tuple[NodeLoad, ...]:

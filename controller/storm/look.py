@@ -76,6 +76,7 @@ class Look:
             earlier=earlier,
             not_begun=self._not_begun(seen.topologies),
             answers=self._searches.take_answers(),
+            searches=self._searches.begun_s,
             begun=self._history.hour(time_s),
             refused=self._history.refused(),
             guard_answers=self._queries.answers(),

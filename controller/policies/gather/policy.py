@@ -28,10 +28,8 @@ MORE_ROOM = 1.1
 # that noise is kindest to. So it is judged by other load, this many decisions later: with
 # `load.ewma` 0.3 an eighth of that noise is left then.
 JUDGED_AFTER = 6
-_SEARCHING = (
-    "a search for a better placement has not ended: it takes "
-    f"{SEARCH_LIMIT_S / 60:.0f} minutes at most once it has begun"
-)
+_SEARCHING = "a search for a better placement has not ended: it"
+_ONCE_BEGUN = f"takes {SEARCH_LIMIT_S / 60:.0f} minutes at most once it has begun"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +89,16 @@ class Remembered:
             return replace(heard, in_vain=InVain(where, time_s, self.answer.at_best))
         return replace(heard, found=Found(self.answer.target, asked, wait))
 
-    @property
-    def awaits(self) -> str:
-        """Name what was found, if it still waits to be judged."""
+    def awaits(self, question: TargetQuestion | None, case: Case) -> str:
+        """Name the search, or what it found and what still waits to be judged."""
+        if question is not None:
+            left_s = case.search_left_s
+            until = _ONCE_BEGUN if left_s is None else f"ends in {left_s:.0f} s at the latest"
+            return f"{_SEARCHING} {until}"
         if self.found is None:
             return ""
-        # Decisions, and no seconds: nobody here knows when a pause ends.
-        left = self.found.left + 1
-        decisions = f"{left} decision{'s' * (left > 1)}"
-        return f"a better placement was found, and is judged {decisions} from now"
+        left_s = (self.found.left + 1) * case.cycle_s
+        return f"a better placement was found, and is judged some {left_s:.0f} s from now"
 
     def ripened(self) -> tuple["Remembered", Found | None]:
         """Give what was found once its time has come."""
@@ -181,7 +180,7 @@ class Gather(Policy[Remembered]):
         if not is_held(decision):
             unpacked = kept.unpacked.after(decision, cluster, snapshot, limits)
             kept = replace(kept, unpacked=unpacked)
-        return Decided(decision, kept, question, _SEARCHING if question else kept.awaits)
+        return Decided(decision, kept, question, kept.awaits(question, case))
 
     def at_once(self, case: Case) -> Decision:
         """Decide as without a target."""

@@ -176,7 +176,17 @@ def _cycle_times(
         )
         marks.append(time.thread_time())
         budget = Budget(1, may_exceed=True)
-        (case,) = choose_each(decide, cases, memories, config.limits, budget, first=0, begins=())
+        (case,) = choose_each(
+            decide,
+            cases,
+            memories,
+            config.limits,
+            budget,
+            first=0,
+            begins=(),
+            cycle_s=config.cycle_s,
+            search_left_s={},
+        )
         marks.append(time.thread_time())
         assert case.decided is not None
         question, memory = case.decided.question, case.decided.memory

@@ -66,6 +66,8 @@ def test_a_ring_longer_than_the_cap_waits_until_nothing_is_under_way() -> None:
             Budget(free_moves, may_exceed),
             first=0,
             begins={"one", "two"},
+            cycle_s=5.0,
+            search_left_s={},
         )
         return [(one.decision.outcome, len(one.decision.moves)) for one in found]
 
@@ -106,6 +108,8 @@ def test_two_topologies_do_not_both_take_room_that_there_is_once() -> None:
             Budget(9, may_exceed=True),
             first=0,
             begins=begins,
+            cycle_s=5.0,
+            search_left_s={},
         )
         return [len(case.decision.moves) for case in chosen]
 

@@ -68,6 +68,12 @@ def test_a_replay_gives_the_live_decisions(tmp_path: Path, of_worker: float | No
     assert log.skipped_texts() == []
 
 
+def test_until_when_a_search_takes_is_in_the_journal(tmp_path: Path) -> None:
+    reports = record_target(tmp_path)
+    assert any("it ends in 599 s at the latest" in report.reason for report in reports)
+    assert all(same(tmp_path))
+
+
 def test_what_meters_show_is_in_the_journal_and_seen_again(tmp_path: Path) -> None:
     def metered(tick: int, run: Recorded) -> None:
         if tick == 0:

@@ -56,7 +56,7 @@ def test_a_new_leader_lets_rest_what_an_earlier_one_has_moved() -> None:
     of_another_clock = {"outcome": "MOVED", "ended_s": time_s + 900.0}
     history.end(history.of("wc-1", entry("m2", 8)), **of_another_clock)
     history.moves.append(replace(history.moves[-1], executor="no executor"))
-    nothing: Any = SimpleNamespace(take_ended=list, take_answers=tuple, answers=tuple)
+    nothing: Any = SimpleNamespace(take_ended=list, take_answers=tuple, answers=tuple, begun_s=())
     look = Look(nothing, nothing, history, nothing, nothing, cooldown_s=60.0)
     look.led()
     seen = look.seen(time_s, None)

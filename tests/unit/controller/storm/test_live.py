@@ -265,7 +265,7 @@ def test_a_move_whose_write_had_no_answer_has_begun_if_the_plan_shows_it() -> No
         free=lambda views: (),
         loads=tuple,
     )
-    nothing = SimpleNamespace(take_ended=tuple, take_answers=tuple, answers=tuple)
+    nothing = SimpleNamespace(take_ended=tuple, take_answers=tuple, answers=tuple, begun_s=())
     of = cast(Any, nothing)
     look = Look(cast(Any, view), of, History(), of, of, cooldown_s=60.0)
     look.not_begun = act.not_begun(report)

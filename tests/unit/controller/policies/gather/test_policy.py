@@ -170,23 +170,23 @@ def test_what_a_search_may_still_change_is_named() -> None:
     chosen, memory, awaits = Gather(TargetOptions()), Remembered(), []
     for cycle, load in enumerate(jittering(snapshot, JUDGED_AFTER + 4)):
         seen = replace(load, time_s=snapshot.time_s + cycle * 3600)
-        decided = chosen.decide(Case(cluster, seen, Limits()), memory)
+        left_s = 594.6 if cycle == 1 else None
+        case = Case(cluster, seen, Limits(), cycle_s=10.0, search_left_s=left_s)
+        decided = chosen.decide(case, memory)
         assert decided.memory is not None
         memory = decided.memory
         if cycle == 1:  # while the search runs, the question is asked again
             assert decided.question is not None
             memory = chosen.heard(memory, decided.question.answer())
         awaits.append(decided.awaits)
-    running = (
-        "a search for a better placement has not ended: it takes 10 minutes at most once it has "
-        "begun"
-    )
+    search = "a search for a better placement has not ended: it"
+    waits = f"{search} takes 10 minutes at most once it has begun"
+    runs = f"{search} ends in 595 s at the latest"
     judged = [
-        f"a better placement was found, and is judged {n} decisions from now"
-        for n in range(JUDGED_AFTER, 1, -1)
+        f"a better placement was found, and is judged some {10 * n} s from now"
+        for n in range(JUDGED_AFTER, 0, -1)
     ]
-    last = "a better placement was found, and is judged 1 decision from now"
-    assert awaits == [running, running, *judged, last, "", ""]
+    assert awaits == [waits, runs, *judged, "", ""]
 
 
 def test_a_move_that_waits_is_not_noted_as_made() -> None:
@@ -310,7 +310,10 @@ def test_a_process_beside_gives_the_same_answer_and_ends() -> None:
     assert searches.take_answers() == ()
     # The second is left out: one search a topology.
     searches.begin([question, replace(question, limits=LITERAL)])
+    ((topology, begun_s),) = searches.begun_s
+    assert topology == question.topology and 0 <= time.monotonic() - begun_s < 60
     ((topology, answer),) = answer_of(searches)
+    assert searches.begun_s == ()
     assert (topology, answer) == (question.snapshot.topology, question.answer())
     assert answer.target is not None
     assert searches.take_answers() == ()
