@@ -305,14 +305,17 @@ def _waiting(
     holds: Restrictions,
     settings: Config,
 ) -> list[TopologyCase]:
-    """Note where moves wait; advice and proposals do not."""
+    """Note where moves wait; advice and proposals do only while a run goes back.
+
+    What is approved then is of no run either.
+    """
 
     def noted(case: TopologyCase) -> TopologyCase:
-        watch = memory.watches[case.id]
-        waits = watch.waits(seen.now_s, settings.cycle_s)
-        return replace(case, waits=waits, cold_s=watch.cold_s(seen.now_s))
+        watch, begins = memory.watches[case.id], case.id in holds.unaided
+        waits = watch.waits(seen.now_s, settings.cycle_s) if begins or watch.is_returning else None
+        return replace(case, waits=waits, cold_s=watch.cold_s(seen.now_s) if begins else 0.0)
 
-    return [noted(case) if case.id in holds.unaided else case for case in cases]
+    return [noted(case) for case in cases]
 
 
 def _ended(

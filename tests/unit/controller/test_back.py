@@ -327,6 +327,41 @@ def test_a_hot_worker_is_relieved_while_the_last_of_a_run_goes_back(
     assert not world.memory.watches["wc-1"].is_returning
 
 
+@dataclass
+class Talking(Lasting):
+    """The spout feeds a second bolt too, from some moment on."""
+
+    feeds: bool = False
+
+    def _work(self) -> None:
+        super()._work()
+        if self.feeds:
+            self.sent[self.places[1], 1, 4] += 5000
+
+
+@pytest.mark.parametrize("mode", [Mode.ADVISE, Mode.APPROVE])
+def test_no_gain_is_proposed_while_the_last_of_a_run_goes_back(mode: Mode) -> None:
+    """Once approved it was of no run: nobody looked whether it helped."""
+    third = Slot("c", 1)
+    world = Talking(
+        places={1: A, 2: B, 3: B, 4: third},
+        slots=(A, B, third),
+        us={1: 50, 2: 100, 3: 300, 4: 1},
+        times={A: 1.8},
+        capacity={"a": 200.0, "b": 200.0, "c": 200.0},
+    )
+    config = Config(mode=mode, max_moves=2)
+    world.run(200, ADVISE)
+    while not world.memory.watches["wc-1"].is_returning:
+        world.cycle()
+    (entry,) = world.plan.entries
+    world.feeds, world.lasting = True, (replace(entry, phase=Phase.STOP),)
+    report = world.run(30, config)
+    assert world.memory.watches["wc-1"].is_returning
+    assert report.outcome is Outcome.MOVE_IN_FLIGHT and not report.moves
+    assert report.reason.startswith("the last of a run of moves is going back, but a gain of ")
+
+
 def test_what_others_move_while_a_run_goes_back_is_named() -> None:
     third = Slot("c", 1)
     world = World(slots=(A, B, third), times={A: 1.8})
