@@ -93,6 +93,16 @@ def with_meters(loads: Iterable[NodeLoad]) -> tuple[NodeLoad, ...]:
     )
 
 
+def with_heaps(loads: Iterable[NodeLoad]) -> tuple[NodeLoad, ...]:
+    """Let 128 to 384 MB live in heaps of 512 MB, by port and time."""
+
+    def filled(worker: WorkerLoad) -> dict[str, Any]:
+        live = 128_000_000 + (worker.time_ms * (worker.slot.port + 1)) % 256_000_000
+        return {"meters": {"heap_live_bytes": live, "heap_max_bytes": 512_000_000}}
+
+    return with_workers(loads, filled)
+
+
 def with_sizes(loads: Iterable[NodeLoad]) -> tuple[NodeLoad, ...]:
     """Let tuples of the spout have 100 bytes, and those of the bolts 40."""
     return with_workers(

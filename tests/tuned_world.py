@@ -15,7 +15,7 @@ from controller.pipeline.fold import Fold
 from controller.pipeline.schemas import BY, DECODED
 from controller.pipeline.stages import Ticks, answers, episodes, found, trials
 from controller.pipeline.ticks import rows_of
-from controller.replay.recording import Ended, Span
+from controller.replay.recording import Ended, Room, Span
 from controller.tune.choice import SetOutcome
 from controller.tune.space import ParameterSet, Space, parameter_sets
 from migration.model import Component
@@ -73,6 +73,7 @@ def span(
         hosts={},
         held=np.zeros(ticks, dtype=np.bool_),
         ended=Ended.unknown(ticks),
+        room=Room.unknown(),
         shifts=(),
     )
 

@@ -6,7 +6,7 @@ worker. In another worker it takes both with it.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +18,8 @@ from controller.core.meters import Columns
 from controller.core.resources import SPACES, WorkerSpace
 
 ROUNDING_HELD, ROUNDING = 1.0, 1e-9
+# The meters of a worker that spaces need.
+COLUMNS = tuple(name for space in SPACES for name in (space.held, space.most))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +110,15 @@ def levels_of(columns: Columns, workers: int) -> dict[str, Level]:
         for space in SPACES
         if space.most in columns
     }
+
+
+def carried(
+    levels: Mapping[str, Level], snapshot: LoadSnapshot, place: Ints
+) -> Mapping[str, Level]:
+    """Give how full spaces are in another placement: executors take along what they keep."""
+    known = (space for space in SPACES if space.name in levels)
+    uses = [SpaceUse(space, levels[space.name], snapshot) for space in known]
+    return {one.space.name: Level(one.held_at(place), one.level.most) for one in uses}
 
 
 def uses_of(cluster: Cluster, snapshot: LoadSnapshot) -> tuple[SpaceUse, ...]:

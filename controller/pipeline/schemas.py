@@ -11,6 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from controller.core.spaces import COLUMNS
+
 # The kinds of rows.
 TICK, PART, LEFT_OUT, RUN = "tick", "part", "left_out", "run"
 # The topology and the day of rows that are of none.
@@ -54,6 +56,8 @@ DECODED = pa.schema(
         ("moved", pa.list_(MOVED)),  # executors that are elsewhere than in the tick before
         ("cpu_cores", _FLOATS),  # (E,)
         ("traffic_tps", _FLOATS),  # (P,)
+        # (W,), how much of its heap each worker has filled, and may fill; null where not known.
+        *((name, _FLOATS) for name in COLUMNS),
         ("acked", pa.float64()),  # tuples since the tick before; NaN where not known
         ("failed", pa.float64()),
         ("timed", _INTS),  # (B,), of these, acked ones by the buckets of PROTOCOL.md

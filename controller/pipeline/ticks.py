@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from controller.core.cluster import Cluster, Floats, LoadSnapshot, Singles
+from controller.core.spaces import COLUMNS
 from controller.core.times import DAY_S
 from controller.journal.reader import Log, Segment, by_writer, open_segment
 from controller.journal.record import decode, encode
@@ -34,6 +35,7 @@ from controller.replay.recording import (
     Counts,
     Ended,
     PlacementChange,
+    Room,
     Span,
     SpanReader,
 )
@@ -223,6 +225,7 @@ def _rows(span: Span, known: Mapping[str, Any], row: int) -> pa.RecordBatch:
         "moved": pa.array(moved, pa.list_(MOVED)),
         "cpu_cores": _bytes(span.cpu_cores),
         "traffic_tps": _bytes(span.traffic_tps),
+        **{name: _bytes(table) for name, table in span.room.spaces.items()},
         "acked": span.ended.acked,
         "failed": span.ended.failed,
         "timed": _lists(span.ended.timed),
@@ -284,6 +287,9 @@ def _span(rows: list[pa.RecordBatch]) -> Span:
         values = np.frombuffer(data, "<f4").astype(np.float32, copy=False)
         return values.reshape(count, -1 if len(values) else 0)
 
+    def is_known(name: str) -> bool:
+        return not rows[0].column(name).null_count
+
     def timed() -> Counts:
         values = [batch.column("timed").flatten().to_numpy() for batch in rows]
         return np.concatenate(values).reshape(count, -1)
@@ -306,6 +312,7 @@ def _span(rows: list[pa.RecordBatch]) -> Span:
         size_bytes=rest.size_bytes,
         held=joined("held"),
         ended=Ended(joined("acked"), joined("failed"), timed()),
+        room=Room({name: table(name) for name in COLUMNS if is_known(name)}),
         shifts=tuple(
             PlacementChange(row, one["executor"], one["worker"], one["own"])
             for row, all_of in enumerate(moved)

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from controller.config import Config
 from controller.core.blocks import ended_between
 from controller.core.capacity import Capacity
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Singles, Traffic
+from controller.core.cluster import Cluster, Floats, Ints, Level, LoadSnapshot, Singles, Traffic
 from controller.core.decision import Outcome
 from controller.core.latency import Timed, added, observe_timed
 from controller.core.layout import Layout, layout_of, opened_by
 from controller.core.metrics import Rates, by_topology, observe
 from controller.core.sizes import TupleSizes, pair_keys
+from controller.core.spaces import COLUMNS, levels_of
 from controller.core.tasks import component_targets
 from controller.core.topology import TopologyView
 from controller.cycle import Memory
@@ -68,6 +69,31 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Room:
+    """What limits placements in each tick, apart from what the topology's executors use.
+
+    Where workers share the CPU of their node, as in a live run.
+    """
+
+    # (T, W) each, by the meters of `SPACES`; NaN where not known. One that is never known is not
+    # there.
+    spaces: Mapping[str, Singles]
+
+    @classmethod
+    def unknown(cls) -> "Room":
+        return cls({})
+
+    def rows(self, cut: slice) -> "Room":
+        return Room({name: table[cut] for name, table in self.spaces.items()})
+
+    def levels_at(self, row: int) -> Mapping[str, Level]:
+        """Give how full spaces were in a tick, by name, where something is known."""
+        columns = {name: table[row].astype(np.float64) for name, table in self.spaces.items()}
+        workers = [len(one) for one in columns.values()]
+        return levels_of(columns, max(workers, default=0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Span:
     """Ticks in which one topology kept its executors and workers."""
 
@@ -84,6 +110,7 @@ class Span:
     size_bytes: Floats  # (P,), of a tuple at the end; NaN where not known
     held: NDArray[np.bool_]  # (T,), nothing could be decided then, whatever the configuration
     ended: Ended
+    room: Room
     shifts: tuple[PlacementChange, ...]
 
     @property
@@ -138,6 +165,7 @@ class Span:
             traffic_tps=self.traffic_tps[cut],
             held=self.held[cut],
             ended=self.ended.rows(cut),
+            room=self.room.rows(cut),
             shifts=tuple(
                 replace(s, row=s.row - start) for s in self.shifts if start <= s.row < stop
             ),
@@ -161,6 +189,7 @@ class _Open:
     traffic: list[tuple[Ints, Ints, Singles]] = field(default_factory=list)  # as in `Traffic`
     held: list[bool] = field(default_factory=list)
     ended: list[tuple[float, float, Counts]] = field(default_factory=list)
+    spaces: list[dict[str, Singles]] = field(default_factory=list)
     shifts: list[PlacementChange] = field(default_factory=list)
     sizes: TupleSizes = field(default_factory=TupleSizes)
     kept_bytes: int = 0
@@ -199,9 +228,10 @@ class _Open:
         self.traffic.append((said.source, said.target, said.tps.astype(np.float32)))
         self.held.append(held)
         self.ended.append(ended)
+        self.spaces.append(_spaces(layout, rates))
         self.sizes = rates.sizes
         self.kept_bytes += self.cpu_cores[-1].nbytes + self.traffic[-1][2].nbytes
-        self.kept_bytes += ended[2].nbytes
+        self.kept_bytes += ended[2].nbytes + sum(one.nbytes for one in self.spaces[-1].values())
 
     def _shift(self, layout: Layout) -> None:
         """Note which executors are elsewhere than in the tick before."""
@@ -240,8 +270,20 @@ class _Open:
             ),
             held=np.array(self.held, dtype=np.bool_),
             ended=Ended(*(np.array(column) for column in zip(*self.ended, strict=True))),
+            room=Room(self._spaces()),
             shifts=tuple(self.shifts),
         )
+
+    def _spaces(self) -> dict[str, Singles]:
+        unknown = np.full(len(self.layout.cluster.workers), np.nan, np.float32)
+        known = [name for name in COLUMNS if any(name in row for row in self.spaces)]
+        return {name: np.array([row.get(name, unknown) for row in self.spaces]) for name in known}
+
+
+def _spaces(layout: Layout, rates: Rates) -> dict[str, Singles]:
+    """Give what is known of the spaces of each worker, (W,) each, by meter."""
+    shown = {} if layout.cluster.node_cores is None else layout.meters(rates)
+    return {name: shown[name].astype(np.float32) for name in COLUMNS if name in shown}
 
 
 class _RecordedMove(msgspec.Struct, rename={"source": "from", "target": "to"}):

@@ -23,6 +23,7 @@ from controller.core.limits import Limits
 from controller.core.loops import traffic as loops
 from controller.core.metrics import Weights
 from controller.core.policy import AtOnce, Case, Policy, Question, Search, search_inline
+from controller.core.spaces import carried
 from controller.core.veto import placement_vetoes
 from controller.policies.options import Aniello, TargetOptions
 from controller.policies.registry import policy
@@ -64,7 +65,7 @@ LEFT_OUT = (
     "A worker may be started in a free slot.",
     "Nothing goes to workers that start again and again, or to hosts that have just come back.",
     "Other topologies, and processes outside of Storm, use a part of each node.",
-    "Room is kept for the peaks of the input, for queues that grow, and in heaps.",
+    "Room is kept for the peaks of the input, and for queues that grow.",
     "The network has limits of its own.",
     "A tuple between workers costs what it cost on the machine of the demo.",
     "Loads are smoothed at each cycle, not at each recorded tick.",
@@ -107,7 +108,8 @@ class Series:
     inter_worker_tps: Floats  # (T,), with that to workers of other nodes
     total_tps: Floats  # (T,)
     max_load_frac: Floats  # (T,), load of the fullest worker
-    # (T,), core-seconds that executors needed beyond what their nodes or workers have
+    # (T,), core-seconds that executors needed beyond what their nodes or workers have, and all that
+    # those needed whose worker's heap would overflow
     unserved_core_s: Floats
     # (T,), what the fullest direction of a node's link carried; NaN where no size is known
     fullest_bytes_s: Floats
@@ -214,12 +216,13 @@ class Rerun:
                     vetoes = self._vetoes(span, at)
                     as_recorded = np.array_equal(place, recorded)
                 table[row, AS_RECORDED] = as_recorded
-                cores = measure(table, row, span, at, recorded)
+                cluster = _cluster(span, row, at, recorded)
+                cores = measure(table, row, span, at, recorded, cluster=cluster)
                 tps = span.traffic_tps[row].astype(np.float64)
                 smoothed = _smooth(smoothed, tps, cores, self._weights)
                 if asks[row]:
                     snapshot = _snapshot(span, row, at, smoothed)
-                    decision = self._decide(span.cluster, snapshot, vetoes, float(now_s[row]))
+                    decision = self._decide(cluster, snapshot, vetoes, float(now_s[row]))
                     for move in decision.moves:
                         place[executors.index(move.executor)] = workers.index(move.target)
                     is_changed = bool(decision.moves)
@@ -330,6 +333,14 @@ def _snapshot(span: Span, row: int, place: Ints, smoothed: Smoothed) -> LoadSnap
     return span.first.at(time_s, place, smoothed.cpu_cores, traffic, smoothed.cpu_var)
 
 
+def _cluster(span: Span, row: int, place: Ints, recorded: Ints) -> Cluster:
+    """Give the cluster as it is in a tick with a placement."""
+    levels = span.room.levels_at(row)
+    if levels and not np.array_equal(place, recorded):
+        levels = carried(levels, span.first.placed(recorded), place)
+    return replace(span.cluster, spaces=levels) if levels else span.cluster
+
+
 def _carried(before: Span | None, span: Span, smoothed: Smoothed | None) -> Smoothed | None:
     """Lay smoothed rates out for the next span, if it is of the same executors."""
     if before is None or smoothed is None or before.first.executors != span.first.executors:
@@ -342,17 +353,30 @@ def _carried(before: Span | None, span: Span, smoothed: Smoothed | None) -> Smoo
     return smoothed._replace(tps=tps, tps_var=tps_var)
 
 
-def measure(table: Floats, row: int, span: Span, place: Ints, recorded: Ints) -> Floats:
+def measure(
+    table: Floats, row: int, span: Span, place: Ints, recorded: Ints, *, cluster: Cluster
+) -> Floats:
     """Measure a placement under the load of one tick, and give the CPU of each executor, (E,).
 
-    The row of the table is filled in, but for time, outcome and whether it is the recorded one.
+    `cluster` is as it is with this placement in this tick. The row of the table is filled in, but
+    for time, outcome and whether it is the recorded one.
     """
     tps, cpu_cores = span.traffic_tps[row], span.cpu_cores[row]
-    ends, cluster = (span.source, span.target), span.cluster
+    ends = span.source, span.target
     node_of, nodes = cluster.node_of, len(cluster.nodes)
     sent = *ends, span.size_bytes, tps, cpu_cores, COSTS_S
     cores, *sums, fullest = loops.load(*sent, place, recorded, node_of, nodes)
     fit = Fit.at(cluster, place, cores, _PLAIN)
-    beyond = np.maximum(fit.used - fit.capacity, 0.0)[fit.each_unit].sum()
+    lost = _lost(cluster, place)
+    served = Fit.at(cluster, place, np.where(lost, 0.0, cores), _PLAIN) if lost.any() else fit
+    beyond = np.maximum(served.used - fit.capacity, 0.0)[fit.each_unit].sum() + cores[lost].sum()
     table[row, 2:8] = *sums, fit.frac.max(), beyond * span.span_s[row], fullest
     return cores
+
+
+def _lost(cluster: Cluster, place: Ints) -> Marks:
+    """Mark the executors in a worker with a space that would overflow, (E,): it would end."""
+    full = np.zeros(len(cluster.workers), np.bool_)
+    for level in cluster.spaces.values():
+        full |= level.held > level.most
+    return full[place]

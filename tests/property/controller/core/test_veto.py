@@ -13,7 +13,7 @@ from controller.core.decision import Outcome
 from controller.cycle import Memory
 from controller.ingest.cycle import cycle_with_searches
 from controller.policies.options import NAMES
-from controller.replay.recording import Ended, Span
+from controller.replay.recording import Ended, Room, Span
 from controller.replay.rerun import Rerun
 from controller.snapshot import parse
 from controller.walk import walk
@@ -121,6 +121,7 @@ def test_a_replay_is_decided_as_a_file(world: World, config: Config) -> None:
         size_bytes=np.full(len(traffic.tps), np.nan),
         held=np.zeros(ticks, dtype=np.bool_),
         ended=Ended.unknown(ticks),
+        room=Room.unknown(),
         shifts=(),
     )
     for explain in (True, False):

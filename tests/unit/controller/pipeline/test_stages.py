@@ -20,7 +20,9 @@ import pytest
 from pyarrow import dataset, parquet
 
 from controller.config import build
+from controller.core.spaces import COLUMNS
 from controller.errors import TuneError
+from controller.ingest.world import WindowWorld
 from controller.journal.lines import QUARANTINE_FILE, JournalError
 from controller.journal.reader import Log
 from controller.journal.writer import Bounds, pack
@@ -33,7 +35,7 @@ from controller.replay.recording import Span, spans
 from controller.tune.choice import Objective
 from controller.tune.space import ParameterSet, without_moves
 from tests.messages import replace
-from tests.recorded_world import Recorded, record, with_spouts
+from tests.recorded_world import Recorded, record, with_heaps, with_spouts
 from tests.tuned_world import BEGIN_S, laid_out, outcomes_of, span
 
 SMALL = Bounds(segment_bytes=20_000)
@@ -73,6 +75,27 @@ def test_segments_give_what_the_whole_log_gives(tmp_path: Path, delay_ticks: int
         assert joined(back, name) == joined(whole, name), name
     assert len(moved(whole)) > 3
     assert moved(back) == moved(whole)
+
+
+def test_segments_give_the_room_that_the_whole_log_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = WindowWorld.seen
+    monkeypatch.setattr(
+        WindowWorld, "seen", lambda world: replace(now := seen(world), loads=with_heaps(now.loads))
+    )
+    shared = {"worker.cpu.capacity": None}
+    record(tmp_path / "log", ticks=range(40), bounds=SMALL, keys=shared)
+    assert len(list((tmp_path / "log").iterdir())) > 4
+    whole = list(spans(Log.open([tmp_path / "log"])))
+    back = read_back(tmp_path / "tables", tmp_path / "log")
+    assert len(back) > len(whole)
+    for name in COLUMNS:
+        found, known = (
+            np.concatenate([span.room.spaces[name] for span in of]) for of in (back, whole)
+        )
+        assert np.array_equal(found, known)
+    assert len(np.unique(whole[0].room.spaces["heap_live_bytes"])) > 30
 
 
 def test_the_driver_reads_only_what_it_uses_of_a_segment(tmp_path: Path) -> None:

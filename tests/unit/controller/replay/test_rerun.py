@@ -20,7 +20,7 @@ from controller.report import TopologyReport
 from migration.model import ExecutorId, topology_name
 from tests.bench.replay.score import through
 from tests.messages import replace
-from tests.recorded_world import SLOTS, TICK_S, Recorded, record, with_sizes
+from tests.recorded_world import SLOTS, TICK_S, Recorded, record, with_heaps, with_sizes
 
 KEYS = {"cooldown.executor.secs": 12}
 
@@ -93,6 +93,23 @@ def test_it_decides_by_the_sizes_that_a_live_run_saw(
     assert sizes is not None and found is not None
     assert set(sizes.tolist()) == {100.0, 40.0}
     assert found.tolist() == sizes.tolist()
+
+
+def test_it_decides_by_the_heaps_that_a_live_run_saw(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = WindowWorld.seen
+    monkeypatch.setattr(
+        WindowWorld, "seen", lambda world: replace(now := seen(world), loads=with_heaps(now.loads))
+    )
+    reports = record(tmp_path, mode="observe", keys={"worker.cpu.capacity": None})
+    cases = noted(monkeypatch)
+    through(Rerun(build(KEYS)), measured(tmp_path))
+    live, found = reports[-1].picture, cases[-1].cluster.spaces["heap"]
+    assert live is not None
+    assert found.held == pytest.approx(live.cluster.spaces["heap"].held, rel=1e-6)
+    assert found.most.tolist() == [512e6] * 4
+    assert len(set(found.held.tolist())) == 2
 
 
 def test_the_guide_says_what_a_replay_leaves_out() -> None:

@@ -1,5 +1,6 @@
 """A sweep finds what is best by construction, or that nothing helps; in whatever pieces."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,14 @@ from controller.config import build
 from controller.core.cluster import Floats, Ints, Traffic
 from controller.core.decision import Outcome
 from controller.core.hops import HOP_COST_S
+from controller.core.spaces import COLUMNS
 from controller.core.times import DAY_S
 from controller.errors import TuneError
 from controller.pipeline.figures import Figures
 from controller.pipeline.stages import HELD_BACK_FRAC, Ticks, episodes
 from controller.pipeline.ticks import spans_of
 from controller.replay import rerun as run
-from controller.replay.recording import PlacementChange, Span
+from controller.replay.recording import PlacementChange, Room, Span
 from controller.replay.rerun import Rerun, measure
 from controller.tune.choice import MOVE_S, Objective, felt_worse, ranked, suggest
 from controller.tune.space import Space
@@ -131,6 +133,41 @@ def test_the_best_upper_limit_is_found(tmp_path: Path) -> None:
     assert full[0.95].inter_node < full[0.8].inter_node
 
 
+def shared(load: Span, hubs: Sequence[float]) -> Span:
+    """Let workers share the four cores of their node, and hubs use some of them."""
+    cpu_cores = load.cpu_cores.copy()
+    cpu_cores[:, :HUBS] = hubs
+    cluster = replace(load.cluster, node_cores=np.array([4.0, 4.0]))
+    return replace(load, cluster=cluster, cpu_cores=cpu_cores)
+
+
+def heaps(ticks: int, live_mb: Sequence[float], most_mb: float) -> Room:
+    live, most = np.array(live_mb) * 1e6, np.full(len(live_mb), most_mb * 1e6)
+    columns = zip(COLUMNS, (live, most), strict=True)
+    return Room({name: np.tile(row, (ticks, 1)).astype(np.float32) for name, row in columns})
+
+
+def test_a_set_that_fills_a_heap_is_not_the_best(tmp_path: Path) -> None:
+    """Eight guests belong to a by their traffic, and its heap cannot hold them all."""
+
+    def tps(tick: int) -> list[tuple[int, int, float]]:
+        return [(0, guest, 100.0) for guest in range(HUBS, HUBS + 8)]
+
+    load = shared(span(100, [0, *[1] * 7], tps), [0.1, 0.1, 1.0, 1.0])
+    space, known = Space({"policy": ("otd", "gather")}), heaps(100, [200.0, 450.0], 512.0)
+    _, (otd, gather) = swept([load], tmp_path / "unknown", space, {"policy": "otd"})
+    assert (otd.chosen_by.moves, gather.chosen_by.moves) == (7, 7)
+    assert otd.chosen_by.unserved_core_s == gather.chosen_by.unserved_core_s == 0
+    _, outcomes = swept([replace(load, room=known)], tmp_path / "known", space, {"policy": "otd"})
+    found = suggest(outcomes, Objective())
+    otd, gather = outcomes
+    assert dict(found.best.parameters.changes) == {"policy": "gather"}
+    assert (otd.chosen_by.moves, gather.chosen_by.moves) == (7, 3)
+    # All ten executors of a worker with more in its heap than it has.
+    assert otd.held_back.unserved_core_s == pytest.approx(10 * 0.1 * 30 * TICK_S, rel=0.01)
+    assert gather.chosen_by.unserved_core_s == gather.held_back.unserved_core_s == 0
+
+
 def test_where_all_is_local_nothing_is_suggested(tmp_path: Path) -> None:
     load = span(60, [0, 1], lambda tick: [(0, HUBS, 10.0), (2, HUBS + 1, 10.0)])
     space = Space({"asc.threshold": THRESHOLDS, "load.high": (0.7, 0.8)})
@@ -192,6 +229,7 @@ def test_a_span_comes_back_as_it_was(tmp_path: Path) -> None:
     load = replace(
         strong_and_fickle(9),
         held=np.arange(9) == 3,
+        room=heaps(9, [np.nan, 300.0], 512.0),
         shifts=(PlacementChange(2, 4, 0, True), PlacementChange(2, 5, 0, False)),
         hosts={"a": "host-a", "b": "host-b"},
     )
@@ -202,6 +240,8 @@ def test_a_span_comes_back_as_it_was(tmp_path: Path) -> None:
         assert np.array_equal(getattr(back, name), getattr(load, name)), name
         assert getattr(back, name).dtype == getattr(load, name).dtype, name
     assert np.array_equal(back.held, load.held)
+    for name in COLUMNS:
+        assert np.array_equal(back.room.spaces[name], load.room.spaces[name], equal_nan=True)
     assert (back.shifts, back.hosts, back.topology) == (load.shifts, load.hosts, load.topology)
     assert back.cluster.workers == load.cluster.workers
     assert back.first.pinned == load.first.pinned
@@ -261,7 +301,8 @@ def test_cpu_follows_the_hops() -> None:
 
     def found(place: Ints, recorded: Ints) -> tuple[Floats, list[float]]:
         table = np.zeros((1, 8))
-        return measure(table, 0, spans, place, recorded), table[0, 2:5].tolist()
+        cores = measure(table, 0, spans, place, recorded, cluster=spans.cluster)
+        return cores, table[0, 2:5].tolist()
 
     there, elsewhere = spans.place, moved
     assert found(there, there)[0] == pytest.approx(spans.cpu_cores[0])
