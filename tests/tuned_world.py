@@ -73,7 +73,7 @@ def span(
         hosts={},
         held=np.zeros(ticks, dtype=np.bool_),
         ended=Ended.unknown(ticks),
-        room=Room.unknown(),
+        room=Room.unknown(ticks, 2),
         shifts=(),
     )
 

@@ -22,7 +22,7 @@ from controller.core.metrics import Rates
 from controller.core.peaks import Peaks, peak_of
 from controller.core.spaces import levels_of
 from controller.core.topology import UNHEARD_S, TopologyView
-from migration.model import Slot
+from migration.model import Node, Slot
 
 STALE_LOAD_S = 15.0
 # Of the nodes' meters: what a link can carry in one direction, what was sent, and received.
@@ -108,11 +108,11 @@ def picture_each(
         measured[view.id] = Picture(view, layout, snapshot, fit, *meters, peak, on_hops)
     if not capacity.is_shared:  # each worker has CPU of its own
         return pictures | measured, missed_s
-    outside = _outside_cores(views, {name: rates[name] for name in measured}, nodes, now_s)
+    outside = outside_of(views, {name: rates[name] for name in measured}, nodes, now_s)
     return pictures | _beside_each_other(measured, views, capacity, outside), missed_s
 
 
-def _outside_cores(
+def outside_of(
     views: Collection[TopologyView], rates: Mapping[str, Rates], nodes: NodeRates, now_s: float
 ) -> dict[str, float]:
     """Compute, by node, the CPU that is not left and that no worker of these topologies uses."""
@@ -123,6 +123,17 @@ def _outside_cores(
     return outside_cores(list(known.values()), of_workers, busy, cores)
 
 
+def unmeasured_nodes(views: Iterable[TopologyView], measured: Collection[str]) -> list[Node]:
+    """List the node of each worker of topologies whose load is not known."""
+    return [
+        view.publication.node_of[slot.supervisor]
+        for view in views
+        if view.id not in measured and view.publication.status not in RESTING
+        for slot in view.publication.slots
+        if slot.supervisor in view.publication.node_of
+    ]
+
+
 def _beside_each_other(
     measured: Mapping[str, Picture],
     views: Iterable[TopologyView],
@@ -130,16 +141,9 @@ def _beside_each_other(
     outside: Mapping[str, float],  # cores, by node
 ) -> dict[str, Picture]:
     """Note in pictures what others use of each node, and of its link."""
-    unmeasured = [
-        view.publication.node_of[slot.supervisor]
-        for view in views
-        if view.id not in measured and view.publication.status not in RESTING
-        for slot in view.publication.slots
-        if slot.supervisor in view.publication.node_of
-    ]
     found = {}
     own = {name: made.fit for name, made in measured.items()}
-    fits = beside_each_other(own, unmeasured, outside)
+    fits = beside_each_other(own, unmeasured_nodes(views, own), outside)
     clusters = _links_beside_each_other(measured, fits, capacity)
     for name, made in measured.items():
         spaces = levels_of(made.of_workers, len(made.cluster.workers))

@@ -226,6 +226,7 @@ def _rows(span: Span, known: Mapping[str, Any], row: int) -> pa.RecordBatch:
         "cpu_cores": _bytes(span.cpu_cores),
         "traffic_tps": _bytes(span.traffic_tps),
         **{name: _bytes(table) for name, table in span.room.spaces.items()},
+        "other_cores": _bytes(span.room.other_cores),
         "acked": span.ended.acked,
         "failed": span.ended.failed,
         "timed": _lists(span.ended.timed),
@@ -290,6 +291,13 @@ def _span(rows: list[pa.RecordBatch]) -> Span:
     def is_known(name: str) -> bool:
         return not rows[0].column(name).null_count
 
+    def room() -> Room:
+        unknown = Room.unknown(count, len(rest.cluster.nodes))
+        return Room(
+            spaces={name: table(name) for name in COLUMNS if is_known(name)},
+            other_cores=table("other_cores") if is_known("other_cores") else unknown.other_cores,
+        )
+
     def timed() -> Counts:
         values = [batch.column("timed").flatten().to_numpy() for batch in rows]
         return np.concatenate(values).reshape(count, -1)
@@ -312,7 +320,7 @@ def _span(rows: list[pa.RecordBatch]) -> Span:
         size_bytes=rest.size_bytes,
         held=joined("held"),
         ended=Ended(joined("acked"), joined("failed"), timed()),
-        room=Room({name: table(name) for name in COLUMNS if is_known(name)}),
+        room=room(),
         shifts=tuple(
             PlacementChange(row, one["executor"], one["worker"], one["own"])
             for row, all_of in enumerate(moved)

@@ -8,7 +8,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -19,9 +19,13 @@ from controller.core.blocks import ended_between
 from controller.core.capacity import Capacity
 from controller.core.cluster import Cluster, Floats, Ints, Level, LoadSnapshot, Singles, Traffic
 from controller.core.decision import Outcome
+from controller.core.fit import Fit, beside_each_other
 from controller.core.latency import Timed, added, observe_timed
 from controller.core.layout import Layout, layout_of, opened_by
+from controller.core.limits import Limits
+from controller.core.meters import NodeRates, observe_nodes
 from controller.core.metrics import Rates, by_topology, observe
+from controller.core.picture import outside_of, unmeasured_nodes
 from controller.core.sizes import TupleSizes, pair_keys
 from controller.core.spaces import COLUMNS, levels_of
 from controller.core.tasks import component_targets
@@ -78,13 +82,16 @@ class Room:
     # (T, W) each, by the meters of `SPACES`; NaN where not known. One that is never known is not
     # there.
     spaces: Mapping[str, Singles]
+    # (T, N), what others than the topology use of each node's CPU; NaN where not known
+    other_cores: Singles
 
     @classmethod
-    def unknown(cls) -> "Room":
-        return cls({})
+    def unknown(cls, ticks: int, nodes: int) -> "Room":
+        return cls({}, np.full((ticks, nodes), np.nan, np.float32))
 
     def rows(self, cut: slice) -> "Room":
-        return Room({name: table[cut] for name, table in self.spaces.items()})
+        spaces = {name: table[cut] for name, table in self.spaces.items()}
+        return Room(spaces, self.other_cores[cut])
 
     def levels_at(self, row: int) -> Mapping[str, Level]:
         """Give how full spaces were in a tick, by name, where something is known."""
@@ -172,6 +179,15 @@ class Span:
         )
 
 
+class _Look(NamedTuple):
+    """A topology in a tick in which all of it was measured."""
+
+    before: Layout | None  # of the tick before
+    layout: Layout
+    said: Traffic  # with pairs that are silent: so the pairs of most ticks are the very same arrays
+    fit: Fit  # with what others use
+
+
 @dataclass(slots=True)
 class _Open:
     """A span that still grows."""
@@ -190,6 +206,7 @@ class _Open:
     held: list[bool] = field(default_factory=list)
     ended: list[tuple[float, float, Counts]] = field(default_factory=list)
     spaces: list[dict[str, Singles]] = field(default_factory=list)
+    other_cores: list[Singles] = field(default_factory=list)
     shifts: list[PlacementChange] = field(default_factory=list)
     sizes: TupleSizes = field(default_factory=TupleSizes)
     kept_bytes: int = 0
@@ -201,6 +218,7 @@ class _Open:
             and own.pinned == layout.pinned
             and own.made_of.publication.edges == layout.made_of.publication.edges
             and own.cluster.workers == layout.cluster.workers
+            and own.cluster.nodes == layout.cluster.nodes
             and own.cluster.closed == layout.cluster.closed
             and np.array_equal(own.cluster.capacity_cores, layout.cluster.capacity_cores)
         )
@@ -208,7 +226,7 @@ class _Open:
 
     def add(
         self,
-        layout: Layout,
+        look: _Look,
         rates: Rates,
         time_s: float,
         span_s: float,
@@ -216,22 +234,22 @@ class _Open:
         held: bool,
         ended: tuple[float, float, Counts],
     ) -> None:
+        layout, said, cluster = look.layout, look.said, look.fit.cluster
         self._shift(layout)
         self.first = self.first or layout.snapshot(rates, time_s=time_s)
         self.layout = layout
         self.time_s.append(time_s)
         self.span_s.append(span_s)
-        # With pairs that are silent, so that the pairs of most ticks are the very same arrays.
-        rows = layout.rows
-        said = Traffic(rows.source, rows.target, rows.sums(rates.tps))
-        self.cpu_cores.append(layout.cpu_cores(rates, said).astype(np.float32))
+        self.cpu_cores.append(look.fit.demand.astype(np.float32))
         self.traffic.append((said.source, said.target, said.tps.astype(np.float32)))
         self.held.append(held)
         self.ended.append(ended)
         self.spaces.append(_spaces(layout, rates))
+        self.other_cores.append(_by_node(cluster, cluster.other_cores))
         self.sizes = rates.sizes
         self.kept_bytes += self.cpu_cores[-1].nbytes + self.traffic[-1][2].nbytes
-        self.kept_bytes += ended[2].nbytes + sum(one.nbytes for one in self.spaces[-1].values())
+        self.kept_bytes += ended[2].nbytes + self.other_cores[-1].nbytes
+        self.kept_bytes += sum(one.nbytes for one in self.spaces[-1].values())
 
     def _shift(self, layout: Layout) -> None:
         """Note which executors are elsewhere than in the tick before."""
@@ -270,7 +288,7 @@ class _Open:
             ),
             held=np.array(self.held, dtype=np.bool_),
             ended=Ended(*(np.array(column) for column in zip(*self.ended, strict=True))),
-            room=Room(self._spaces()),
+            room=Room(self._spaces(), np.array(self.other_cores)),
             shifts=tuple(self.shifts),
         )
 
@@ -284,6 +302,10 @@ def _spaces(layout: Layout, rates: Rates) -> dict[str, Singles]:
     """Give what is known of the spaces of each worker, (W,) each, by meter."""
     shown = {} if layout.cluster.node_cores is None else layout.meters(rates)
     return {name: shown[name].astype(np.float32) for name in COLUMNS if name in shown}
+
+
+def _by_node(cluster: Cluster, cores: Floats | None) -> Singles:
+    return (np.full(len(cluster.nodes), np.nan) if cores is None else cores).astype(np.float32)
 
 
 class _RecordedMove(msgspec.Struct, rename={"source": "from", "target": "to"}):
@@ -344,20 +366,29 @@ class _Topology:
             added(timed, self.timed).astype(np.int32),
         )
 
+    def look(
+        self, view: TopologyView, capacity: Capacity, opened: Mapping[str, int]
+    ) -> _Look | None:
+        """Lay the topology out, and add its load up; None where a part of it is not known."""
+        before, layout = self.layout, self._laid_out(view, capacity, opened)
+        if not layout.knows_all(self.rates):
+            return None
+        self.layout, rows = layout, layout.rows
+        said = Traffic(rows.source, rows.target, rows.sums(self.rates.tps))
+        cores = layout.cpu_cores(self.rates, said)
+        return _Look(before, layout, said, Fit.at(layout.cluster, layout.place, cores, Limits()))
+
     def add(
         self,
         view: TopologyView,
-        config: Config,
+        look: _Look,
         record: TickRecord,
         cycle: _RecordedCycle,
         *,
         span_s: float,
-        opened: Mapping[str, int],
     ) -> Iterator[Span]:
         """Take a tick in; gives the span before it if that has come to its end."""
-        before, layout = self.layout, self._laid_out(view, config.capacity, opened)
-        if not layout.knows_all(self.rates):
-            return
+        before, layout = look.before, look.layout
         if self.open is not None and not self.open.takes(layout):
             yield from self.close()
         if self.open is None:
@@ -367,8 +398,7 @@ class _Topology:
         unwritten = record.unwritten and cycle.topology in record.unwritten
         paused = record.controls.held(view.publication.name, record.time_s) is not None
         held = unwritten or cycle.outcome in _AWAY or paused
-        self.open.add(layout, self.rates, record.time_s, span_s, held=bool(held), ended=self.ended)
-        self.layout = layout
+        self.open.add(look, self.rates, record.time_s, span_s, held=bool(held), ended=self.ended)
         # A plan that was not written moved nothing.
         if cycle.outcome == Outcome.MOVED and not unwritten:
             self.own.update({move.executor: (move.source, move.target) for move in cycle.moves})
@@ -464,6 +494,7 @@ class SpanReader:
         self._before_s = -np.inf
         # What a journal's first tick is compared with.
         self._remembered = Memory()
+        self._nodes = NodeRates()
 
     def read(self, log: Log, writer: int, *, skips_first: bool = False) -> Iterator[Span]:
         """Read the journal as arrays.
@@ -477,8 +508,11 @@ class SpanReader:
             if tick.gap:
                 yield from self._close(self._topologies)
                 self._remembered = decode(Memory, tick.head.memory) if tick.head else Memory()
+                self._nodes = self._remembered.nodes
             views = list(self._seen.views(tick.record))
-            reports = by_topology(self._seen.loads(tick.record))
+            loads = self._seen.loads(tick.record)
+            now_s, reports = tick.record.now_s, by_topology(loads)
+            self._nodes = observe_nodes(self._nodes, loads, now_s=now_s, ewma=1.0)
             if tick.record.epoch is None or tick.superseded or tick.record.error:
                 yield from self._close(self._topologies)
             else:
@@ -504,7 +538,7 @@ class SpanReader:
         self._note(cycles.values())
         gone = self._topologies.keys() - {view.id for view in views}
         yield from self._close(gone)
-        opened = opened_by(views)
+        opened, looks = opened_by(views), dict[str, _Look]()
         for view in views:
             if view.id not in self._topologies:
                 rates = self._remembered.rates.get(view.id, Rates())
@@ -516,10 +550,29 @@ class SpanReader:
             known, cycle = self._topologies[view.id], cycles.get(view.id)
             known.observe(view, reports.get(view.id, ()), record.now_s)
             if cycle is not None and cycle.total_tps is not None:
-                yield from known.add(view, config, record, cycle, span_s=span_s, opened=opened)
+                look = known.look(view, config.capacity, opened)
+                if look is not None:
+                    looks[view.id] = look
+        looks = self._beside(views, looks, record.now_s)
+        for view in views:
+            if (look := looks.get(view.id)) is not None:
+                known, cycle = self._topologies[view.id], cycles[view.id]
+                yield from known.add(view, look, record, cycle, span_s=span_s)
         for name in gone:
             del self._topologies[name]
         self._remembered = Memory()
+
+    def _beside(
+        self, views: Sequence[TopologyView], looks: Mapping[str, _Look], now_s: float
+    ) -> dict[str, _Look]:
+        """Note what others than each topology use of its nodes, as a live run does."""
+        if not self._config.capacity.is_shared:
+            return dict(looks)
+        rates = {name: self._topologies[name].rates for name in looks}
+        outside = outside_of(views, rates, self._nodes, now_s)
+        alone = {name: look.fit for name, look in looks.items()}
+        fits = beside_each_other(alone, unmeasured_nodes(views, looks), outside)
+        return {name: look._replace(fit=fits[name]) for name, look in looks.items()}
 
     def _note(self, cycles: Iterable[_RecordedCycle]) -> None:
         for cycle in cycles:

@@ -64,7 +64,6 @@ LEFT_OUT = (
     "Operators drain hosts, and reject moves.",
     "A worker may be started in a free slot.",
     "Nothing goes to workers that start again and again, or to hosts that have just come back.",
-    "Other topologies, and processes outside of Storm, use a part of each node.",
     "Room is kept for the peaks of the input, and for queues that grow.",
     "The network has limits of its own.",
     "A tuple between workers costs what it cost on the machine of the demo.",
@@ -90,6 +89,7 @@ class Smoothed(NamedTuple):
     cpu_cores: Floats
     tps_var: Floats
     cpu_var: Floats
+    other_cores: Floats  # (N,), as in `Room`
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +219,10 @@ class Rerun:
                 cluster = _cluster(span, row, at, recorded)
                 cores = measure(table, row, span, at, recorded, cluster=cluster)
                 tps = span.traffic_tps[row].astype(np.float64)
-                smoothed = _smooth(smoothed, tps, cores, self._weights)
+                others = span.room.other_cores[row].astype(np.float64)
+                smoothed = _smooth(smoothed, tps, cores, others, self._weights)
                 if asks[row]:
+                    cluster = _beside(cluster, smoothed.other_cores)
                     snapshot = _snapshot(span, row, at, smoothed)
                     decision = self._decide(cluster, snapshot, vetoes, float(now_s[row]))
                     for move in decision.moves:
@@ -315,12 +317,16 @@ class Rerun:
         return decision
 
 
-def _smooth(before: Smoothed | None, tps: Floats, cpu_cores: Floats, weights: Weights) -> Smoothed:
+def _smooth(
+    before: Smoothed | None, tps: Floats, cpu_cores: Floats, other_cores: Floats, weights: Weights
+) -> Smoothed:
     if before is None:
-        return Smoothed(tps, cpu_cores, np.zeros(len(tps)), np.zeros(len(cpu_cores)))
+        return Smoothed(tps, cpu_cores, np.zeros(len(tps)), np.zeros(len(cpu_cores)), other_cores)
+    was = np.where(np.isnan(before.other_cores), other_cores, before.other_cores)
+    others, _ = weights.smoothed(0, other_cores, was, np.zeros(len(was)))
     smooth_tps, tps_var = weights.smoothed(0, tps, before.tps, before.tps_var)
     smooth_cores, cpu_var = weights.smoothed(0, cpu_cores, before.cpu_cores, before.cpu_var)
-    return Smoothed(smooth_tps, smooth_cores, tps_var, cpu_var)
+    return Smoothed(smooth_tps, smooth_cores, tps_var, cpu_var, others)
 
 
 def _snapshot(span: Span, row: int, place: Ints, smoothed: Smoothed) -> LoadSnapshot:
@@ -338,7 +344,14 @@ def _cluster(span: Span, row: int, place: Ints, recorded: Ints) -> Cluster:
     levels = span.room.levels_at(row)
     if levels and not np.array_equal(place, recorded):
         levels = carried(levels, span.first.placed(recorded), place)
-    return replace(span.cluster, spaces=levels) if levels else span.cluster
+    cluster = replace(span.cluster, spaces=levels) if levels else span.cluster
+    return _beside(cluster, span.room.other_cores[row].astype(np.float64))
+
+
+def _beside(cluster: Cluster, other_cores: Floats) -> Cluster:
+    """Let others use a part of each node, (N,), where that is known."""
+    known = not np.isnan(other_cores).any()
+    return replace(cluster, other_cores=other_cores) if known else cluster
 
 
 def _carried(before: Span | None, span: Span, smoothed: Smoothed | None) -> Smoothed | None:
@@ -350,7 +363,9 @@ def _carried(before: Span | None, span: Span, smoothed: Smoothed | None) -> Smoo
     tps, tps_var = np.zeros((2, len(new)))
     _, at_old, at_new = np.intersect1d(old, new, assume_unique=True, return_indices=True)
     tps[at_new], tps_var[at_new] = smoothed.tps[at_old], smoothed.tps_var[at_old]
-    return smoothed._replace(tps=tps, tps_var=tps_var)
+    same_nodes = before.cluster.nodes == span.cluster.nodes
+    others = smoothed.other_cores if same_nodes else np.full(len(span.cluster.nodes), np.nan)
+    return smoothed._replace(tps=tps, tps_var=tps_var, other_cores=others)
 
 
 def measure(

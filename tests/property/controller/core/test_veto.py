@@ -121,7 +121,7 @@ def test_a_replay_is_decided_as_a_file(world: World, config: Config) -> None:
         size_bytes=np.full(len(traffic.tps), np.nan),
         held=np.zeros(ticks, dtype=np.bool_),
         ended=Ended.unknown(ticks),
-        room=Room.unknown(),
+        room=Room.unknown(ticks, len(cluster.nodes)),
         shifts=(),
     )
     for explain in (True, False):

@@ -34,8 +34,9 @@ from controller.pipeline.ticks import in_order, spans_of
 from controller.replay.recording import Span, spans
 from controller.tune.choice import Objective
 from controller.tune.space import ParameterSet, without_moves
+from migration.model import NodeLoad
 from tests.messages import replace
-from tests.recorded_world import Recorded, record, with_heaps, with_spouts
+from tests.recorded_world import Recorded, record, with_heaps, with_meters, with_spouts
 from tests.tuned_world import BEGIN_S, laid_out, outcomes_of, span
 
 SMALL = Bounds(segment_bytes=20_000)
@@ -81,8 +82,12 @@ def test_segments_give_the_room_that_the_whole_log_gives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = WindowWorld.seen
+
+    def full(loads: Iterable[NodeLoad]) -> tuple[NodeLoad, ...]:
+        return with_heaps(with_meters(loads))
+
     monkeypatch.setattr(
-        WindowWorld, "seen", lambda world: replace(now := seen(world), loads=with_heaps(now.loads))
+        WindowWorld, "seen", lambda world: replace(now := seen(world), loads=full(now.loads))
     )
     shared = {"worker.cpu.capacity": None}
     record(tmp_path / "log", ticks=range(40), bounds=SMALL, keys=shared)
@@ -96,6 +101,9 @@ def test_segments_give_the_room_that_the_whole_log_gives(
         )
         assert np.array_equal(found, known)
     assert len(np.unique(whole[0].room.spaces["heap_live_bytes"])) > 30
+    found, known = (np.concatenate([span.room.other_cores for span in of]) for of in (back, whole))
+    assert np.array_equal(found, known)
+    assert known.min() > 0
 
 
 def test_the_driver_reads_only_what_it_uses_of_a_segment(tmp_path: Path) -> None:

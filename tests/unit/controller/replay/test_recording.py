@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from controller.core.capacity import Capacity
 from controller.core.cluster import LoadSnapshot
@@ -19,7 +20,7 @@ from controller.journal.writer import Bounds
 from controller.replay.playback import SeenReader
 from controller.replay.recording import Span, spans
 from migration import wire
-from migration.model import ExecutorId
+from migration.model import ExecutorId, Node
 from tests.recorded_world import SLOTS, Recorded, edit, plain, record
 
 SMALL = Bounds(segment_bytes=10_000)
@@ -181,3 +182,17 @@ def test_a_tick_stands_for_its_cycle_however_long_and_a_silence_for_two(
     edit(path, late, row=8)
     (span,) = spans(Log.open([tmp_path]))
     assert span.span_s.tolist() == [cycle_s] * 6 + [longest_s]
+
+
+def test_a_node_that_comes_begins_a_span(tmp_path: Path) -> None:
+    """What others use is by node."""
+
+    def grown(tick: int, run: Recorded) -> None:
+        if tick == 6:
+            known = run.world.publication
+            nodes = (*known.nodes, Node("c", "host-c", 400.0, (1, 2), 0))
+            run.world.publication = structs.replace(known, nodes=nodes)
+
+    record(tmp_path, mode="observe", keys={"worker.cpu.capacity": None}, each=grown)
+    found = list(spans(Log.open([tmp_path])))
+    assert [span.room.other_cores.shape for span in found] == [(5, 2), (6, 3)]

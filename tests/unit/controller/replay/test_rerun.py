@@ -10,6 +10,7 @@ import pytest
 from controller.config import build
 from controller.core.decision import Decision, Outcome
 from controller.core.policy import Case, Decided, Policy
+from controller.cycle import CycleInput
 from controller.ingest.world import WindowWorld
 from controller.journal.reader import Log
 from controller.policies.options import NAMES
@@ -20,7 +21,15 @@ from controller.report import TopologyReport
 from migration.model import ExecutorId, topology_name
 from tests.bench.replay.score import through
 from tests.messages import replace
-from tests.recorded_world import SLOTS, TICK_S, Recorded, record, with_heaps, with_sizes
+from tests.recorded_world import (
+    SLOTS,
+    TICK_S,
+    Recorded,
+    record,
+    with_heaps,
+    with_meters,
+    with_sizes,
+)
 
 KEYS = {"cooldown.executor.secs": 12}
 
@@ -95,18 +104,24 @@ def test_it_decides_by_the_sizes_that_a_live_run_saw(
     assert found.tolist() == sizes.tolist()
 
 
-def test_it_decides_by_the_heaps_that_a_live_run_saw(
+def test_it_decides_by_the_room_that_a_live_run_saw(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = WindowWorld.seen
-    monkeypatch.setattr(
-        WindowWorld, "seen", lambda world: replace(now := seen(world), loads=with_heaps(now.loads))
-    )
+
+    def metered(world: WindowWorld) -> CycleInput:
+        now = seen(world)
+        return replace(now, loads=with_heaps(with_meters(now.loads)))
+
+    monkeypatch.setattr(WindowWorld, "seen", metered)
     reports = record(tmp_path, mode="observe", keys={"worker.cpu.capacity": None})
     cases = noted(monkeypatch)
     through(Rerun(build(KEYS)), measured(tmp_path))
-    live, found = reports[-1].picture, cases[-1].cluster.spaces["heap"]
-    assert live is not None
+    live, cluster = reports[-1].picture, cases[-1].cluster
+    assert live is not None and live.cluster.other_cores is not None
+    assert live.cluster.other_cores.min() > 0.5
+    assert cluster.other_cores == pytest.approx(live.cluster.other_cores, rel=1e-4)
+    found = cluster.spaces["heap"]
     assert found.held == pytest.approx(live.cluster.spaces["heap"].held, rel=1e-6)
     assert found.most.tolist() == [512e6] * 4
     assert len(set(found.held.tolist())) == 2

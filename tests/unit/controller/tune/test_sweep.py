@@ -144,7 +144,8 @@ def shared(load: Span, hubs: Sequence[float]) -> Span:
 def heaps(ticks: int, live_mb: Sequence[float], most_mb: float) -> Room:
     live, most = np.array(live_mb) * 1e6, np.full(len(live_mb), most_mb * 1e6)
     columns = zip(COLUMNS, (live, most), strict=True)
-    return Room({name: np.tile(row, (ticks, 1)).astype(np.float32) for name, row in columns})
+    spaces = {name: np.tile(row, (ticks, 1)).astype(np.float32) for name, row in columns}
+    return replace(Room.unknown(ticks, 2), spaces=spaces)
 
 
 def test_a_set_that_fills_a_heap_is_not_the_best(tmp_path: Path) -> None:
@@ -166,6 +167,25 @@ def test_a_set_that_fills_a_heap_is_not_the_best(tmp_path: Path) -> None:
     # All ten executors of a worker with more in its heap than it has.
     assert otd.held_back.unserved_core_s == pytest.approx(10 * 0.1 * 30 * TICK_S, rel=0.01)
     assert gather.chosen_by.unserved_core_s == gather.held_back.unserved_core_s == 0
+
+
+def test_a_set_that_leaves_room_for_a_neighbour_is_found(tmp_path: Path) -> None:
+    """Eight guests belong to a by their traffic, and a minute in two others use 2.2 cores there."""
+
+    def tps(tick: int) -> list[tuple[int, int, float]]:
+        return [(0, 1, 800.0), *((0, guest, 100.0) for guest in range(HUBS, HUBS + 8))]
+
+    ticks = np.arange(120)
+    load = shared(span(120, [1] * 8, tps, cpu_cores=0.3), [0.1, 0.1, 1.15, 1.15])
+    loud = (ticks >= 24) & (ticks // 12 % 2 == 0)
+    others = np.column_stack([np.where(loud, 2.2, 0.45), np.zeros(120)]).astype(np.float32)
+    known = replace(load, room=replace(load.room, other_cores=others))
+    # Nothing that has moved makes way for the neighbour.
+    today, space = {"cooldown.executor.secs": 3000}, Space({"load.high": (0.5, 0.6, 0.8)})
+    for one, best in ((load, {}), (known, {"load.high": 0.6})):
+        _, outcomes = swept([one], tmp_path / f"{len(best)}", space, today)
+        found = suggest(outcomes, Objective())
+        assert dict(found.best.parameters.changes) == best
 
 
 def test_where_all_is_local_nothing_is_suggested(tmp_path: Path) -> None:
@@ -229,7 +249,9 @@ def test_a_span_comes_back_as_it_was(tmp_path: Path) -> None:
     load = replace(
         strong_and_fickle(9),
         held=np.arange(9) == 3,
-        room=heaps(9, [np.nan, 300.0], 512.0),
+        room=replace(
+            heaps(9, [np.nan, 300.0], 512.0), other_cores=np.arange(18, dtype="f4").reshape(9, 2)
+        ),
         shifts=(PlacementChange(2, 4, 0, True), PlacementChange(2, 5, 0, False)),
         hosts={"a": "host-a", "b": "host-b"},
     )
@@ -242,6 +264,7 @@ def test_a_span_comes_back_as_it_was(tmp_path: Path) -> None:
     assert np.array_equal(back.held, load.held)
     for name in COLUMNS:
         assert np.array_equal(back.room.spaces[name], load.room.spaces[name], equal_nan=True)
+    assert np.array_equal(back.room.other_cores, load.room.other_cores)
     assert (back.shifts, back.hosts, back.topology) == (load.shifts, load.hosts, load.topology)
     assert back.cluster.workers == load.cluster.workers
     assert back.first.pinned == load.first.pinned
