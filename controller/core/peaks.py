@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
-from controller.core.cluster import LoadSnapshot
+from controller.core.cluster import LoadSnapshot, Traffic
 from controller.core.figures import Peak
 from controller.core.times import DAY_S, HOUR_S, MINUTE_S
 from migration.model import Component, topology_name
@@ -75,7 +75,14 @@ NO_PEAKS = Peaks()
 
 def input_tps(snapshot: LoadSnapshot) -> float:
     """Add up what the spouts of a topology emit, to all that they emit it to."""
-    return float(snapshot.traffic.tps[spouts_of(snapshot)[snapshot.traffic.source]].sum())
+    return emitted_tps(snapshot.components, snapshot.component_of, snapshot.traffic)
+
+
+def emitted_tps(
+    components: tuple[Component, ...], component_of: tuple[str, ...], traffic: Traffic
+) -> float:
+    """Add up what spouts emit; `component_of` is of each executor."""
+    return float(traffic.tps[_is_spout(components, component_of)[traffic.source]].sum())
 
 
 def spouts_of(snapshot: LoadSnapshot) -> NDArray[np.bool_]:

@@ -58,7 +58,11 @@ DECODED = pa.schema(
         ("traffic_tps", _FLOATS),  # (P,)
         # (W,), how much of its heap each worker has filled, and may fill; null where not known.
         *((name, _FLOATS) for name in COLUMNS),
-        ("other_cores", _FLOATS),  # (N,), what others use of each node; NaN or null: not known
+        # (N,), what others use of each node, and how much more at their peaks; NaN or null: not
+        # known, as of the peak.
+        ("other_cores", _FLOATS),
+        ("other_peak_cores", _FLOATS),
+        ("peak_tps", pa.float64()),  # the highest input, as `core.peaks` counts it
         ("acked", pa.float64()),  # tuples since the tick before; NaN where not known
         ("failed", pa.float64()),
         ("timed", _INTS),  # (B,), of these, acked ones by the buckets of PROTOCOL.md

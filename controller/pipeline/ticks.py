@@ -3,6 +3,7 @@
 import io
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -227,6 +228,8 @@ def _rows(span: Span, known: Mapping[str, Any], row: int) -> pa.RecordBatch:
         "traffic_tps": _bytes(span.traffic_tps),
         **{name: _bytes(table) for name, table in span.room.spaces.items()},
         "other_cores": _bytes(span.room.other_cores),
+        "other_peak_cores": _bytes(span.room.other_peak_cores),
+        "peak_tps": span.room.peak_tps,
         "acked": span.ended.acked,
         "failed": span.ended.failed,
         "timed": _lists(span.ended.timed),
@@ -292,11 +295,11 @@ def _span(rows: list[pa.RecordBatch]) -> Span:
         return not rows[0].column(name).null_count
 
     def room() -> Room:
-        unknown = Room.unknown(count, len(rest.cluster.nodes))
-        return Room(
-            spaces={name: table(name) for name in COLUMNS if is_known(name)},
-            other_cores=table("other_cores") if is_known("other_cores") else unknown.other_cores,
-        )
+        spaces = {name: table(name) for name in COLUMNS if is_known(name)}
+        if not is_known("other_cores"):
+            return replace(Room.unknown(count, len(rest.cluster.nodes)), spaces=spaces)
+        others = table("other_cores"), table("other_peak_cores")
+        return Room(spaces, *others, joined("peak_tps"))
 
     def timed() -> Counts:
         values = [batch.column("timed").flatten().to_numpy() for batch in rows]

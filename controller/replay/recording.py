@@ -19,12 +19,14 @@ from controller.core.blocks import ended_between
 from controller.core.capacity import Capacity
 from controller.core.cluster import Cluster, Floats, Ints, Level, LoadSnapshot, Singles, Traffic
 from controller.core.decision import Outcome
+from controller.core.figures import Peak
 from controller.core.fit import Fit, beside_each_other
 from controller.core.latency import Timed, added, observe_timed
 from controller.core.layout import Layout, layout_of, opened_by
 from controller.core.limits import Limits
 from controller.core.meters import NodeRates, observe_nodes
 from controller.core.metrics import Rates, by_topology, observe
+from controller.core.peaks import NO_PEAKS, Peaks, emitted_tps, peaks_each
 from controller.core.picture import outside_of, unmeasured_nodes
 from controller.core.sizes import TupleSizes, pair_keys
 from controller.core.spaces import COLUMNS, levels_of
@@ -36,7 +38,7 @@ from controller.journal.reader import Log, Tick
 from controller.journal.record import TickRecord, decode
 from controller.replay.playback import SeenReader, recorded_config
 from migration.meters import ACKED, FAILED
-from migration.model import LATENCY_BUCKETS, NodeAcks, Slot, WorkerLoad
+from migration.model import LATENCY_BUCKETS, NodeAcks, Slot, WorkerLoad, topology_name
 
 # Half the memory; tuples per second need no more digits.
 Counts: TypeAlias = NDArray[np.int32]
@@ -84,14 +86,23 @@ class Room:
     spaces: Mapping[str, Singles]
     # (T, N), what others than the topology use of each node's CPU; NaN where not known
     other_cores: Singles
+    other_peak_cores: Singles  # (T, N), how much more they use at their peaks; as `other_cores`
+    peak_tps: Floats  # (T,), the topology's highest input, as in `Peaks`; NaN where not known
 
     @classmethod
     def unknown(cls, ticks: int, nodes: int) -> "Room":
-        return cls({}, np.full((ticks, nodes), np.nan, np.float32))
+        by_node = np.full((ticks, nodes), np.nan, np.float32)
+        return cls({}, by_node, by_node, np.full(ticks, np.nan))
 
     def rows(self, cut: slice) -> "Room":
         spaces = {name: table[cut] for name, table in self.spaces.items()}
-        return Room(spaces, self.other_cores[cut])
+        others = self.other_cores[cut], self.other_peak_cores[cut]
+        return Room(spaces, *others, self.peak_tps[cut])
+
+    @property
+    def others(self) -> Floats:
+        """What others use, and how much more at their peaks, (T, 2, N)."""
+        return np.stack([self.other_cores, self.other_peak_cores], axis=1).astype(np.float64)
 
     def levels_at(self, row: int) -> Mapping[str, Level]:
         """Give how full spaces were in a tick, by name, where something is known."""
@@ -186,6 +197,8 @@ class _Look(NamedTuple):
     layout: Layout
     said: Traffic  # with pairs that are silent: so the pairs of most ticks are the very same arrays
     fit: Fit  # with what others use
+    input_tps: float
+    peak_tps: float = np.nan
 
 
 @dataclass(slots=True)
@@ -206,7 +219,8 @@ class _Open:
     held: list[bool] = field(default_factory=list)
     ended: list[tuple[float, float, Counts]] = field(default_factory=list)
     spaces: list[dict[str, Singles]] = field(default_factory=list)
-    other_cores: list[Singles] = field(default_factory=list)
+    others: list[Singles] = field(default_factory=list)  # (2, N), as in `Room.others`
+    peak_tps: list[float] = field(default_factory=list)
     shifts: list[PlacementChange] = field(default_factory=list)
     sizes: TupleSizes = field(default_factory=TupleSizes)
     kept_bytes: int = 0
@@ -245,10 +259,12 @@ class _Open:
         self.held.append(held)
         self.ended.append(ended)
         self.spaces.append(_spaces(layout, rates))
-        self.other_cores.append(_by_node(cluster, cluster.other_cores))
+        others = cluster.other_cores, cluster.peak_cores
+        self.others.append(np.stack([_by_node(cluster, one) for one in others]))
+        self.peak_tps.append(look.peak_tps)
         self.sizes = rates.sizes
         self.kept_bytes += self.cpu_cores[-1].nbytes + self.traffic[-1][2].nbytes
-        self.kept_bytes += ended[2].nbytes + self.other_cores[-1].nbytes
+        self.kept_bytes += ended[2].nbytes + self.others[-1].nbytes
         self.kept_bytes += sum(one.nbytes for one in self.spaces[-1].values())
 
     def _shift(self, layout: Layout) -> None:
@@ -270,7 +286,7 @@ class _Open:
         tps = np.zeros((len(self.traffic), len(pairs)), dtype=np.float32)
         for row, (source, _, said) in enumerate(self.traffic):
             tps[row, at[id(source)]] = said
-        loud = tps.any(axis=0)
+        loud, others = tps.any(axis=0), np.array(self.others)
         pairs, tps = pairs[loud], tps.compress(loud, axis=1)  # row by row, as loops need it
         return Span(
             cluster=self.layout.cluster,
@@ -288,7 +304,7 @@ class _Open:
             ),
             held=np.array(self.held, dtype=np.bool_),
             ended=Ended(*(np.array(column) for column in zip(*self.ended, strict=True))),
-            room=Room(self._spaces(), np.array(self.other_cores)),
+            room=Room(self._spaces(), others[:, 0], others[:, 1], np.array(self.peak_tps)),
             shifts=tuple(self.shifts),
         )
 
@@ -306,6 +322,12 @@ def _spaces(layout: Layout, rates: Rates) -> dict[str, Singles]:
 
 def _by_node(cluster: Cluster, cores: Floats | None) -> Singles:
     return (np.full(len(cluster.nodes), np.nan) if cores is None else cores).astype(np.float32)
+
+
+class _Remembered(msgspec.Struct):
+    """What a replay needs of a head's `Memory` each time."""
+
+    peaks: dict[str, Peaks] = {}
 
 
 class _RecordedMove(msgspec.Struct, rename={"source": "from", "target": "to"}):
@@ -376,7 +398,9 @@ class _Topology:
         self.layout, rows = layout, layout.rows
         said = Traffic(rows.source, rows.target, rows.sums(self.rates.tps))
         cores = layout.cpu_cores(self.rates, said)
-        return _Look(before, layout, said, Fit.at(layout.cluster, layout.place, cores, Limits()))
+        fit = Fit.at(layout.cluster, layout.place, cores, Limits())
+        input_tps = emitted_tps(view.publication.components, layout.component_of, said)
+        return _Look(before, layout, said, fit, input_tps)
 
     def add(
         self,
@@ -495,6 +519,7 @@ class SpanReader:
         # What a journal's first tick is compared with.
         self._remembered = Memory()
         self._nodes = NodeRates()
+        self._peaks: Mapping[str, Peaks] = {}
 
     def read(self, log: Log, writer: int, *, skips_first: bool = False) -> Iterator[Span]:
         """Read the journal as arrays.
@@ -505,6 +530,8 @@ class SpanReader:
         for number, tick in enumerate(log.ticks(writer)):
             if tick.head is not None:
                 self._config = recorded_config(tick.head)
+                # From each head, so that a segment alone gives what the whole log gives.
+                self._peaks = decode(_Remembered, tick.head.memory).peaks
             if tick.gap:
                 yield from self._close(self._topologies)
                 self._remembered = decode(Memory, tick.head.memory) if tick.head else Memory()
@@ -553,7 +580,9 @@ class SpanReader:
                 look = known.look(view, config.capacity, opened)
                 if look is not None:
                     looks[view.id] = look
-        looks = self._beside(views, looks, record.now_s)
+        looks = self._beside(views, looks, record)
+        inputs = {view.id: looks[view.id].input_tps if view.id in looks else None for view in views}
+        self._peaks = peaks_each(self._peaks, inputs, record.time_s)
         for view in views:
             if (look := looks.get(view.id)) is not None:
                 known, cycle = self._topologies[view.id], cycles[view.id]
@@ -563,16 +592,21 @@ class SpanReader:
         self._remembered = Memory()
 
     def _beside(
-        self, views: Sequence[TopologyView], looks: Mapping[str, _Look], now_s: float
+        self, views: Sequence[TopologyView], looks: Mapping[str, _Look], record: TickRecord
     ) -> dict[str, _Look]:
-        """Note what others than each topology use of its nodes, as a live run does."""
+        """Note the peaks, and what others than each topology use of its nodes, as a live run."""
         if not self._config.capacity.is_shared:
             return dict(looks)
         rates = {name: self._topologies[name].rates for name in looks}
-        outside = outside_of(views, rates, self._nodes, now_s)
-        alone = {name: look.fit for name, look in looks.items()}
+        outside = outside_of(views, rates, self._nodes, record.now_s)
+        by_name = {name: self._peaks.get(topology_name(name), NO_PEAKS) for name in looks}
+        tps = {name: peaks.peak_tps(record.time_s) for name, peaks in by_name.items()}
+        times = {name: Peak(look.input_tps, tps[name]).times for name, look in looks.items()}
+        alone = {name: replace(look.fit, peak_times=times[name]) for name, look in looks.items()}
         fits = beside_each_other(alone, unmeasured_nodes(views, looks), outside)
-        return {name: look._replace(fit=fits[name]) for name, look in looks.items()}
+        return {
+            name: look._replace(fit=fits[name], peak_tps=tps[name]) for name, look in looks.items()
+        }
 
     def _note(self, cycles: Iterable[_RecordedCycle]) -> None:
         for cycle in cycles:

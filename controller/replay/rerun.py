@@ -15,13 +15,15 @@ import numpy as np
 
 from controller.config import Config
 from controller.core.choose import decide_in_file
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Marks, Traffic
+from controller.core.cluster import Cluster, Floats, Ints, Level, LoadSnapshot, Marks, Traffic
 from controller.core.decision import Decision, Move, Outcome, Veto, Vetoes, first_of
+from controller.core.figures import Peak
 from controller.core.fit import Fit
 from controller.core.hops import COSTS_S
 from controller.core.limits import Limits
 from controller.core.loops import traffic as loops
 from controller.core.metrics import Weights
+from controller.core.peaks import input_tps
 from controller.core.policy import AtOnce, Case, Policy, Question, Search, search_inline
 from controller.core.spaces import carried
 from controller.core.veto import placement_vetoes
@@ -64,7 +66,7 @@ LEFT_OUT = (
     "Operators drain hosts, and reject moves.",
     "A worker may be started in a free slot.",
     "Nothing goes to workers that start again and again, or to hosts that have just come back.",
-    "Room is kept for the peaks of the input, and for queues that grow.",
+    "Room is kept for queues that grow, and for workers that have not reported.",
     "The network has limits of its own.",
     "A tuple between workers costs what it cost on the machine of the demo.",
     "Loads are smoothed at each cycle, not at each recorded tick.",
@@ -89,7 +91,7 @@ class Smoothed(NamedTuple):
     cpu_cores: Floats
     tps_var: Floats
     cpu_var: Floats
-    other_cores: Floats  # (N,), as in `Room`
+    others: Floats  # (2, N), as in `Room.others`
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +201,8 @@ class Rerun:
         smoothed = _carried(self._before, span, self._smoothed)
         now_s, table = self._now_s(span), np.zeros((len(span.time_s), COLUMNS))
         table[:, 0], table[:, 1], table[:, OUTCOME] = span.time_s, span.span_s, NO_CYCLE
-        asks = self._asks(span, now_s, table)
+        asks, others = self._asks(span, now_s, table), span.room.others
+        used = np.nan_to_num(others[:, 0])
         is_changed = True
         for begin, end, shifts in span.stretches():
             for shift in shifts:
@@ -216,13 +219,12 @@ class Rerun:
                     vetoes = self._vetoes(span, at)
                     as_recorded = np.array_equal(place, recorded)
                 table[row, AS_RECORDED] = as_recorded
-                cluster = _cluster(span, row, at, recorded)
-                cores = measure(table, row, span, at, recorded, cluster=cluster)
+                spaces = _spaces(span, row, at, recorded)
+                cores = measure(table, row, span, at, recorded, spaces=spaces, others=used[row])
                 tps = span.traffic_tps[row].astype(np.float64)
-                others = span.room.other_cores[row].astype(np.float64)
-                smoothed = _smooth(smoothed, tps, cores, others, self._weights)
+                smoothed = _smooth(smoothed, tps, cores, others[row], self._weights)
                 if asks[row]:
-                    cluster = _beside(cluster, smoothed.other_cores)
+                    cluster = _cluster(span, spaces, smoothed.others)
                     snapshot = _snapshot(span, row, at, smoothed)
                     decision = self._decide(cluster, snapshot, vetoes, float(now_s[row]))
                     for move in decision.moves:
@@ -318,12 +320,12 @@ class Rerun:
 
 
 def _smooth(
-    before: Smoothed | None, tps: Floats, cpu_cores: Floats, other_cores: Floats, weights: Weights
+    before: Smoothed | None, tps: Floats, cpu_cores: Floats, others: Floats, weights: Weights
 ) -> Smoothed:
     if before is None:
-        return Smoothed(tps, cpu_cores, np.zeros(len(tps)), np.zeros(len(cpu_cores)), other_cores)
-    was = np.where(np.isnan(before.other_cores), other_cores, before.other_cores)
-    others, _ = weights.smoothed(0, other_cores, was, np.zeros(len(was)))
+        return Smoothed(tps, cpu_cores, np.zeros(len(tps)), np.zeros(len(cpu_cores)), others)
+    was = np.where(np.isnan(before.others), others, before.others)
+    others = was + weights.ewma * (others - was)
     smooth_tps, tps_var = weights.smoothed(0, tps, before.tps, before.tps_var)
     smooth_cores, cpu_var = weights.smoothed(0, cpu_cores, before.cpu_cores, before.cpu_var)
     return Smoothed(smooth_tps, smooth_cores, tps_var, cpu_var, others)
@@ -336,22 +338,26 @@ def _snapshot(span: Span, row: int, place: Ints, smoothed: Smoothed) -> LoadSnap
     if not tps.all():
         traffic = traffic.of_pairs(np.flatnonzero(tps))
     time_s = float(span.time_s[row])
-    return span.first.at(time_s, place, smoothed.cpu_cores, traffic, smoothed.cpu_var)
+    found = span.first.at(time_s, place, smoothed.cpu_cores, traffic, smoothed.cpu_var)
+    peak_tps = float(span.room.peak_tps[row])
+    times = 1.0 if np.isnan(peak_tps) else Peak(input_tps(found), peak_tps).times
+    return found.peaking(times)
 
 
-def _cluster(span: Span, row: int, place: Ints, recorded: Ints) -> Cluster:
-    """Give the cluster as it is in a tick with a placement."""
+def _spaces(span: Span, row: int, place: Ints, recorded: Ints) -> Mapping[str, Level]:
+    """Give how full spaces are in a tick with a placement, by name."""
     levels = span.room.levels_at(row)
-    if levels and not np.array_equal(place, recorded):
-        levels = carried(levels, span.first.placed(recorded), place)
-    cluster = replace(span.cluster, spaces=levels) if levels else span.cluster
-    return _beside(cluster, span.room.other_cores[row].astype(np.float64))
+    if not levels or np.array_equal(place, recorded):
+        return levels
+    return carried(levels, span.first.placed(recorded), place)
 
 
-def _beside(cluster: Cluster, other_cores: Floats) -> Cluster:
-    """Let others use a part of each node, (N,), where that is known."""
-    known = not np.isnan(other_cores).any()
-    return replace(cluster, other_cores=other_cores) if known else cluster
+def _cluster(span: Span, spaces: Mapping[str, Level], others: Floats) -> Cluster:
+    """Give the cluster as it is in a tick, as far as that is known."""
+    changes: dict[str, Any] = {"spaces": spaces} if spaces else {}
+    if not np.isnan(others).any():
+        changes |= {"other_cores": others[0], "peak_cores": others[1]}
+    return replace(span.cluster, **changes) if changes else span.cluster
 
 
 def _carried(before: Span | None, span: Span, smoothed: Smoothed | None) -> Smoothed | None:
@@ -364,34 +370,47 @@ def _carried(before: Span | None, span: Span, smoothed: Smoothed | None) -> Smoo
     _, at_old, at_new = np.intersect1d(old, new, assume_unique=True, return_indices=True)
     tps[at_new], tps_var[at_new] = smoothed.tps[at_old], smoothed.tps_var[at_old]
     same_nodes = before.cluster.nodes == span.cluster.nodes
-    others = smoothed.other_cores if same_nodes else np.full(len(span.cluster.nodes), np.nan)
-    return smoothed._replace(tps=tps, tps_var=tps_var, other_cores=others)
+    others = smoothed.others if same_nodes else np.full((2, len(span.cluster.nodes)), np.nan)
+    return smoothed._replace(tps=tps, tps_var=tps_var, others=others)
 
 
 def measure(
-    table: Floats, row: int, span: Span, place: Ints, recorded: Ints, *, cluster: Cluster
+    table: Floats,
+    row: int,
+    span: Span,
+    place: Ints,
+    recorded: Ints,
+    *,
+    spaces: Mapping[str, Level],
+    others: Floats,
 ) -> Floats:
     """Measure a placement under the load of one tick, and give the CPU of each executor, (E,).
 
-    `cluster` is as it is with this placement in this tick. The row of the table is filled in, but
-    for time, outcome and whether it is the recorded one.
+    `spaces` are as full as they are with this placement. `others` is what others use of each node,
+    (N,). The row of the table is filled in, but for time, outcome and whether it is the recorded
+    one.
     """
     tps, cpu_cores = span.traffic_tps[row], span.cpu_cores[row]
-    ends = span.source, span.target
+    ends, cluster = (span.source, span.target), span.cluster
     node_of, nodes = cluster.node_of, len(cluster.nodes)
     sent = *ends, span.size_bytes, tps, cpu_cores, COSTS_S
     cores, *sums, fullest = loops.load(*sent, place, recorded, node_of, nodes)
-    fit = Fit.at(cluster, place, cores, _PLAIN)
-    lost = _lost(cluster, place)
-    served = Fit.at(cluster, place, np.where(lost, 0.0, cores), _PLAIN) if lost.any() else fit
-    beyond = np.maximum(served.used - fit.capacity, 0.0)[fit.each_unit].sum() + cores[lost].sum()
-    table[row, 2:8] = *sums, fit.frac.max(), beyond * span.span_s[row], fullest
+    fit, besides = Fit.at(cluster, place, cores, _PLAIN), others[node_of]
+    used = served = fit.used + besides
+    unserved = 0.0
+    if (lost := _lost(spaces, place)).any():
+        served = Fit.at(cluster, place, np.where(lost, 0.0, cores), _PLAIN).used + besides
+        unserved = cores[lost].sum()
+    unserved += np.maximum(served - fit.capacity, 0.0)[fit.each_unit].sum()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fullest_frac = (used / fit.capacity).max()
+    table[row, 2:8] = *sums, fullest_frac, unserved * span.span_s[row], fullest
     return cores
 
 
-def _lost(cluster: Cluster, place: Ints) -> Marks:
+def _lost(spaces: Mapping[str, Level], place: Ints) -> Marks:
     """Mark the executors in a worker with a space that would overflow, (E,): it would end."""
-    full = np.zeros(len(cluster.workers), np.bool_)
-    for level in cluster.spaces.values():
-        full |= level.held > level.most
-    return full[place]
+    lost = np.zeros(len(place), np.bool_)
+    for level in spaces.values():
+        lost |= (level.held > level.most)[place]
+    return lost

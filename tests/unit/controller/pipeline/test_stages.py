@@ -101,9 +101,13 @@ def test_segments_give_the_room_that_the_whole_log_gives(
         )
         assert np.array_equal(found, known)
     assert len(np.unique(whole[0].room.spaces["heap_live_bytes"])) > 30
-    found, known = (np.concatenate([span.room.other_cores for span in of]) for of in (back, whole))
-    assert np.array_equal(found, known)
-    assert known.min() > 0
+    for name in ("other_cores", "other_peak_cores", "peak_tps"):
+        found, known = (
+            np.concatenate([getattr(span.room, name) for span in of]) for of in (back, whole)
+        )
+        assert np.array_equal(found, known), name
+    assert whole[0].room.other_cores.min() > 0
+    assert len(np.unique(whole[0].room.peak_tps)) > 2
 
 
 def test_the_driver_reads_only_what_it_uses_of_a_segment(tmp_path: Path) -> None:

@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from controller.config import build
 from controller.core.decision import Decision, Outcome
+from controller.core.peaks import Hour, Peaks
 from controller.core.policy import Case, Decided, Policy
+from controller.core.times import HOUR_S
 from controller.cycle import CycleInput
 from controller.ingest.world import WindowWorld
 from controller.journal.reader import Log
@@ -22,6 +25,7 @@ from migration.model import ExecutorId, topology_name
 from tests.bench.replay.score import through
 from tests.messages import replace
 from tests.recorded_world import (
+    BEGIN_S,
     SLOTS,
     TICK_S,
     Recorded,
@@ -113,14 +117,23 @@ def test_it_decides_by_the_room_that_a_live_run_saw(
         now = seen(world)
         return replace(now, loads=with_heaps(with_meters(now.loads)))
 
+    def yesterday(tick: int, run: Recorded) -> None:
+        if tick == 0:
+            peaks = Peaks(hours=(Hour(int(BEGIN_S // HOUR_S) - 9, 20_000.0),), seen_s=BEGIN_S)
+            run.memory = replace(run.memory, peaks={topology_name("wc-1"): peaks})
+
     monkeypatch.setattr(WindowWorld, "seen", metered)
-    reports = record(tmp_path, mode="observe", keys={"worker.cpu.capacity": None})
+    shared = {"worker.cpu.capacity": None}
+    reports = record(tmp_path, mode="observe", keys=shared, each=yesterday)
     cases = noted(monkeypatch)
     through(Rerun(build(KEYS)), measured(tmp_path))
     live, cluster = reports[-1].picture, cases[-1].cluster
     assert live is not None and live.cluster.other_cores is not None
     assert live.cluster.other_cores.min() > 0.5
     assert cluster.other_cores == pytest.approx(live.cluster.other_cores, rel=1e-4)
+    assert cluster.peak_cores is not None and not cluster.peak_cores.any()
+    assert live.snapshot.peak_times > 2
+    assert cases[-1].snapshot.peak_times == pytest.approx(live.snapshot.peak_times, rel=1e-4)
     found = cluster.spaces["heap"]
     assert found.held == pytest.approx(live.cluster.spaces["heap"].held, rel=1e-6)
     assert found.most.tolist() == [512e6] * 4
@@ -275,3 +288,50 @@ def test_it_may_go_on_in_another_process(policy: str, *, explain: bool) -> None:
     """Spark hands runs over between waves."""
     run = Rerun(build({"policy": policy}), explain=explain)
     assert pickle.loads(pickle.dumps(run)).series().moves == ()
+
+
+def test_it_counts_other_topologies_at_their_peaks_as_a_live_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one has the same workers and loads, under another name."""
+    seen, other = WindowWorld.seen, "ad-1-7"
+
+    def both(world: WindowWorld) -> CycleInput:
+        now = seen(world)
+        (view,) = now.topologies
+        own = [
+            structs.replace(acks, workers=tuple(map(renamed, acks.workers))) for acks in view.acks
+        ]
+        publication = structs.replace(view.publication, topology=other, name="ad")
+        plan = structs.replace(view.plan, topology=other)
+        twice = replace(view, publication=publication, plan=plan, acks=tuple(own))
+        acks = tuple(
+            structs.replace(one, workers=one.workers + more.workers)
+            for one, more in zip(view.acks, own, strict=True)
+        )
+        loads = tuple(
+            structs.replace(load, workers=load.workers + tuple(map(renamed, load.workers)))
+            for load in now.loads
+        )
+        views = tuple(replace(one, acks=acks) for one in (view, twice))
+        return replace(now, topologies=views, loads=loads)
+
+    def renamed(one: Any) -> Any:
+        return structs.replace(one, topology=other)
+
+    def yesterday(tick: int, run: Recorded) -> None:
+        if tick == 0:
+            peaks = Peaks(hours=(Hour(int(BEGIN_S // HOUR_S) - 9, 20_000.0),), seen_s=BEGIN_S)
+            run.memory = replace(run.memory, peaks={topology_name(other): peaks})
+
+    monkeypatch.setattr(WindowWorld, "seen", both)
+    shared = {"worker.cpu.capacity": None}
+    reports = record(tmp_path, mode="observe", keys=shared, each=yesterday)
+    cases = noted(monkeypatch)
+    (span,) = [one for one in measured(tmp_path) if one.topology != other]
+    through(Rerun(build(KEYS)), [span])
+    live, found = reports[-2].picture, cases[-1].cluster
+    assert live is not None and live.view.id == span.topology
+    for name in ("other_cores", "peak_cores"):
+        assert getattr(live.cluster, name).min() > 0.5
+        assert getattr(found, name) == pytest.approx(getattr(live.cluster, name), rel=1e-2), name

@@ -1,15 +1,16 @@
 """A sweep finds what is best by construction, or that nothing helps; in whatever pieces."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from controller.config import build
-from controller.core.cluster import Floats, Ints, Traffic
+from controller.core.cluster import Floats, Ints, Singles, Traffic
 from controller.core.decision import Outcome
 from controller.core.hops import HOP_COST_S
 from controller.core.spaces import COLUMNS
@@ -23,6 +24,7 @@ from controller.replay.recording import PlacementChange, Room, Span
 from controller.replay.rerun import Rerun, measure
 from controller.tune.choice import MOVE_S, Objective, felt_worse, ranked, suggest
 from controller.tune.space import Space
+from migration.model import Component
 from tests.bench.replay.score import through
 from tests.tuned_world import (
     BEGIN_S,
@@ -148,6 +150,11 @@ def heaps(ticks: int, live_mb: Sequence[float], most_mb: float) -> Room:
     return replace(Room.unknown(ticks, 2), spaces=spaces)
 
 
+def beside(room: Room, others: Singles) -> Room:
+    """Let others, which have no peaks, use a part of each node, (T, N)."""
+    return replace(room, other_cores=others, other_peak_cores=np.zeros_like(others))
+
+
 def test_a_set_that_fills_a_heap_is_not_the_best(tmp_path: Path) -> None:
     """Eight guests belong to a by their traffic, and its heap cannot hold them all."""
 
@@ -179,13 +186,42 @@ def test_a_set_that_leaves_room_for_a_neighbour_is_found(tmp_path: Path) -> None
     load = shared(span(120, [1] * 8, tps, cpu_cores=0.3), [0.1, 0.1, 1.15, 1.15])
     loud = (ticks >= 24) & (ticks // 12 % 2 == 0)
     others = np.column_stack([np.where(loud, 2.2, 0.45), np.zeros(120)]).astype(np.float32)
-    known = replace(load, room=replace(load.room, other_cores=others))
+    known = replace(load, room=beside(load.room, others))
     # Nothing that has moved makes way for the neighbour.
     today, space = {"cooldown.executor.secs": 3000}, Space({"load.high": (0.5, 0.6, 0.8)})
     for one, best in ((load, {}), (known, {"load.high": 0.6})):
         _, outcomes = swept([one], tmp_path / f"{len(best)}", space, today)
         found = suggest(outcomes, Objective())
         assert dict(found.best.parameters.changes) == best
+
+
+def test_a_set_that_keeps_room_for_a_daily_peak_is_found(tmp_path: Path) -> None:
+    """Eight guests belong to a by their traffic; their input triples twice, for a minute."""
+    ticks = np.arange(120)
+    times = np.where((ticks // 12 == 3) | (ticks // 12 == 8), 3.0, 1.0)
+
+    def tps(tick: int) -> list[tuple[int, int, float]]:
+        pairs = [(0, 1, 400.0), (2, 1, 50.0), *((0, guest, 2.0) for guest in range(HUBS, HUBS + 8))]
+        return [(source, target, rate * times[tick]) for source, target, rate in pairs]
+
+    load = shared(span(120, [0] * 8, tps, cpu_cores=0.25), [0.1, 0.1, 0.05, 0.05])
+    kinds = Component("spout", "spout", 1), *load.first.components
+    first = replace(load.first, components=kinds, component_of=("spout", *["bolt"] * 11))
+    # Tuples of known size from b: so moves to b fill no link more than it is.
+    load = replace(
+        load,
+        first=first,
+        cpu_cores=(load.cpu_cores * times[:, np.newaxis]).astype(np.float32),
+        size_bytes=np.full(len(load.source), 10.0),
+    )
+    known = replace(load, room=replace(load.room, peak_tps=np.full(120, 3 * 416.0)))
+    today, space = {"policy": "otd", "headroom.min": 1}, Space({"policy": ("otd", "gather")})
+    for one, best in ((load, {}), (known, {"policy": "gather"})):
+        _, outcomes = swept([one], tmp_path / f"{len(best)}", space, today)
+        assert dict(suggest(outcomes, Objective()).best.parameters.changes) == best
+    otd, gather = (outcome.chosen_by for outcome in outcomes)
+    assert otd.unserved_core_s > 20
+    assert (gather.unserved_core_s, gather.moves) == (0, 4)
 
 
 def test_where_all_is_local_nothing_is_suggested(tmp_path: Path) -> None:
@@ -250,25 +286,43 @@ def test_a_span_comes_back_as_it_was(tmp_path: Path) -> None:
         strong_and_fickle(9),
         held=np.arange(9) == 3,
         room=replace(
-            heaps(9, [np.nan, 300.0], 512.0), other_cores=np.arange(18, dtype="f4").reshape(9, 2)
+            heaps(9, [np.nan, 300.0], 512.0),
+            other_cores=np.arange(18, dtype="f4").reshape(9, 2),
+            other_peak_cores=np.arange(18, 36, dtype="f4").reshape(9, 2),
+            peak_tps=np.arange(9.0),
         ),
         shifts=(PlacementChange(2, 4, 0, True), PlacementChange(2, 5, 0, False)),
         hosts={"a": "host-a", "b": "host-b"},
     )
     engine, ticks = laid_out([load], tmp_path)
     (one,) = episodes(ticks)
-    (back,) = spans_of(engine.ticks(one, one.folders))
+    rows = list(engine.ticks(one, one.folders))
+    (back,) = spans_of(rows)
     for name in ("place", "time_s", "span_s", "cpu_cores", "traffic_tps", "source", "target"):
         assert np.array_equal(getattr(back, name), getattr(load, name)), name
         assert getattr(back, name).dtype == getattr(load, name).dtype, name
     assert np.array_equal(back.held, load.held)
     for name in COLUMNS:
         assert np.array_equal(back.room.spaces[name], load.room.spaces[name], equal_nan=True)
-    assert np.array_equal(back.room.other_cores, load.room.other_cores)
+    of_room = "other_cores", "other_peak_cores", "peak_tps"
+    for name in of_room:
+        assert np.array_equal(getattr(back.room, name), getattr(load.room, name)), name
+    (old,) = spans_of(_without(batch, {*COLUMNS, *of_room}) for batch in rows)
+    assert not old.room.spaces
+    assert all(np.isnan(getattr(old.room, name)).all() for name in of_room)
     assert (back.shifts, back.hosts, back.topology) == (load.shifts, load.hosts, load.topology)
     assert back.cluster.workers == load.cluster.workers
     assert back.first.pinned == load.first.pinned
     assert np.isnan(back.size_bytes).all()
+
+
+def _without(batch: pa.RecordBatch, names: Collection[str]) -> pa.RecordBatch:
+    """Give rows as they are read of tables that lack some columns."""
+    columns = [
+        pa.nulls(batch.num_rows, field.type) if field.name in names else batch.column(field.name)
+        for field in batch.schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 def test_each_day_begins_as_recorded_and_topologies_are_apart(tmp_path: Path) -> None:
@@ -324,7 +378,7 @@ def test_cpu_follows_the_hops() -> None:
 
     def found(place: Ints, recorded: Ints) -> tuple[Floats, list[float]]:
         table = np.zeros((1, 8))
-        cores = measure(table, 0, spans, place, recorded, cluster=spans.cluster)
+        cores = measure(table, 0, spans, place, recorded, spaces={}, others=np.zeros(2))
         return cores, table[0, 2:5].tolist()
 
     there, elsewhere = spans.place, moved
