@@ -94,11 +94,17 @@ def with_meters(loads: Iterable[NodeLoad]) -> tuple[NodeLoad, ...]:
 
 
 def with_heaps(loads: Iterable[NodeLoad]) -> tuple[NodeLoad, ...]:
-    """Let 128 to 384 MB live in heaps of 512 MB, by port and time."""
+    """Let 128 to 384 MB live in heaps of 512 MB, by port and time, and states have 1 MB each.
+
+    These are known from the fourth report on.
+    """
 
     def filled(worker: WorkerLoad) -> dict[str, Any]:
         live = 128_000_000 + (worker.time_ms * (worker.slot.port + 1)) % 256_000_000
-        return {"meters": {"heap_live_bytes": live, "heap_max_bytes": 512_000_000}}
+        more = {"meters": {"heap_live_bytes": live, "heap_max_bytes": 512_000_000}}
+        known = worker.time_ms >= 1e3 * (BEGIN_S + 3 * TICK_S)
+        states = {"state_bytes": (1_000_000,) * len(worker.executors)}
+        return more | ({"executor_meters": states} if known else {})
 
     return with_workers(loads, filled)
 

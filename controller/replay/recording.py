@@ -28,7 +28,7 @@ from controller.core.meters import NodeRates, observe_nodes
 from controller.core.metrics import Rates, by_topology, observe
 from controller.core.peaks import NO_PEAKS, Peaks, emitted_tps, peaks_each
 from controller.core.picture import outside_of, unmeasured_nodes
-from controller.core.sizes import TupleSizes, pair_keys
+from controller.core.sizes import pair_keys
 from controller.core.spaces import COLUMNS, levels_of
 from controller.core.tasks import component_targets
 from controller.core.topology import TopologyView
@@ -37,7 +37,7 @@ from controller.journal.lines import of_another_version
 from controller.journal.reader import Log, Tick
 from controller.journal.record import TickRecord, decode
 from controller.replay.playback import SeenReader, recorded_config
-from migration.meters import ACKED, FAILED
+from migration.meters import ACKED, FAILED, STATE
 from migration.model import LATENCY_BUCKETS, NodeAcks, Slot, WorkerLoad, topology_name
 
 # Half the memory; tuples per second need no more digits.
@@ -117,7 +117,8 @@ class Span:
 
     cluster: Cluster  # closed where a worker has no hooks
     hosts: Mapping[str, str]  # host name of each node
-    first: LoadSnapshot  # the first tick, for all that does not change within the span
+    # The first tick, for all that does not change within the span; its states are of the last one.
+    first: LoadSnapshot
     place: Ints  # (E,), index of each executor's worker before the first tick's shifts
     time_s: Floats  # (T,), Unix seconds
     span_s: Floats  # (T,), how long each tick's load stands for
@@ -222,7 +223,7 @@ class _Open:
     others: list[Singles] = field(default_factory=list)  # (2, N), as in `Room.others`
     peak_tps: list[float] = field(default_factory=list)
     shifts: list[PlacementChange] = field(default_factory=list)
-    sizes: TupleSizes = field(default_factory=TupleSizes)
+    rates: Rates = field(default_factory=Rates)  # of the newest tick
     kept_bytes: int = 0
 
     def takes(self, layout: Layout) -> bool:
@@ -262,7 +263,7 @@ class _Open:
         others = cluster.other_cores, cluster.peak_cores
         self.others.append(np.stack([_by_node(cluster, one) for one in others]))
         self.peak_tps.append(look.peak_tps)
-        self.sizes = rates.sizes
+        self.rates = rates
         self.kept_bytes += self.cpu_cores[-1].nbytes + self.traffic[-1][2].nbytes
         self.kept_bytes += ended[2].nbytes + self.others[-1].nbytes
         self.kept_bytes += sum(one.nbytes for one in self.spaces[-1].values())
@@ -280,6 +281,8 @@ class _Open:
     def closed(self) -> Span:
         assert self.first is not None  # a span is opened with its first tick
         count, component = len(self.layout.executors), self.layout.tasks.component
+        # The hooks look at states each minute: at the beginning of a log none is known.
+        state_bytes = self.layout.executor_meters(self.rates).get(STATE.column)
         keys = {id(source): source * count + target for source, target, _ in self.traffic}
         pairs = np.unique(np.concatenate(list(keys.values())))
         at = {key: np.searchsorted(pairs, one) for key, one in keys.items()}
@@ -291,7 +294,7 @@ class _Open:
         return Span(
             cluster=self.layout.cluster,
             hosts=self.layout.made_of.publication.hosts,
-            first=self.first,
+            first=replace(self.first, state_bytes=state_bytes),
             place=self.start,
             time_s=np.array(self.time_s),
             span_s=np.array(self.span_s),
@@ -299,7 +302,7 @@ class _Open:
             traffic_tps=tps,
             source=pairs // count,
             target=pairs % count,
-            size_bytes=self.sizes.mean_bytes(
+            size_bytes=self.rates.sizes.mean_bytes(
                 pair_keys(component[pairs // count], component[pairs % count])
             ),
             held=np.array(self.held, dtype=np.bool_),

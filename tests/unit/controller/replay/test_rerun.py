@@ -134,6 +134,8 @@ def test_it_decides_by_the_room_that_a_live_run_saw(
     assert cluster.peak_cores is not None and not cluster.peak_cores.any()
     assert live.snapshot.peak_times > 2
     assert cases[-1].snapshot.peak_times == pytest.approx(live.snapshot.peak_times, rel=1e-4)
+    assert cases[-1].snapshot.state_bytes is not None
+    assert cases[-1].snapshot.state_bytes.tolist() == [1e6] * 8
     found = cluster.spaces["heap"]
     assert found.held == pytest.approx(live.cluster.spaces["heap"].held, rel=1e-6)
     assert found.most.tolist() == [512e6] * 4
