@@ -42,8 +42,9 @@ def back_each(
 ) -> tuple[list[TopologyCase], Budget, dict[str, str]]:
     """Decide about the topologies that have a run to take back; also why one stays.
 
-    The vetoes are those of a policy, but for the cool-down. What fits alone goes first. Where
-    nothing does, all goes at once, as long as no worker gets too full.
+    The vetoes are those of a policy, but for the cool-down. What fits alone goes first, and what
+    has to wait goes later. Where nothing fits alone, all goes at once, as long as no worker gets
+    too full.
     """
     found: list[TopologyCase] = []
     stays: dict[str, str] = {}
@@ -85,18 +86,10 @@ def _back(
     budget: Budget,
 ) -> Decision:
     """Choose what goes back now; NO_LOW_WORKER where it never will."""
-    snapshot, rows = made.snapshot, row_of(made.snapshot.executors)
-    workers = {name: w for w, name in enumerate(cluster.workers)}
-    ways: list[tuple[int, int]] = []
-    for one in moves:
-        executor, source = str(one.executor), str(one.source)
-        veto = vetoes.executors.get(executor) or vetoes.workers.get(source)
-        if source not in workers:
-            return Decision(Outcome.NO_LOW_WORKER, f"{source} cannot be opened again")
-        if veto is not None:
-            outcome = veto.outcome if veto.outcome in _WAITS else Outcome.NO_LOW_WORKER
-            return Decision(outcome, veto.reason)
-        ways.append((rows[executor], workers[source]))
+    snapshot = made.snapshot
+    ways, held = _ways(cluster, snapshot, moves, vetoes)
+    if held is not None and not ways:
+        return held
     most = min(budget.free_moves, made.view.allowed.room)
     if most <= 0:
         return Decision(Outcome.MOVE_IN_FLIGHT, "it waits for moves under way")
@@ -105,6 +98,8 @@ def _back(
         if len(steps) < most and fit.has_room(row, worker, fit.may_fill):
             fit = fit.moved(row, worker)
             steps.append((row, worker))
+    if not steps and held is not None:
+        return held  # those that wait may make the room
     if not steps:
         too_full = _too_full(fit, snapshot, ways)
         if too_full is not None:
@@ -114,8 +109,29 @@ def _back(
             return Decision(Outcome.MOVE_IN_FLIGHT, reason)
         steps = ways
     back = proposals(cluster, snapshot, steps)
-    reason = f"{len(steps)} of {len(ways)} executors go back"
+    reason = f"{len(steps)} of {len(moves)} executors go back"
     return Decision(Outcome.WOULD_MOVE, reason, back, is_exchange=steps is ways)
+
+
+def _ways(
+    cluster: Cluster, snapshot: LoadSnapshot, moves: Sequence[OwnMove], vetoes: Vetoes
+) -> tuple[list[tuple[int, int]], Decision | None]:
+    """List what may go back now, as rows and workers, and why others wait, or one never will."""
+    rows, workers = row_of(snapshot.executors), {name: w for w, name in enumerate(cluster.workers)}
+    ways: list[tuple[int, int]] = []
+    waits: Decision | None = None
+    for one in moves:
+        executor, source = str(one.executor), str(one.source)
+        veto = vetoes.executors.get(executor) or vetoes.workers.get(source)
+        if source not in workers:
+            return [], Decision(Outcome.NO_LOW_WORKER, f"{source} cannot be opened again")
+        if veto is None:
+            ways.append((rows[executor], workers[source]))
+        elif veto.outcome in _WAITS:
+            waits = waits or Decision(veto.outcome, veto.reason)
+        else:
+            return [], Decision(Outcome.NO_LOW_WORKER, veto.reason)
+    return ways, waits
 
 
 def _too_full(fit: Fit, snapshot: LoadSnapshot, ways: Sequence[tuple[int, int]]) -> str | None:

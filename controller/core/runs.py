@@ -32,7 +32,7 @@ from controller.core.layout import Layout, layout_of
 from controller.core.picture import unplaced
 from controller.core.quantities import MOST
 from controller.core.topology import TopologyView, moves_under_way, settled_placement
-from migration.model import ExecutorId, Plan, Slot
+from migration.model import ExecutorId, Phase, Plan, Slot
 
 # Classes are loaded, code is compiled and queues are worked off for so long after a move.
 WARM_S = 30.0
@@ -49,12 +49,17 @@ _LONGEST_BLOCK_S = (LONGEST_WAIT_S - COLD_S) / LEAST_BEFORE
 # A move that begins before those before it could be judged is of their run. That is so for this
 # long after them: the longest blocks may have come by then.
 RUN_S = WARM_S + (LOOKS[0] + 1) * _LONGEST_BLOCK_S
+# A move that has stood for so long where it changes no placement holds no run up: a supervisor that
+# is away may never answer.
+STANDS_S = 60.0
 # How many effects of a topology, and runs that were taken back, are remembered.
 _REMEMBERED = 8
 # The input now is the mean of this number of blocks: a burst of some seconds is no other load.
 _RECENT_BLOCKS = 6
 _RESTARTED = "a worker was restarted during the moves, or soon after them"
 _COLD = "a worker has just started, and its code is compiled"
+# Storm has the executor at the target, or the source has it.
+_STANDING = frozenset({Phase.SETTLE, Phase.UNDO})
 KEPT, GOING_BACK, TAKEN_BACK = "kept", "going back", "taken back"
 
 
@@ -118,6 +123,8 @@ class Watch:
     # Of each worker that Storm assigns executors to, as it was last seen: one that has ended
     # reports again only some looks later.
     jvms: Mapping[Slot, str] = field(default_factory=dict)
+    # Since when the moves of executors stand where they change no placement, monotonic.
+    stands_s: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def is_returning(self) -> bool:
@@ -233,11 +240,30 @@ class MovesSeen:
 
     under_way: frozenset[str]  # ids
     has_ended: bool  # some have ended since the last look
+    stands_s: Mapping[str, float]  # as in `Watch`
 
     @classmethod
-    def of(cls, view: TopologyView, rests: Iterable[tuple[str, ExecutorId, float]]) -> "MovesSeen":
-        ids = frozenset(entry.id for entry in view.plan.entries)
-        return cls(ids, any(topology == view.id for topology, _, _ in rests))
+    def of(
+        cls,
+        view: TopologyView,
+        rests: Iterable[tuple[str, ExecutorId, float]],
+        before_s: Mapping[str, float],
+        now_s: float,
+    ) -> "MovesSeen":
+        """Leave out what has stood for long where it changes no placement, and its end as well."""
+        entries = view.plan.entries
+        stands_s = {
+            str(e.executor): before_s.get(str(e.executor), now_s)
+            for e in entries
+            if e.void is not None or e.phase in _STANDING
+        }
+        long = {e for e, since_s in stands_s.items() if now_s - since_s >= STANDS_S}
+        gone = {e for e, since_s in before_s.items() if now_s - since_s >= STANDS_S}
+        return cls(
+            frozenset(entry.id for entry in entries if str(entry.executor) not in long),
+            any(topology == view.id and str(e) not in gone for topology, e, _ in rests),
+            stands_s,
+        )
 
 
 def watch_each(
@@ -254,8 +280,9 @@ def watch_each(
     """Look at topologies once more; `before` is what the last look saw."""
     found = {}
     for view in views:
-        moves, now, last = MovesSeen.of(view, rests), after[view.id], before.get(view.id)
+        now, last = after[view.id], before.get(view.id)
         watch = watches.get(view.id) or Watch(refused=refused.get(view.id, ()))
+        moves = MovesSeen.of(view, rests, watch.stands_s, now.now_s)
         watch, restarted = _heated(watch, view, last, now, time_s=time_s)
         watch = _without_old_run(watch, now.now_s)
         begun, watch = watch.begun, replace(watch, begun=None)
@@ -277,7 +304,9 @@ def watch_each(
         if restarted and not watch.is_returning:
             was_away = last is not None and not restarted <= set(last.rates.slots)
             watch = _restarted(watch, now.now_s, was_away=was_away)
-        found[view.id] = replace(watch, looked_s=now.now_s, under_way=moves.under_way)
+        found[view.id] = replace(
+            watch, looked_s=now.now_s, under_way=moves.under_way, stands_s=moves.stands_s
+        )
     return found
 
 

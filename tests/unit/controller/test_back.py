@@ -21,6 +21,7 @@ from controller.journal.record import decode, encode
 from controller.report import TopologyReport
 from controller.storm.history import History
 from migration.model import (
+    Base,
     Entry,
     ExecutorLoad,
     Meters,
@@ -360,6 +361,35 @@ def test_no_gain_is_proposed_while_the_last_of_a_run_goes_back(mode: Mode) -> No
     assert world.memory.watches["wc-1"].is_returning
     assert report.outcome is Outcome.MOVE_IN_FLIGHT and not report.moves
     assert report.reason.startswith("the last of a run of moves is going back, but a gain of ")
+
+
+@pytest.mark.parametrize("is_of_run", [False, True])
+def test_a_move_that_stands_in_the_plan_holds_no_way_back_up(is_of_run: bool) -> None:
+    """As of a supervisor that is away for hours; a move of the run goes back once it is there."""
+    third = Slot("c", 1)
+    world = Lasting(
+        places={1: A, 2: B, 3: B, 4: third},
+        slots=(A, B, third),
+        us={1: 50, 2: 100, 3: 300, 4: 1},
+        times={A: 1.8},
+        capacity={"a": 200.0, "b": 200.0, "c": 200.0},
+    )
+    world.lasting = (Entry("m0", executor(4), A, third, Phase.SETTLE, Base(A, 50)),)
+    world.run(300, ADVISE)
+    while not moved(world):
+        world.cycle()
+    watch = world.memory.watches["wc-1"]
+    if is_of_run and watch.begun is not None:
+        made = (*watch.begun.made, OwnMove("m0", executor(4), A, third))
+        begun = structs.replace(watch.begun, made=made)
+        world.memory = replace(world.memory, watches={"wc-1": replace(watch, begun=begun)})
+    world.run(400)
+    assert moved(world) == [("2-2", "a:1"), ("2-2", "b:1")]
+    world.lasting = ()
+    world.run(20)
+    assert ("4-4", "a:1") in moved(world) or not is_of_run
+    effect = world.reports[-1].felt.effects[-1]
+    assert effect.end == TAKEN_BACK and effect.moves == ("m0", "m7")[1 - is_of_run :]
 
 
 def test_what_others_move_while_a_run_goes_back_is_named() -> None:

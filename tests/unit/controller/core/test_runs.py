@@ -14,7 +14,16 @@ from controller.core.figures import Effect, Verdict
 from controller.core.latency import Timed, observe_timed
 from controller.core.layout import Layout, MadeOf
 from controller.core.metrics import Rates, by_topology, observe
-from controller.core.runs import FINAL_S, KEPT, LONGEST_WAIT_S, WARM_S, Run, Watch, watch_each
+from controller.core.runs import (
+    FINAL_S,
+    KEPT,
+    LONGEST_WAIT_S,
+    STANDS_S,
+    WARM_S,
+    Run,
+    Watch,
+    watch_each,
+)
 from controller.core.tasks import component_targets
 from controller.core.topology import TopologyView
 from controller.journal.record import decode, encode
@@ -53,6 +62,8 @@ class World:
     used_ns: float = 0.0
     sent: int = 0
     moving: frozenset[str] = frozenset()
+    phase: Phase = Phase.PREPARE
+    void: str | None = None
     rests: tuple[tuple[str, ExecutorId, float], ...] = ()
     rates: Rates = field(default_factory=Rates)
     timed: Mapping[Slot, Timed] = field(default_factory=dict)
@@ -75,7 +86,7 @@ class World:
         )
         self.timed = observe_timed(self.timed, [load.workers[0] for load in loads])
         entries = tuple(
-            Entry(name, executor(2), A, B, Phase.PREPARE, Base(A, 50))
+            Entry(name, executor(2), A, B, self.phase, Base(A, 50), self.void)
             for name in sorted(self.moving)
         )
         view = TopologyView(self.publication, Plan("uuid", 1, 1, "wc-1", entries[:1]), ())
@@ -246,6 +257,27 @@ def test_a_run_of_which_no_block_comes_is_final_after_a_while() -> None:
     world.watch = replace(world.watch, part=None, blocks=())
     assert world.run(60).run is None
     assert last(world.watch).is_final and last(world.watch).end == KEPT
+
+
+@pytest.mark.parametrize(
+    ("phase", "void"), [(Phase.SETTLE, None), (Phase.UNDO, None), (Phase.PREPARE, "it moved")]
+)
+def test_a_run_is_judged_though_its_last_move_stands_where_it_changes_nothing(
+    phase: Phase, void: str | None
+) -> None:
+    """A supervisor that is away may never answer: a bad run was never taken back."""
+    world = World()
+    world.run(400)
+    world.moving = frozenset({"m1"})
+    world.run(300)
+    assert last(world.watch).sentence == "moves are under way", "it may still change something"
+    world.phase, world.void, world.other_cores = phase, void, 0.8
+    assert last(world.run(STANDS_S)).sentence == "moves are under way", "most end within that"
+    assert last(world.run(JUDGED_S)).verdict is Verdict.BETTER
+    judged = world.watch
+    world.moving, world.rests = frozenset(), (("wc-1", executor(2), world.now_s),)
+    assert world.cycle().effects == judged.effects, "its end begins nothing"
+    assert world.watch.run is not None and world.watch.run.moves == ("m1",)
 
 
 def test_a_move_that_came_and_went_between_two_looks_counts() -> None:
