@@ -55,7 +55,8 @@ def back_each(
             found.append(case)
             continue
         # Storm may have replaced an executor by others since.
-        moves = [one for one in watch.back if str(one.executor) in made.snapshot.executors]
+        here = made.snapshot.executors
+        moves = [one for one in watch.back if not one.goes_back and str(one.executor) in here]
         if not moves:
             found.append(case)
             continue

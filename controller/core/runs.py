@@ -31,8 +31,8 @@ from controller.core.guards import breached
 from controller.core.layout import Layout, layout_of
 from controller.core.picture import unplaced
 from controller.core.quantities import MOST
-from controller.core.topology import TopologyView, moves_under_way, settled_placement
-from migration.model import ExecutorId, Phase, Plan, Slot
+from controller.core.topology import TopologyView, settled_placement
+from migration.model import MOVING, ExecutorId, Phase, Plan, Slot
 
 # Classes are loaded, code is compiled and queues are worked off for so long after a move.
 WARM_S = 30.0
@@ -70,6 +70,7 @@ class OwnMove(Struct, frozen=True):
     executor: ExecutorId
     source: Slot
     target: Slot
+    goes_back: bool = False  # the way back has begun
 
 
 class Run(Struct, frozen=True):
@@ -239,8 +240,12 @@ class MovesSeen:
     """What of a topology moves at one moment."""
 
     under_way: frozenset[str]  # ids
-    has_ended: bool  # some have ended since the last look
+    ended: frozenset[ExecutorId]  # of which a move has ended since the last look
     stands_s: Mapping[str, float]  # as in `Watch`
+
+    @property
+    def has_ended(self) -> bool:
+        return bool(self.ended)
 
     @classmethod
     def of(
@@ -261,7 +266,7 @@ class MovesSeen:
         gone = {e for e, since_s in before_s.items() if now_s - since_s >= STANDS_S}
         return cls(
             frozenset(entry.id for entry in entries if str(entry.executor) not in long),
-            any(topology == view.id and str(e) not in gone for topology, e, _ in rests),
+            frozenset(e for topology, e, _ in rests if topology == view.id and str(e) not in gone),
             stands_s,
         )
 
@@ -537,21 +542,39 @@ def begun_of(view: TopologyView, plan: Plan, predicted_cpu: float | None) -> Beg
 def _returning(watch: Watch, view: TopologyView, moves: MovesSeen, begun: Begun | None) -> Watch:
     """Look how far a run has gone back; what somebody else has moved since is left where it is."""
     there = settled_placement(view.publication, view.plan)
-    left = tuple(one for one in watch.back if there.get(one.executor) == one.target)
-    others = [
-        f"{one.executor} is left at {at}"
-        for one in watch.back
-        if (at := there.get(one.executor)) not in (None, one.source, one.target)
-    ]
-    watch = replace(watch, part=None, blocks=(), back=left)
-    if others:
+    going = {
+        (e.executor, e.target)
+        for e in view.plan.entries
+        if e.void is None and e.phase in MOVING - {Phase.UNDO}
+    }
+    tried = {one.executor for one in begun.made if one.executor in moves.ended} if begun else set()
+    left: list[OwnMove] = []
+    facts: list[str] = []
+    undone: set[str] = set()
+    for one in watch.back:
+        at = there.get(one.executor)
+        if (one.executor, one.source) in going:
+            left.append(structs.replace(one, goes_back=True))
+        elif at == one.target and (one.goes_back or one.executor in tried):
+            # An operator may have cancelled it, and what fails may do so again and again.
+            undone.add(str(one.executor))
+            facts.append(f"{one.executor} is left at {at}, for its move back was undone")
+        elif at == one.target:
+            left.append(one)
+        elif at not in (None, one.source):
+            facts.append(f"{one.executor} is left at {at}")
+    watch = replace(watch, part=None, blocks=(), back=tuple(left))
+    if facts:
         *_, effect = watch.effects
-        effect = structs.replace(effect, sentence="; ".join([*others, effect.sentence]))
+        effect = structs.replace(effect, sentence="; ".join([*facts, effect.sentence]))
         watch = replace(watch, effects=(*watch.effects[:-1], effect))
-    # What others move, and what waits without an end for a silent agent, hold nothing up.
-    own = watch.refused[-1].executors if watch.refused else ()
-    if left or begun is not None or any(str(e.executor) in own for _, e in moves_under_way([view])):
+    *earlier, refused = watch.refused
+    held = tuple(name for name in refused.executors if name not in undone)
+    watch = replace(watch, refused=(*earlier, structs.replace(refused, executors=held)))
+    if left or begun is not None:
         return watch
+    if not held:
+        return given_up(watch, "each move back was undone")
     return replace(watch, effects=_final(watch.effects, TAKEN_BACK))
 
 

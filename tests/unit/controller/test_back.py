@@ -23,6 +23,7 @@ from controller.storm.history import History
 from migration.model import (
     Base,
     Entry,
+    ExecutorId,
     ExecutorLoad,
     Meters,
     Node,
@@ -390,6 +391,68 @@ def test_a_move_that_stands_in_the_plan_holds_no_way_back_up(is_of_run: bool) ->
     assert ("4-4", "a:1") in moved(world) or not is_of_run
     effect = world.reports[-1].felt.effects[-1]
     assert effect.end == TAKEN_BACK and effect.moves == ("m0", "m7")[1 - is_of_run :]
+
+
+@dataclass
+class Slow(World):
+    """The move back waits, or is undone."""
+
+    way: str = "waits"
+    status: str = "ACTIVE"
+    waiting: tuple[Entry, ...] = ()
+    rests: tuple[tuple[str, ExecutorId, float], ...] = ()
+
+    def cycle(self, config: Config = AUTO) -> TopologyReport:
+        back = tuple(entry for entry in self.plan.entries if entry.target == B)
+        self.waiting = back if self.way == "waits" else ()
+        self.rests = ()
+        if self.way == "is undone":
+            self.rests = tuple(("wc-1", entry.executor, self.now_s) for entry in back)
+        if self.way != "goes":
+            others = tuple(entry for entry in self.plan.entries if entry not in back)
+            self.plan = replace(self.plan, entries=others)
+        return super().cycle(config)
+
+    def seen(self) -> CycleInput:
+        self.plan = replace(self.plan, entries=self.waiting)
+        return replace(super().seen(), rests=self.rests)
+
+    def _publication(self) -> Publication:
+        return replace(super()._publication(), status=self.status)
+
+
+def going_back(world: World) -> None:
+    world.run(200, ADVISE)
+    while not world.memory.watches["wc-1"].is_returning:
+        world.cycle()
+
+
+@pytest.mark.parametrize("waits_s", [0, 15])
+def test_a_move_back_that_is_undone_is_not_tried_again(waits_s: int) -> None:
+    """An operator may have cancelled it. It was taken back by name, and held where it was bad."""
+    world = Slow(times={A: 1.8})
+    going_back(world)
+    world.run(waits_s)
+    world.way = "is undone"
+    world.run(10)
+    effect = world.reports[-1].felt.effects[0]
+    assert effect.end == "kept, for it cannot go back: each move back was undone"
+    assert effect.sentence.startswith("2-2 is left at a:1, for its move back was undone; CPU for")
+    assert effect.like_tps is None and not world.memory.watches["wc-1"].refused
+    assert len(moved(world)) == 2
+
+
+def test_a_way_back_is_not_over_while_its_topology_is_deactivated() -> None:
+    world = Slow(times={A: 1.8})
+    going_back(world)
+    world.run(10)
+    world.status = "INACTIVE"
+    world.run(60)
+    assert world.reports[-1].felt.effects[0].end == GOING_BACK
+    world.way, world.status = "goes", "ACTIVE"
+    world.run(10)
+    assert world.reports[-1].felt.effects[0].end == TAKEN_BACK
+    assert len(moved(world)) == 2 and world.places[2] == B
 
 
 def test_what_others_move_while_a_run_goes_back_is_named() -> None:

@@ -359,6 +359,17 @@ def test_a_restart_during_a_move_or_soon_after_it_ends_what_is_measured(
     assert found.is_final and found.end == KEPT
 
 
+def test_a_worker_that_leaves_late_and_comes_back_as_another_jvm_ends_what_is_measured() -> None:
+    world = World()
+    world.run(400)
+    world.move("m1")
+    measured = last(world.run(150))
+    world.away = True
+    world.run(40)
+    world.jvm, world.used_ns, world.other_cores, world.away = "2-9", 0.0, 9.0, False
+    assert last(world.run(100)) == replace(measured, is_final=True, end=KEPT)
+
+
 def test_a_worker_that_is_opened_again_was_not_restarted() -> None:
     world = World()
     world.run(400)
