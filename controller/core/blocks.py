@@ -47,6 +47,15 @@ class Block(Struct, frozen=True):
     lasts_s: float = BLOCK_S
 
 
+class Flow(Struct, frozen=True):
+    """What spouts emitted between two looks, and what was acked or failed there."""
+
+    emitted: float
+    acked: float
+    failed: float = 0.0
+    pending: float = 0.0  # how many tuples were under way, at least, if as many came as ended
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
     """A block that has begun; W workers."""
@@ -90,6 +99,19 @@ class Part:
             _rate(np.array([self.crossing_bytes / self.ms.mean()])),
             now_s - self.began_s,
         )
+
+    @property
+    def flow(self) -> Flow | None:
+        """Give what went through the spouts; None where no acks are known."""
+        acked = known_sum(self.acked)
+        if acked is None:
+            return None
+        # By Little's law. The mean time is at least half the median.
+        time_ms = (quantile_ms(self.timed, 0.5) or 0.0) / 2
+        has_told = self.ms > 0
+        per_ms = known_sum(self.acked[has_told] / self.ms[has_told]) or 0.0
+        failed = known_sum(self.failed) or 0.0
+        return Flow(float(self.input.sum()), acked, failed, per_ms * time_ms)
 
     def is_full(self, now_s: float) -> bool:
         return now_s - self.began_s >= _NEARLY_S

@@ -516,3 +516,50 @@ def test_a_run_that_has_changed_the_input_itself_is_not_made_again() -> None:
     assert moved(world) == [("2-2", "a:1"), ("2-2", "b:1")]
     refused = world.memory.watches["wc-1"].refused[-1]
     assert refused.like_tps[0] < 300 and refused.like_tps[1] > 1000
+
+
+@dataclass
+class Standing(World):
+    """With the bolt next to its spout no tuple is acked; or the input ends as it moves there."""
+
+    may_send: int = 0  # more tuples until all are pending that may be
+    ends: bool = False
+    bucket: int = 22
+    pending: int = 0  # as the time of tuples is
+
+    def _work(self) -> None:
+        acked = self.acked
+        if self.places[2] == B:
+            self.input_tps = 1000.0
+        elif self.ends:
+            self.input_tps = 0.0
+            self.acked, self.pending = self.acked + self.pending, 0
+        else:
+            self.input_tps = min(1000.0, self.may_send / CYCLE_S)
+        super()._work()
+        if self.places[2] == A and not self.ends:
+            self.may_send = max(self.may_send - (self.acked - acked), 0)
+            self.acked = acked
+
+    def _load(self, slot: Slot) -> WorkerLoad:
+        made = super()._load(slot)
+        return replace(made, latency=((self.bucket, self.acked // 20),)) if slot == A else made
+
+
+@pytest.mark.parametrize(
+    ("world", "goes_back"),
+    [
+        (Standing(may_send=500), True),
+        (Standing(may_send=50_000), True),
+        (Standing(bucket=45), True),
+        (Standing(ends=True), False),
+        (Standing(ends=True, bucket=45, pending=2000), False),
+    ],
+)
+def test_a_run_after_which_nothing_is_acked_goes_back(world: Standing, goes_back: bool) -> None:
+    """No tuple fails: the message timeout is longer than what is looked at."""
+    world.run(320, ADVISE)
+    world.run(500)
+    assert moved(world) == [("2-2", "a:1"), ("2-2", "b:1")][: 1 + goes_back]
+    sentence = world.reports[-1].felt.effects[0].sentence
+    assert ("tuples that the spouts wait for 0 were acked" in sentence) is goes_back

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from controller.core.blocks import Block
+from controller.core.blocks import Block, Flow
 from controller.core.cluster import Floats
 from controller.core.effect import LOOKS, MOST_BLOCKS, judged
 from controller.core.figures import Effect, Verdict
@@ -62,15 +62,43 @@ def test_where_tuples_fail_and_input_falls_a_run_is_worse(
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_a_topology_that_stands_is_worse_only_where_tuples_fail(fails: bool) -> None:
+def test_a_topology_that_stands_is_worse_whether_tuples_fail_or_not(fails: bool) -> None:
     """At each message timeout all that is pending fails, and as much is emitted."""
     after = [
         structs.replace(one, input_tps=tps, acked_tps=0.0, failed_tps=tps if fails else 0.0)
         for i, one in enumerate(blocks(seed=2, begins_s=330.0, latency_p50_ms=None))
         for tps in [0.0 if i % 3 else 300.0]
     ]
-    verdict = judged(blocks(), after).verdict
-    assert verdict is (Verdict.WORSE if fails else Verdict.UNKNOWN)
+    found = judged(blocks(), after)
+    assert found.verdict is Verdict.WORSE
+    assert found.sentence.startswith("of some 30,000 tuples that the spouts wait for 0 were acked")
+
+
+STEADY = Flow(5000.0, 5000.0)
+
+
+@pytest.mark.parametrize(
+    ("flows", "worse"),
+    [
+        ([STEADY, Flow(5400.0, 5000.0)], True),  # 400 more are pending, and no more may be
+        ([STEADY, Flow(5400.0, 5000.0, failed=350.0)], False),
+        ([STEADY, Flow(5000.0, 5040.0)], False),  # what was pending is acked
+        ([structs.replace(STEADY, pending=500.0), STEADY], True),  # as many were pending before
+        ([structs.replace(STEADY, pending=500.0), Flow(0.0, 900.0)], False),
+        ([Flow(0.0, 5000.0, pending=5000.0), Flow(0.0, 4000.0)], False),  # nothing comes any more
+        ([], False),
+    ],
+)
+def test_a_topology_that_stands_with_all_pending_is_worse(flows: list[Flow], worse: bool) -> None:
+    """Also where no tuple fails as long as it is looked at; not where input has just ended."""
+    after = blocks(seed=2, begins_s=330.0, input_tps=0.0, latency_p50_ms=None)
+    verdict = judged(blocks(), after, flows=flows).verdict
+    assert verdict is (Verdict.WORSE if worse else Verdict.UNKNOWN)
+    unknown = [structs.replace(b, acked_tps=None) for b in blocks()]
+    assert judged(unknown, after, flows=flows).verdict is Verdict.UNKNOWN
+    seldom = blocks()
+    seldom[3] = structs.replace(seldom[3], acked_tps=0.0)
+    assert judged(seldom, after, flows=flows).verdict is Verdict.UNKNOWN
 
 
 def test_few_pending_tuples_that_all_time_out_are_a_collapse() -> None:
