@@ -24,7 +24,7 @@ from controller.core.learnt import Learnt, learn_each
 from controller.core.meters import NodeRates, observe_nodes
 from controller.core.metrics import Rates, observe_each
 from controller.core.peaks import Peaks, peaks_each
-from controller.core.picture import Picture, picture_each
+from controller.core.picture import Picture, full_links, picture_each
 from controller.core.plan import plan_each
 from controller.core.policy import SEARCH_LIMIT_S, Policy
 from controller.core.restarts import Starts, just_up, restarted, starts_each, up_each
@@ -173,6 +173,7 @@ def _observed(
     rates = observe_each(memory.rates, seen.loads, views, now_s=seen.now_s, ewma=settings.ewma)
     timed = observe_timed_each(memory.timed, seen.loads, [view.id for view in views])
     spouts = {t: spout_figures(rates[t], of, seen.now_s) for t, of in timed.items()}
+    nodes = observe_nodes(memory.nodes, seen.loads, now_s=seen.now_s, ewma=settings.ewma)
     watches = watch_each(
         memory.watches,
         views,
@@ -181,6 +182,7 @@ def _observed(
         seen.rests,
         layouts=memory.layouts,
         refused=_by_topology(seen.refused),
+        full_links=full_links(nodes, settings.capacity, settings.limits, seen.now_s),
         time_s=seen.time_s,
     )
     named = {view.id: (view.publication.name, spouts[view.id]) for view in views}
@@ -195,7 +197,7 @@ def _observed(
     after = replace(
         memory,
         rates=rates,
-        nodes=observe_nodes(memory.nodes, seen.loads, now_s=seen.now_s, ewma=settings.ewma),
+        nodes=nodes,
         timed=timed,
         watches={
             topology: _paused(

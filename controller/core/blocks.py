@@ -45,6 +45,7 @@ class Block(Struct, frozen=True):
     latency_p99_ms: float | None = None
     crossing_bytes_per_s: float | None = None  # of tuples between nodes
     lasts_s: float = BLOCK_S
+    fills_link: bool = False  # a link of its nodes was above `load.high` at the end
 
 
 class Flow(Struct, frozen=True):
@@ -81,7 +82,7 @@ class Part:
             self.crossing_bytes + other.crossing_bytes,
         )
 
-    def ended(self, now_s: float) -> Block | str:
+    def ended(self, now_s: float, *, fills_link: bool) -> Block | str:
         """Make a block of it, or give the reason why it is none."""
         if now_s - self.began_s > _LONGEST_S:
             return f"there was no cycle for {_LONGEST_S:.0f} s"
@@ -98,6 +99,7 @@ class Part:
             # Workers report at other moments, for as long a time.
             _rate(np.array([self.crossing_bytes / self.ms.mean()])),
             now_s - self.began_s,
+            fills_link,
         )
 
     @property

@@ -117,8 +117,12 @@ def judged(
     facts = [*([why] if why else throughput), *_facts(found)]
     if why:
         return Effect(Verdict.UNKNOWN, "; ".join(facts), changes=found)
+    fills_link = 2 * sum(block.fills_link for block in after) > len(after)
+    if fills_link and CROSSING in found and found[CROSSING].sign > 0:
+        facts.append("a link is above load.high")
     counted = {name: _beyond(predicted_cpu, c) if name == CPU else c for name, c in found.items()}
-    verdict = _verdict(counted, 0 if not throughput else -found[INPUT.name].sign)
+    less = 0 if not throughput else -found[INPUT.name].sign
+    verdict = _verdict(counted, less, fills_link=fills_link)
     return Effect(verdict, "; ".join(facts), changes=found)
 
 
@@ -128,13 +132,14 @@ def _beyond(predicted: float | None, change: Change) -> Change:
     return structs.replace(change, before=max(change.before, min(change.after, most)))
 
 
-def _verdict(found: dict[str, Change], throughput: int) -> Verdict:
+def _verdict(found: dict[str, Change], throughput: int, *, fills_link: bool) -> Verdict:
     """Decide by the changes; `throughput` is 1 where less goes through, -1 where more does."""
     for rank in range(3):
         named = [m for m in MEASURES if m.rank == rank and m.name in found]
         signs = {m.worse * found[m.name].sign for m in named} | {0 if rank else throughput}
-        # A worker that is relieved sends more to others: bytes alone take nothing back.
-        if 1 in signs and rank < 2:
+        # A worker that is relieved sends more to others: bytes alone take nothing back, unless a
+        # link is too full.
+        if 1 in signs and (rank < 2 or fills_link):
             return Verdict.WORSE
         if -1 in signs:
             # Nor are fewer bytes a gain where what counts more may have got worse.

@@ -5,7 +5,7 @@ It is so while the input is within a factor of `INPUT_FACTOR` of what it was bef
 it, or between.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -53,7 +53,7 @@ RUN_S = WARM_S + (LOOKS[0] + 1) * _LONGEST_BLOCK_S
 # A move that has stood for so long where it changes no placement holds no run up: a supervisor that
 # is away may never answer.
 STANDS_S = 60.0
-# So many looks with acks are kept, to know what was under way when acks stopped.
+# This number of looks with acks is kept, to know what was under way when acks stopped.
 _LOOKS_WITH_ACKS = 6
 # How many effects of a topology, and runs that were taken back, are remembered.
 _REMEMBERED = 8
@@ -285,6 +285,7 @@ def watch_each(
     *,
     layouts: Mapping[str, Layout],  # that are known, by topology
     refused: Mapping[str, tuple[Refused, ...]],  # under earlier leaders, by topology
+    full_links: Collection[str],  # the nodes of which a link is above `load.high`
     time_s: float,
 ) -> dict[str, Watch]:
     """Look at topologies once more; `before` is what the last look saw."""
@@ -308,7 +309,8 @@ def watch_each(
         elif moves.under_way or moves.has_ended:
             watch = replace(watch, part=None)
         else:
-            watch = _calm(watch, more, now.now_s, time_s=time_s)
+            fills_link = any(slot.supervisor in full_links for slot in view.publication.slots)
+            watch = _calm(watch, more, now.now_s, fills_link=fills_link, time_s=time_s)
             if last and not same_jvms(last, now) and not restarted:
                 watch = _changed(watch, now.now_s)
         if restarted and not watch.is_returning:
@@ -418,7 +420,9 @@ def _together(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one * other
 
 
-def _calm(watch: Watch, more: Part | str | None, now_s: float, *, time_s: float) -> Watch:
+def _calm(
+    watch: Watch, more: Part | str | None, now_s: float, *, fills_link: bool, time_s: float
+) -> Watch:
     """Nothing moves: take what came into a block, and judge the run again if it has got one."""
     run = watch.run
     if run is not None and run.ended_s is None:
@@ -431,7 +435,7 @@ def _calm(watch: Watch, more: Part | str | None, now_s: float, *, time_s: float)
     part = more if watch.part is None else watch.part + more
     if not part.is_full(now_s):
         return replace(watch, part=part)
-    block = part.ended(now_s)
+    block = part.ended(now_s, fills_link=fills_link)
     if isinstance(block, str):
         return replace(watch, part=None, lacks=block)
     watch = replace(watch, part=None, blocks=(*watch.blocks, block)[-MOST_BLOCKS:])

@@ -563,3 +563,24 @@ def test_a_run_after_which_nothing_is_acked_goes_back(world: Standing, goes_back
     assert moved(world) == [("2-2", "a:1"), ("2-2", "b:1")][: 1 + goes_back]
     sentence = world.reports[-1].felt.effects[0].sentence
     assert ("tuples that the spouts wait for 0 were acked" in sentence) is goes_back
+
+
+@dataclass
+class Linked(World):
+    """Each node sends 0.9 MB in a second, of what its link carries."""
+
+    link_bytes_s: float = 1e6
+
+    def seen(self) -> CycleInput:
+        seen, time_ms = super().seen(), round(self.now_s * 1000)
+        meters: Meters = {"net_sent_bytes": 900 * time_ms, "link_bytes_per_s": self.link_bytes_s}
+        loads = tuple(replace(one, time_ms=time_ms, meters=meters) for one in seen.loads)
+        return replace(seen, loads=loads)
+
+
+@pytest.mark.parametrize(("link_bytes_s", "fills"), [(1e6, True), (2e6, False)])
+def test_what_is_measured_has_whether_a_link_is_too_full(link_bytes_s: float, fills: bool) -> None:
+    world = Linked(link_bytes_s=link_bytes_s)
+    world.run(60, ADVISE)
+    blocks = world.memory.watches["wc-1"].blocks
+    assert blocks and all(block.fills_link is fills for block in blocks)

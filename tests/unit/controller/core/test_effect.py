@@ -204,6 +204,20 @@ def test_bytes_between_nodes_decide_last_and_alone_take_nothing_back() -> None:
     assert "bytes" not in effect(many).sentence, "not known afterwards"
 
 
+@pytest.mark.parametrize(("filled", "worse"), [(MOST_BLOCKS, True), (16, True), (15, False)])
+def test_bytes_alone_are_worse_where_a_link_is_too_full_after(filled: int, worse: bool) -> None:
+    before = blocks(crossing_bytes_per_s=2e5)
+    after = [
+        structs.replace(one, fills_link=i < filled)
+        for i, one in enumerate(blocks(seed=2, begins_s=330.0, crossing_bytes_per_s=5e5))
+    ]
+    found = judged(before, after)
+    assert found.verdict is (Verdict.WORSE if worse else Verdict.SAME)
+    assert found.sentence.endswith("; a link is above load.high") is worse
+    fewer = [structs.replace(one, crossing_bytes_per_s=1e5) for one in after]
+    assert judged(before, fewer).verdict is Verdict.BETTER
+
+
 def test_what_is_small_or_uncertain_is_no_difference() -> None:
     exact = {"noise": 0.0}
     assert effect(exact, **exact, cores=2.09).verdict is Verdict.SAME, "below a twentieth"

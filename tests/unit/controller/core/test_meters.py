@@ -8,8 +8,10 @@ from msgspec import UNSET, UnsetType
 
 from controller.core.capacity import Capacity
 from controller.core.layout import Layout, MadeOf
+from controller.core.limits import Limits
 from controller.core.meters import NodeRates, known_rows, observe_nodes
 from controller.core.metrics import Rates, by_topology, observe
+from controller.core.picture import full_links
 from controller.core.tasks import ends_of
 from controller.journal.record import decode, encode
 from migration import ModelError
@@ -218,3 +220,26 @@ def test_the_memory_of_a_cycle_keeps_them_in_the_journal() -> None:
     assert known_rows(decode(NodeRates, encode(nodes)).of(("n1",), 0), ("n1",)) == {
         "n1": {"machine_cores": 4}
     }
+
+
+@pytest.mark.parametrize(
+    ("told", "link_mbit", "full"),
+    [
+        ({"net_sent_bytes": 9e6, "net_received_bytes": 0}, None, True),
+        ({"net_sent_bytes": 0, "net_received_bytes": 9e6}, None, True),
+        ({"net_sent_bytes": 8e6, "net_received_bytes": 0}, None, False),
+        ({"net_sent_bytes": 8e6}, 4.0, True),
+        ({"net_sent_bytes": 8e6, "link_bytes_per_s": None}, None, False),  # its speed is not known
+    ],
+)
+def test_a_link_is_full_above_load_high(
+    told: dict[str, float | None], link_mbit: float | None, *, full: bool
+) -> None:
+    known = {"link_bytes_per_s": 1e6, **told}
+    more: Meters = {name: value for name, value in known.items() if value is not None}
+    begun: Meters = {name: 0 if name.startswith("net_") else value for name, value in more.items()}
+    nodes = observe_nodes(NodeRates(), [node("n1", 0, begun)], now_s=0, ewma=1)
+    nodes = observe_nodes(nodes, [node("n1", 10, more)], now_s=10, ewma=1)
+    found = full_links(nodes, Capacity(link_mbit=link_mbit), Limits(), 10)
+    assert found == (frozenset({"n1"}) if full else frozenset())
+    assert full_links(nodes, Capacity(link_mbit=link_mbit), Limits(), 60) == frozenset()

@@ -58,9 +58,12 @@ class World:
     bolt_jvm: str = "1-2"
     ended: bool = False  # the other worker has
     away: bool = False  # the worker of the spout reports nothing
+    tuple_bytes: int = 50
+    full_links: frozenset[str] = frozenset()
     publication: Publication = PUBLICATION
     used_ns: float = 0.0
     sent: int = 0
+    sampled_bytes: int = 0
     moving: frozenset[str] = frozenset()
     phase: Phase = Phase.PREPARE
     void: str | None = None
@@ -75,6 +78,7 @@ class World:
         noise = np.random.default_rng(int(self.now_s)).uniform(0.97, 1.03)
         self.used_ns += 5e9 * self.other_cores * noise
         self.sent += 5000
+        self.sampled_bytes += 50 * self.tuple_bytes
         before = LoadSeen(self.watch.looked_s, self.rates, self.timed)
         loads = self.loads()
         self.rates = observe(
@@ -98,6 +102,7 @@ class World:
             self.rests,
             layouts=self.layouts,
             refused={},
+            full_links=self.full_links,
             time_s=1.7e9 + self.now_s,
         )["wc-1"]
         self.rests = ()
@@ -110,7 +115,7 @@ class World:
         told = {
             "incarnation": self.jvm,
             "process_cpu_ns": round(self.used_ns),
-            "sizes": (("spout", "bolt", samples, 50 * samples),),
+            "sizes": (("spout", "bolt", samples, self.sampled_bytes),),
         }
         spout = replace(worker_load(A, [1, 2], self.now_s, {(1, 3): 1000.0}), **told)
         if self.acks:
@@ -165,6 +170,19 @@ def test_a_run_that_saves_cpu_is_better_and_final_after_5_minutes() -> None:
     assert (found.begun_s, found.ended_s) == (1.7e9 + 405, 1.7e9 + 425)
     assert last(world.run(200)) == found, "nothing is measured any more"
     assert world.watch.run is None
+
+
+@pytest.mark.parametrize(("full", "worse"), [("b", True), ("c", False)])
+def test_more_bytes_are_worse_where_a_link_of_the_topology_is_too_full(
+    full: str, worse: bool
+) -> None:
+    world = World()
+    world.run(400)
+    world.tuple_bytes, world.full_links = 500, frozenset({full})
+    world.move("m1")
+    found = last(world.run(400))
+    assert found.changes["crossing_bytes_per_input"].sign == 1
+    assert found.verdict is (Verdict.WORSE if worse else Verdict.SAME)
 
 
 def test_moves_that_begin_soon_are_of_the_same_run() -> None:
