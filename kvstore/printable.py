@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import Any, TextIO
 
 # Controls of terminals (C0 but tab and newline, DEL, C1), other ends of lines, and what turns the
@@ -18,6 +19,12 @@ _LONGEST_BYTES = 4 * _LONGEST
 def printable(text: str) -> str:
     """Write each control character as Python does, such as ``\\x1b``."""
     return _ODD.sub(lambda odd: ascii(odd[0])[1:-1], text)
+
+
+def argument(name: str) -> str:
+    """Write a name as it is typed last in a command line, also one that looks like an option."""
+    quoted = shlex.quote(name)
+    return f"-- {quoted}" if name.startswith("-") else quoted
 
 
 def one_line(text: bytes) -> str:

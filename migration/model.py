@@ -27,9 +27,8 @@ Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 # Of a plan; -1 for none.
 Version = Annotated[int, Meta(ge=-1, le=2**63 - 1)]
 Task = Annotated[int, Meta(ge=-1, le=2**31 - 1)]
-# Of topologies, components, supervisors and moves. What others may write is shown, and may come to
-# stand in a command line.
-NAME = rf"[^-{CONTROLS}][^{CONTROLS}]{{0,511}}\Z"
+# Of topologies, components, supervisors and moves. What others may write is shown.
+NAME = rf"[^{CONTROLS}]{{1,512}}\Z"
 Name = Annotated[str, Meta(pattern=rf"\A{NAME}")]
 Host = Annotated[str, Meta(pattern=r"\A[\w.:%][\w.:%-]{0,254}\Z")]
 # One line that an operator's program wrote.

@@ -31,6 +31,7 @@ from controller.storm.command_record import (
 )
 from kvstore.ensemble import Ensemble
 from kvstore.errors import NotConnectedError, SessionLostError, StoreError
+from kvstore.printable import argument
 from kvstore.service import say_waiting, without_storm
 from kvstore.zookeeper import Session, Waiting
 from migration import storm_yaml, wire
@@ -201,7 +202,8 @@ def _follow(session: Session, path: str, say: Say, *, until_begun: bool) -> Comm
         if news and command.state != REFUSED:  # which `end` prints
             before, heard_s = command, time.monotonic()
             if command.move:
-                goes_on = f"{command.move} goes on: `nstorm cancel {command.move}` ends it"
+                cancels = f"nstorm cancel {argument(command.move)}"
+                goes_on = f"{command.move} goes on: `{cancels}` ends it"
                 interrupt.does_not_end("" if command.ended else goes_on)
             reason = f": {command.reason}" if command.reason else ""
             took = f" ({command.stopped_after_s:.3f} s)" if command.stopped_after_s else ""

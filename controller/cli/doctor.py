@@ -38,6 +38,7 @@ from controller.storm.collect import LiveCluster
 from controller.storm.command_record import COMMANDS
 from kvstore.ensemble import OPEN, Grant, who_may
 from kvstore.errors import AccessError, StoreError
+from kvstore.printable import argument
 from kvstore.reader import StoreReader
 from kvstore.zookeeper import Session
 from migration import ConfigError, storm_yaml
@@ -258,7 +259,7 @@ def _of_topology(
     for worker in topology.workers:
         where = f"worker {shown(worker.slot, hosts)} of {topology.name}"
         is_stock = worker.slot.rpartition(":")[0] in hooked
-        adopts = _ADOPT.format(topology.name) if is_stock else _HOOKS
+        adopts = _ADOPT.format(argument(topology.name)) if is_stock else _HOOKS
         yield from ((f"{where} {what}", do) for what, do in _of_worker(worker, adopts))
 
 

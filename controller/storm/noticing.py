@@ -4,6 +4,7 @@ What lasts is noticed once: again only after it was away for `AWAY_S`. A new lea
 nothing, and notices what lasts once more.
 """
 
+import shlex
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -111,7 +112,8 @@ def _states(report: TopologyReport) -> Iterator[_State]:
             yield _State(key, NoticeKind.GUARD, text)
     if felt.pause:
         name = topology_name(topology)
-        text = f"{name} pauses until `nstorm resume --topology {name}`: {felt.pause}"
+        resumes = f"nstorm resume --topology {shlex.quote(name)}"
+        text = f"{name} pauses until `{resumes}`: {felt.pause}"
         yield _State((topology, "pause"), NoticeKind.GUARD, text)
     if report.outcome is Outcome.NO_LOW_WORKER:
         text = "; ".join((report.reason, *report.warnings))

@@ -12,7 +12,7 @@ from rich.table import Table
 from controller.cli.running import new_app, run
 from controller.console import Console
 from kvstore.logs import log, log_to_stderr
-from kvstore.printable import printable
+from kvstore.printable import argument, printable
 
 HOSTILE = "node-1\x1b]0;owned\x07\x1b[2J\x9b1mALL \u202eIS WELL\rok"
 ESCAPED = r"node-1\x1b]0;owned\x07\x1b[2J\x9b1mALL \u202eIS WELL\rok"
@@ -21,6 +21,10 @@ ESCAPED = r"node-1\x1b]0;owned\x07\x1b[2J\x9b1mALL \u202eIS WELL\rok"
 def test_control_characters_are_written_out_and_all_else_stays() -> None:
     assert printable(HOSTILE) == ESCAPED
     assert printable("wörter\n\t名 ✓") == "wörter\n\t名 ✓"
+
+
+def test_a_name_is_one_word_to_a_shell_and_no_option() -> None:
+    assert [argument(name) for name in ("wc", "-wc", "a b")] == ["wc", "-- -wc", "'a b'"]
 
 
 @pytest.mark.parametrize("terminal", [True, False])

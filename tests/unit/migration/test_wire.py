@@ -182,14 +182,12 @@ def test_paths() -> None:
     assert load_path("s1") == "/nstorm/load/s1"
 
 
-ODD_NAMES = ["", "-o", "a\x1b[2J", "a\n", "a\x85b", "a\u2028", "a\u202eb", "x" * 513]
+ODD_NAMES = ["", "a\x1b[2J", "a\n", "a\x85b", "a\u2028", "a\u202eb", "x" * 513]
 
 
 @pytest.mark.parametrize("odd", ODD_NAMES)
-def test_a_name_that_cannot_be_shown_or_would_be_an_option_is_refused_where_it_is_read(
-    odd: str,
-) -> None:
-    """What others may write into ZooKeeper reaches terminals and command lines."""
+def test_a_name_that_cannot_be_shown_is_refused_where_it_is_read(odd: str) -> None:
+    """What others may write into ZooKeeper reaches terminals."""
     text = encode(examples["MESSAGES"]["plan"]).decode()
     for key in ("topology", "id", "opens", "from", "to"):
         named = f"{odd}:6700" if key in ("from", "to") else odd
@@ -201,14 +199,14 @@ def test_a_name_that_cannot_be_shown_or_would_be_an_option_is_refused_where_it_i
         with pytest.raises(WireError):
             decode(model.Nodes, encode(model.Nodes((forged_nodes,))))
     for message in (model.Candidacy(odd, "0", 2), model.NodeAcks(odd, 0, "0", 2, "c")):
-        if odd and not (odd == "-o" and isinstance(message, model.Candidacy)):
+        if odd:
             with pytest.raises(WireError):
                 decode(type(message), encode(message))
     with pytest.raises(ModelError):
         model.Slot(odd, 6700)
 
 
-@pytest.mark.parametrize("name", ["a b", "wörter", "node:1", "x" * 512, "_", "10.0.0.1", "名"])
+@pytest.mark.parametrize("name", ["a b", "wörter", "node:1", "x" * 512, "_", "-o", "名"])
 def test_the_names_of_storm_are_read(name: str) -> None:
     plan = Plan("c", 1, 0, name)
     assert decode(Plan, encode(plan)) == plan

@@ -188,6 +188,12 @@ def test_a_node_without_agent_and_a_jvm_without_hooks_are_found() -> None:
     assert "the supervisor of host-a has no hooks" in found(status)
 
 
+def test_the_command_for_a_topology_with_an_odd_name_can_be_typed() -> None:
+    (topology,) = status_of(worker_ack(A, [1])).topologies
+    ((_, advice),) = doctor._of_topology(replace(topology, name="-my wc"), {}, {"b"})
+    assert "`nstorm adopt -- '-my wc'` restarts" in advice
+
+
 def test_what_storm_would_undo_is_found() -> None:
     status = status_of()
     (wc,) = status.topologies

@@ -111,7 +111,8 @@ class AgeingTest {
     }
 
     @Test
-    void texts() {
+    void texts() throws Exception {
+        assertEquals("-t", read(PLAN.replace("\"t\"", "\"-t\"")).topology());
         refusal(PLAN.replace("\"t\"", "\"\""));
         refusal(PLAN.replace("\"m\"", "\"\""));
         refusal(PLAN.replace("\"m\"", "\"\\ud800\""));

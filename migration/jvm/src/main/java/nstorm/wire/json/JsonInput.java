@@ -162,10 +162,9 @@ public final class JsonInput {
         return null;
     }
 
-    /** Whether a text can be shown, and would be no option: not empty, no control characters, no '-' first. */
+    /** Whether a text can be shown: not empty, not long, no control characters. */
     public static boolean isName(String text) {
         return !text.isEmpty()
-                && text.charAt(0) != '-'
                 && text.codePointCount(0, text.length()) <= LONGEST_NAME
                 && text.chars().noneMatch(JsonInput::isControl);
     }
