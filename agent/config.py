@@ -9,7 +9,7 @@ from kvstore.endpoint import Endpoint
 from kvstore.ensemble import Ensemble
 from migration import ConfigError
 from migration.access import ensemble
-from migration.settings import PREFIX, Reader, load_s, metrics_at, setting, values
+from migration.settings import PREFIX, Reader, link_mbit, load_s, metrics_at, setting, values
 from migration.storm_yaml import own_keys
 
 
@@ -27,6 +27,7 @@ class AgentConfig:
     sync_s: float = setting("agent.sync.secs")
     load_s: float = load_s({})
     metrics_at: Endpoint | None = None  # None serves none
+    link_mbit: float | None = None  # None: as fast as its interfaces
 
 
 def from_storm_yaml(document: Mapping[str, Any]) -> AgentConfig:
@@ -44,6 +45,7 @@ def from_storm_yaml(document: Mapping[str, Any]) -> AgentConfig:
         read["agent.sync.secs"],
         load_s(own),
         metrics_at(own, "agent.metrics.port"),
+        link_mbit(own),
     )
 
 

@@ -68,7 +68,9 @@ class Agent:
         self._puller = Puller(session, writer, config.store_dir, wake)
         self._user_plans = UserPlans(config.store_dir)
         self._users: Mapping[str, str] | None = None
-        self._pusher = Pusher(session, config.load_s, MachineMeters().read)
+        self._pusher = Pusher(
+            session, config.load_s, MachineMeters(link_mbit=config.link_mbit).read
+        )
         self._node = config.supervisor
         self._here: frozenset[str] | None = None
         self._tended_s = -_TEND_EVERY_S

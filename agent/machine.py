@@ -30,7 +30,8 @@ class _Group:
 class MachineMeters:
     """The machine that this process runs on, or the part of it that a cgroup with a quota is."""
 
-    def __init__(self, root: Path = Path("/")) -> None:
+    def __init__(self, root: Path = Path("/"), link_mbit: float | None = None) -> None:
+        self._link_mbit = link_mbit
         self._proc = root / "proc"
         self._groups = root / "sys/fs/cgroup"
         self._interfaces = root / "sys/class/net"
@@ -74,9 +75,9 @@ class MachineMeters:
             "net_sent_bytes": sum(int(counts[name][_SENT]) for name in names),
             "net_received_bytes": sum(int(counts[name][_RECEIVED]) for name in names),
         }
-        speeds_mbit = [speed for name in names if (speed := self._speed_mbit(name)) > 0]
-        if speeds_mbit:
-            found["link_bytes_per_s"] = sum(speeds_mbit) * BYTES_PER_MBIT
+        speed_mbit = sum(speed for name in names if (speed := self._speed_mbit(name)) > 0)
+        if known := [mbit for mbit in (speed_mbit, self._link_mbit) if mbit]:
+            found["link_bytes_per_s"] = min(known) * BYTES_PER_MBIT
         return found
 
     def _speed_mbit(self, name: str) -> int:

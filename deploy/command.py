@@ -89,7 +89,10 @@ def up(
     ] = None,
     link: Annotated[
         str | None,
-        typer.Option(help="Rate of each node's link, as 20mbit; makes it a network namespace."),
+        typer.Option(
+            help="Rate of each node's link, as 20mbit, or one for each, as 20mbit,5mbit; makes it "
+            "a network namespace."
+        ),
     ] = None,
     nimbus: Annotated[
         int, typer.Option(min=1, help="How many Nimbuses; from 2 on with network namespaces.")
@@ -295,7 +298,8 @@ def _describe(lab: "Lab") -> str:
     }
     network = lab.layout.options.network
     if network is not None:
-        bounds = {"node_cores": network.cores, "node_link_bps": network.link_bps}
+        links = network.link_bps or [*network.links_bps] or None
+        bounds = {"node_cores": network.cores, "node_link_bps": links}
         described |= {name: bound for name, bound in bounds.items() if bound is not None}
     return json.dumps(described, indent=1)
 

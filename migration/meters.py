@@ -77,7 +77,8 @@ MACHINE_CORES = Meter("machine_cores", "Cores that the machine has for them.")
 SENT = Meter("net_sent_bytes", "Bytes that the node sends.", "net_sent_bytes_per_s")
 RECEIVED = Meter("net_received_bytes", "Bytes that the node gets.", "net_received_bytes_per_s")
 LINK_SPEED = Meter(
-    "link_bytes_per_s", "Speed of its network interfaces together, in each direction."
+    "link_bytes_per_s",
+    "Speed of its network interfaces together, in each direction, or less by `link.capacity.mbit`.",
 )
 # Read by `agent.machine` on the node.
 OF_NODE = (MACHINE_CPU, MACHINE_CORES, SENT, RECEIVED, LINK_SPEED)

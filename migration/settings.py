@@ -223,7 +223,7 @@ SETTINGS: tuple[Setting, ...] = (
         unset="workers share what their node has: `supervisor.cpu.capacity` / 100"),
     Setting("link.capacity.mbit", Kind.NUMBER, None,
         "What the link of each node can carry in one direction, where it is less than its "
-        "interface can.",
+        "interface can. The agent reads it too: in the file of one node it is that of this node.",
         unit="Mbit/s", least=0.01,
         unset="the speed of the node's interface, where that can be read"),
     Setting("lazy.kill.ms", Kind.COUNT, 2000,
@@ -402,6 +402,13 @@ def values(
             )
             found[row.key] = empty() if empty else row.default
     return found
+
+
+def link_mbit(given: Mapping[str, Any]) -> float | None:
+    """Give `link.capacity.mbit`, which is the controller's, to an agent."""
+    (row,) = (row for row in SETTINGS if row.key == "link.capacity.mbit")
+    value = given.get(row.key)
+    return None if value is None else float(row.read(value))
 
 
 def load_s(given: Mapping[str, Any]) -> float:

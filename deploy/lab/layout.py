@@ -133,7 +133,7 @@ class LabOptions:
 
     @property
     def link_bps(self) -> int | None:
-        """Rate of each node's link; None where nothing bounds it."""
+        """Rate of each node's link; None where nothing bounds it, or they are unlike."""
         return None if self.network is None else self.network.link_bps
 
 
@@ -277,17 +277,22 @@ class LabLayout:
             ],
             "storm.daemon.metrics.reporter.interval.secs": PERIOD_S,
             "storm.daemon.metrics.reporter.csv.log.dir": str(root / "meters"),
-            **self._link_conf(),
+            **self._link_conf(host),
             **(storm_keys(self.run_dir, self.options.secure) if self.options.secure else {}),
             **self.conf,
         }
 
-    def _link_conf(self) -> dict[str, Any]:
-        """Name what the links carry: their interfaces have the speed of memory."""
-        link_bps = self.options.link_bps
-        if self.hooks_jar is None or link_bps is None:
+    def _link_conf(self, host: str) -> dict[str, Any]:
+        """Name what the links carry: their interfaces have the speed of memory.
+
+        Unlike ones stand in the files of their nodes alone.
+        """
+        network = self.options.network
+        if self.hooks_jar is None or network is None:
             return {}
-        return {"nstorm.link.capacity.mbit": link_bps / BITS_PER_MBIT}
+        by_host = dict(zip(network.node_hosts, network.links_bps, strict=False))
+        link_bps = by_host.get(host, network.link_bps)
+        return {} if link_bps is None else {"nstorm.link.capacity.mbit": link_bps / BITS_PER_MBIT}
 
     def _worker_conf(self) -> dict[str, Any]:
         """Trim what runs in and about the workers, or leave it as Storm has it."""
@@ -551,7 +556,7 @@ def _options(row: dict[str, Any]) -> LabOptions:
     return LabOptions(
         **{
             **row,
-            "network": None if network is None else Network(**network),
+            "network": network and Network(**{**network, "links_bps": tuple(network["links_bps"])}),
             "cannot_show": tuple(row["cannot_show"]),
         }
     )

@@ -50,8 +50,8 @@ class Network:
         How many namespaces have a bounded link and bounded CPU.
     nimbuses : int
         How many have neither.
-    link_bps : int or None
-        What each node's link carries in each direction; None where it has no bound.
+    links_bps : tuple of int
+        What the link of each node carries in each direction; empty where they have no bound.
     cgroups : str or None
         The folder of the kernel's cpu controller, where `cores` is given.
     """
@@ -60,7 +60,7 @@ class Network:
     subnet: str
     nodes: int
     nimbuses: int
-    link_bps: int | None
+    links_bps: tuple[int, ...]
     cores: float | None
     cgroups: str | None
 
@@ -68,6 +68,11 @@ class Network:
     def bridge_host(self) -> str:
         """The address that all namespaces and this machine's own reach."""
         return self._host(1)
+
+    @property
+    def link_bps(self) -> int | None:
+        """What each link carries; None where they have no bound, or are unlike."""
+        return self.links_bps[0] if len(set(self.links_bps)) == 1 else None
 
     @property
     def node_hosts(self) -> tuple[str, ...]:
@@ -112,8 +117,8 @@ class Network:
         ]
         if reach is not None:
             commands.append([*within, "route", "add", reach, "via", self.bridge_host])
-        if self.link_bps is not None and host in self.node_hosts:
-            shape = ["root", *tbf(self.link_bps)]
+        if self.links_bps and host in self.node_hosts:
+            shape = ["root", *tbf(self.links_bps[self.node_hosts.index(host)])]
             commands.append(["tc", "qdisc", "add", "dev", name, *shape])
             commands.append(["tc", "-n", name, "qdisc", "add", "dev", "eth0", *shape])
         return commands
@@ -175,7 +180,7 @@ def plan_network(
     nimbuses : int
         Number of Nimbuses in addition to the one at the bridge.
     link : str or None
-        Of each node; a rate as `tc` has it.
+        Of each node; a rate as `tc` has it, or one for each node with commas between.
 
     Returns
     -------
@@ -189,16 +194,19 @@ def plan_network(
     LabError
         What was asked for makes no sense on any machine, or no addresses are free.
     """
-    link_bps = None if link is None else parse_rate(link)
+    rates = () if link is None else tuple(map(parse_rate, link.split(",")))
+    if len(rates) not in (0, 1, nodes):
+        raise LabError(f"--link {link}: one rate for all, or one for each of {nodes} nodes")
+    links_bps = rates * nodes if len(rates) == 1 else rates
     if nodes > _FIRST_NIMBUS - _FIRST_NODE or nimbuses > _END - _FIRST_NIMBUS:
         raise LabError(f"a lab has addresses for 200 nodes and 53 Nimbuses, not for {nodes} nodes")
     lacking = _no_namespaces()
     if lacking is not None:
         return None, [f"{lacking}: all nodes share this machine's loopback, its links and cores"]
     cannot_show = []
-    if link_bps is not None and (refused := _tried(_TRY_TBF)):
+    if links_bps and (refused := _tried(_TRY_TBF)):
         cannot_show.append(f"no tbf in this kernel ({refused}): links have no bound")
-        link_bps = None
+        links_bps = ()
     cgroups = None if cores is None else cpu_cgroups()
     if cores is not None and cgroups is None:
         cannot_show.append("no cgroup (v1) with CPU quotas to write to: nodes share all the cores")
@@ -218,7 +226,7 @@ def plan_network(
             "other labs"
         )
     subnet, folder = str(random.choice(free)), None if cgroups is None else str(cgroups)
-    return Network(token(run_dir), subnet, nodes, nimbuses, link_bps, cores, folder), cannot_show
+    return Network(token(run_dir), subnet, nodes, nimbuses, links_bps, cores, folder), cannot_show
 
 
 def refuse_cores(cores: float | None, nodes: int, slots: int) -> None:

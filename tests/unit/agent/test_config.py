@@ -43,6 +43,7 @@ def test_every_key(tmp_path: Path) -> None:
         "nstorm.agent.sync.secs: 1\n"
         "nstorm.load.secs: 0.5\n"
         "nstorm.mode: auto\n"
+        "nstorm.link.capacity.mbit: 20\n"
         "nstorm.cleanup: [sink]\n"
         "nstorm.move: {count: live, sink: never, sum: carry}\n"
         "nstorm.state: {sum: [total]}\n"
@@ -51,7 +52,7 @@ def test_every_key(tmp_path: Path) -> None:
         "topology.workers: 4\n"
     )
     assert from_storm_yaml(read(path)) == AgentConfig(
-        Ensemble("zk1:2182,zk2:2182/other"), Path("/fast/nstorm"), "s1", 1.0, 0.5
+        Ensemble("zk1:2182,zk2:2182/other"), Path("/fast/nstorm"), "s1", 1.0, 0.5, None, 20.0
     )
 
 

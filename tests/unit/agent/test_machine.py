@@ -212,6 +212,13 @@ def test_the_network_counts_without_what_passes_twice(
     assert found == WHOLE | wanted | ({} if link is None else {"link_bytes_per_s": link})
 
 
+@pytest.mark.parametrize(("speed", "key_mbit"), [("1000", 5.5), ("-1", 5.5), ("3", 100.0)])
+def test_a_key_bounds_the_link_of_its_node(tmp_path: Path, speed: str, key_mbit: float) -> None:
+    machine(tmp_path, {"proc/self/net/dev": DEV} | device("eth0", speed))
+    found = MachineMeters(tmp_path, key_mbit).read(7)
+    assert found["link_bytes_per_s"] == 125_000 * min(key_mbit, 3 if speed == "3" else 1000)
+
+
 @pytest.mark.parametrize("text", ["", "  lo: 1 2 3 4 5 6 7 8 9\n", "  eth0: 1 2\n", "eth0: x\n"])
 def test_without_a_network_its_cpu_is_known_still(tmp_path: Path, text: str) -> None:
     assert machine(tmp_path, {"proc/self/net/dev": text}).read(7) == WHOLE

@@ -1,6 +1,7 @@
 """What a lab is to be: its configuration, its Java, its flags; nothing starts."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from deploy.lab.home.assemble import homes
 from deploy.lab.layout import LabLayout, LabNode, LabOptions, java_home, load, save
 from deploy.lab.network import Network
 
-PLANNED = Network("ns-0123abcd", "10.77.9.0/24", 2, 1, 20_000_000, 0.7, "/cgroup/cpu")
+PLANNED = Network("ns-0123abcd", "10.77.9.0/24", 2, 1, (20_000_000,) * 2, 0.7, "/cgroup/cpu")
 SERIAL = "-XX:+UseSerialGC"
 WAITS = "topology.bolt.wait.progressive.level2.count"
 
@@ -65,6 +66,25 @@ def test_namespaces_have_their_addresses_and_cores_in_storms_configuration(tmp_p
     second = yaml.safe_load((tmp_path / "nimbus-2/conf/storm.yaml").read_text())
     assert second["storm.local.hostname"] == "10.77.9.202"
     assert "clientPortAddress=10.77.9.1\n" in (tmp_path / "zookeeper/zoo.cfg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("links_bps", "known"),
+    [
+        ((20_000_000, 20_000_000), [20, 20, 20]),
+        ((20_000_000, 5_000_000), [None, 20, 5]),
+        ((), [None] * 3),
+    ],
+)
+def test_links_of_unlike_speed_stand_in_the_files_of_their_nodes(
+    tmp_path: Path, links_bps: tuple[int, ...], known: list[float | None]
+) -> None:
+    network = replace(PLANNED, links_bps=links_bps)
+    planned = laid_out(tmp_path, LabOptions(network=network))
+    planned.write()
+    files = (f"{name}/conf/storm.yaml" for name in ("nimbus", *network.node_hosts))
+    confs = [yaml.safe_load((tmp_path / file).read_text()) for file in files]
+    assert [conf.get("nstorm.link.capacity.mbit") for conf in confs] == known
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from deploy.lab import LabError, network
 from deploy.lab.network import Network, parse_rate, plan_network, refuse_cores, remove, token
 
-PLANNED = Network("ns-0123abcd", "10.77.9.0/24", 2, 1, 20_000_000, 0.7, "/cgroup/cpu")
+PLANNED = Network("ns-0123abcd", "10.77.9.0/24", 2, 1, (20_000_000,) * 2, 0.7, "/cgroup/cpu")
 
 
 class Kernel:
@@ -140,7 +140,18 @@ def test_a_nodes_link_is_bounded_at_both_ends_and_a_nimbus_link_at_none() -> Non
         f"tc qdisc add dev ns-0123abcd-3 {tbf}",
         f"tc -n ns-0123abcd-3 qdisc add dev eth0 {tbf}",
     ]
-    assert not any(c[0] == "tc" for c in replace(PLANNED, link_bps=None).commands())
+    assert not any(c[0] == "tc" for c in replace(PLANNED, links_bps=()).commands())
+
+
+def test_links_may_have_unlike_rates(capable: object, tmp_path: Path) -> None:
+    planned, _ = plan_network(tmp_path, 2, 1, None, "20mbit,5mbit")
+    assert planned is not None
+    assert (planned.links_bps, planned.link_bps) == ((20_000_000, 5_000_000), None)
+    inside = [one for one in planned.commands() if one[:2] == ["tc", "-n"]]
+    rates = [one[one.index("rate") + 1] for one in inside]
+    assert rates == ["20000000bit", "5000000bit"]
+    with pytest.raises(LabError, match="--link 1mbit,2mbit: one rate for all, or one for each of"):
+        plan_network(tmp_path, 3, 1, None, "1mbit,2mbit")
 
 
 def test_the_bucket_of_a_fast_link_holds_ten_milliseconds() -> None:

@@ -46,7 +46,7 @@ def test_a_topology_has_the_rate_again_that_it_had(tmp_path: Path) -> None:
 def test_cpu_is_burnt_within_the_group_of_a_node() -> None:
     layout = plan_lab("trouble", nodes=1, slots=1).layout
     host = layout.nodes[0].host
-    network = Network("ns-x", "10.77.9.0/24", 1, 0, None, 0.5, "/cgroup")
+    network = Network("ns-x", "10.77.9.0/24", 1, 0, (), 0.5, "/cgroup")
     inside = replace(
         layout,
         options=replace(layout.options, network=network),
