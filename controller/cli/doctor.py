@@ -61,6 +61,7 @@ _ADOPT = (
     "Where worker.childopts of its node names the jar, `nstorm adopt {}` restarts such workers one "
     "after the other; where not, name it there first."
 )
+_DEAD = "Start it, and see its standard error: with a jar that is missing no JVM starts."
 _WARNED = "No move mends this; docs/operations.md, What no move mends."
 _OLD = "If that lasts, see the log of the leading controller, and restart it."
 _BOUND = "More workers share that; docs/operations.md, What no move mends."
@@ -256,9 +257,14 @@ def _of_topology(
         )
     for warning in topology.decision.warnings if topology.decision else ():
         yield f"{topology.name}: {shown(warning, hosts)}", _WARNED
+    at = {worker.slot: worker.slot.rpartition(":")[0] for worker in topology.workers}
+    for node in sorted({*at.values()} - hosts.keys()):
+        yield f"Storm does not list the supervisor {node}, where {topology.name} has workers", _DEAD
     for worker in topology.workers:
+        if at[worker.slot] not in hosts:
+            continue
         where = f"worker {shown(worker.slot, hosts)} of {topology.name}"
-        is_stock = worker.slot.rpartition(":")[0] in hooked
+        is_stock = at[worker.slot] in hooked
         adopts = _ADOPT.format(argument(topology.name)) if is_stock else _HOOKS
         yield from ((f"{where} {what}", do) for what, do in _of_worker(worker, adopts))
 
@@ -297,6 +303,12 @@ def of_unseen(document: Mapping[str, Any], status: StatusDocument) -> Iterator[s
             yield (
                 f"the speed of the link of {', '.join(unknown)} is not known, so a relief may fill "
                 "it: nstorm.link.capacity.mbit sets one"
+            )
+    for topology in status.topologies:
+        if starting := [one.slot for one in topology.workers if one.starting]:
+            yield (
+                f"{', '.join(starting)} of {topology.name} may be starting: if that lasts, "
+                "worker.log.err there has the reason, such as a jar that is missing"
             )
     workers = [one for topology in status.topologies for one in topology.workers]
     known = [one.meters for one in workers if one.meters is not UNSET]

@@ -61,6 +61,9 @@ def status_of(
     return replace(document, **changes)
 
 
+HOSTS = {"a": "host-a", "b": "host-b"}
+
+
 def found(status: StatusDocument) -> list[str]:
     return [what for what, _ in doctor.of_status(status)]
 
@@ -190,8 +193,23 @@ def test_a_node_without_agent_and_a_jvm_without_hooks_are_found() -> None:
 
 def test_the_command_for_a_topology_with_an_odd_name_can_be_typed() -> None:
     (topology,) = status_of(worker_ack(A, [1])).topologies
-    ((_, advice),) = doctor._of_topology(replace(topology, name="-my wc"), {}, {"b"})
+    ((_, advice),) = doctor._of_topology(replace(topology, name="-my wc"), HOSTS, {"b"})
     assert "`nstorm adopt -- '-my wc'` restarts" in advice
+
+
+def test_a_supervisor_that_does_not_run_is_found_and_its_workers_are_not_blamed() -> None:
+    status = status_of(worker_ack(A, [1]))
+    status = replace(status, hosts={"a": "host-a"}, silent_s={})
+    assert found(status) == ["Storm does not list the supervisor b, where wc has workers"]
+
+
+def test_a_worker_that_may_be_starting_is_noted() -> None:
+    status = status_of()
+    (topology,) = status.topologies
+    workers = (replace(topology.workers[0], starting=True), *topology.workers[1:])
+    seen = replace(status, topologies=(replace(topology, workers=workers),))
+    (note,) = doctor.of_unseen({"nstorm.link.capacity.mbit": 1}, seen)
+    assert note.startswith("a:1 of wc may be starting: if that lasts, worker.log.err there has")
 
 
 def test_what_storm_would_undo_is_found() -> None:
