@@ -63,8 +63,10 @@ OF_WORKER: tuple[Meter, ...] = (
 )
 # A part of what it keeps, which an object takes more for in a heap than as it travels.
 STATE = Meter("state_bytes", "About how many bytes travel with it when it moves.")
+PENDING = Meter("pending_tuples", "Tuples of a spout that are neither acked nor failed.")
 # Read by `nstorm.load.LoadSampler` for each executor. CPU and queue have keys of their own.
 OF_EXECUTOR = (
+    PENDING,
     Meter(
         "allocated_bytes", "Bytes of the objects that its thread makes.", "allocated_bytes_per_s"
     ),

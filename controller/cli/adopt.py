@@ -1,7 +1,9 @@
 """``nstorm adopt``: the hooks come into running workers, one worker after the other."""
 
+import signal
 import time
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated
 
@@ -18,9 +20,13 @@ from controller.core.stock import (
     Counted,
     Stock,
     cannot_adopt,
+    message_timeout_s,
+    pending,
     placed_elsewhere,
+    seen_to_rest_s,
     settles_s,
     stock_workers,
+    unlisted,
     unsettled,
     worse,
 )
@@ -35,6 +41,9 @@ from migration.model import Slot, Timing
 
 # Agents report loads this often; rates are of the last few reports.
 _SAMPLE_S, _SAMPLES = 5.0, 5
+# So long a worker that has started may take to connect to the others.
+_CONNECTS_S = 5.0
+Wait = Callable[[Callable[[], str | None], float], str | None]
 
 
 def adopt(
@@ -50,16 +59,27 @@ def adopt(
         ),
     ],
     conf: Conf,
+    rest: Annotated[
+        str,
+        typer.Option(
+            help="A command that deactivates the topology before each restart, and activates it "
+            "afterwards, such as 'storm $NSTORM_DO $NSTORM_TOPOLOGY'. Nothing is un-acked then, "
+            "so no tuple fails."
+        ),
+    ] = "",
     settle: Annotated[
         str | None,
         typer.Option(
             help="How long to wait after each worker, until Storm has replayed what was in flight. "
-            "Without it twice topology.message.timeout.secs."
+            "Without it twice topology.message.timeout.secs; with --rest 20 s."
         ),
     ] = None,
     within: Annotated[
         str, typer.Option(help="How long a worker may take to come back; then the command ends.")
     ] = "10m",
+    one_at_a_time: Annotated[  # only for those who type it
+        bool, typer.Option("--one-at-a-time", help="As always: there is no other way.")
+    ] = True,
     dry_run: DryRun = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -76,7 +96,7 @@ def adopt(
     config = storm_yaml.read_as(conf, from_storm_yaml)[0]
     with connected(conf) as session:
         steps = Steps(output)
-        adopting = _Adopting(session, config, steps, settle_s)
+        adopting = _Adopting(session, config, steps, settle_s, rest)
         adopting.begin(topology)
         left, warnings = adopting.left, adopting.warnings
         if not left:
@@ -90,10 +110,10 @@ def adopt(
             return
         for line in warnings:
             steps.say(line)
-        confirm(
-            f"Restart {restarts} or more: {', '.join(left)}? Each loses its tuples in "
-            "flight, which Storm replays if the topology acks, and what its bolts keep in memory."
-        )
+        loses = "what its bolts keep in memory"
+        if not rest:
+            loses = f"its tuples in flight, which Storm replays if the topology acks, and {loses}"
+        confirm(f"Restart {restarts} or more: {', '.join(left)}? Each loses {loses}.")
         interrupt.does_not_end("no other worker is restarted: the same command continues")
         restart_alone(session, "adopt")
         failed = adopting.work(run, within_s)
@@ -105,10 +125,12 @@ def adopt(
 
 class _Adopting:
     def __init__(
-        self, session: Session, config: Config, steps: Steps, settle_s: float | None
+        self, session: Session, config: Config, steps: Steps, settle_s: float | None, rest: str = ""
     ) -> None:
         self._view, self._config = LiveCluster.of_session(session), config
-        self._steps, self._settle_s = steps, settle_s
+        self._steps, self._settle_s, self._rest = steps, settle_s, rest
+        # Whether the topology was deactivated for the worker that is restarted, and was seen so.
+        self._rests, self._rests_since_s = False, 0.0
         self._left: list[Stock] = []
         self._left_out: list[str] = []
         self.done: list[str] = []
@@ -130,7 +152,9 @@ class _Adopting:
     @property
     def least(self) -> str:
         """How long all of them take at least."""
-        return lasting(sum(map(self._settles_s, self._views_of_left())))
+        views = self._views_of_left()
+        rests = sum(map(seen_to_rest_s, views)) if self._rest else 0.0
+        return lasting(rests + sum(map(self._settles_s, views)))
 
     @property
     def warnings(self) -> list[str]:
@@ -144,7 +168,10 @@ class _Adopting:
         return [view for one in self._left if (view := find(views, one.topology)) is not None]
 
     def _settles_s(self, view: TopologyView) -> float:
-        return settles_s(view) if self._settle_s is None else self._settle_s
+        if self._settle_s is not None:
+            return self._settle_s
+        begins = self._rest and view.publication.status == "ACTIVE"
+        return seen_to_rest_s(view) if begins else settles_s(view)
 
     def _at(self, slot: Slot) -> str:
         return shown(str(slot), hosts_of(self._view.topologies()))
@@ -172,8 +199,10 @@ class _Adopting:
                 self._left_out.append(f"{view.publication.name} is left out: it is excluded")
                 continue
             for slot in sorted(view.publication.slots):
+                if (refusal := unlisted(view, slot)) is not None:
+                    raise CommandError(f"{view.publication.name}: {refusal}")
                 if silent_s.get(slot.supervisor, fresh_s + 1) > fresh_s:
-                    host = view.publication.hosts.get(slot.supervisor, slot.supervisor)
+                    host = view.publication.hosts[slot.supervisor]
                     raise CommandError(
                         f"no recent report from the agent of {host}, so nobody sees whether its "
                         "workers have hooks: start it there. It reports once the supervisor there "
@@ -199,22 +228,10 @@ class _Adopting:
                 self._steps.say(f"{name}: needs no restart any more")
                 self._left.pop(0)
                 continue
-            began_s, before = time.monotonic(), self._rates()
-            host, _, port = self._at(one.slot).rpartition(":")
-            self._steps.say(f"{name}: runs the command")
-            variables = {"NSTORM_HOST": host, "NSTORM_PORT": port}
-            if code := self._steps.start(run, variables).wait():
-                self._steps.say(f"{name}: the command has failed, exit code {code}")
-                return name
-            self._left.pop(0)
-            self._back = None
-            why = self._steps.wait(name, place, partial(self._away, one, before), within_s)
+            began_s = time.monotonic()
+            why = self._restart(one, name, partial(self._steps.wait, name, place), run, within_s)
             if why is not None:
-                self._steps.say(
-                    f"{name}: is not back after {lasting(within_s)}: {why}. No other worker is "
-                    "restarted. docs/operations.md, Bringing the hooks into workers"
-                )
-                self._left.insert(0, one)
+                self._steps.say(f"{name}: {why}")
                 return name
             if self._look(one) is None:
                 self._steps.say(f"{name}: its topology was killed")
@@ -224,6 +241,84 @@ class _Adopting:
             self.done.append(name)
             self._steps.say(f"{name}: is back with the hooks, after {lasting(took_s)}")
         return None
+
+    def _restart(self, one: Stock, name: str, wait: Wait, run: str, within_s: float) -> str | None:
+        """Restart one, the next, and wait until all is as before; return what is not so."""
+        before, view = self._rates(), self._look(one)
+        publication = view.publication if view else None
+        rests = bool(self._rest) and publication is not None and publication.status == "ACTIVE"
+        topology = publication.name if publication else one.topology
+        try:
+            if rests:
+                self._rests, self._rests_since_s = True, 0.0
+                why = self._switch("deactivate", topology)
+                why = why or wait(partial(self._in_flight, one), within_s)
+                if why is not None:
+                    return f"is not restarted: {why}"
+            host, _, port = self._at(one.slot).rpartition(":")
+            self._steps.say(f"{name}: runs the command")
+            variables = {"NSTORM_HOST": host, "NSTORM_PORT": port}
+            if code := self._steps.start(run, variables).wait():
+                return f"the command has failed, exit code {code}"
+            self._left.pop(0)
+            self._back = None
+            why = wait(partial(self._away, one, before), within_s)
+        finally:
+            if rests:
+                self._activate(topology)
+        if why is None and rests:
+            why = wait(partial(self._flows, one, before), within_s)
+        if why is None:
+            return None
+        self._left.insert(0, one)
+        return (
+            f"is not back after {lasting(within_s)}: {why}. No other worker is restarted. "
+            "docs/operations.md, Bringing the hooks into workers"
+        )
+
+    def _switch(self, do: str, topology: str) -> str | None:
+        """Run the command that deactivates or activates; return what is wrong with that."""
+        self._steps.say(f"{topology}: {do}")
+        variables = {"NSTORM_DO": do, "NSTORM_TOPOLOGY": topology}
+        code = self._steps.start(self._rest, variables).wait()
+        return f"the command to {do} {topology} has failed, exit code {code}" if code else None
+
+    def _activate(self, topology: str) -> None:
+        """Activate what was deactivated, without a look at ZooKeeper, which may be away."""
+        usual = signal.signal(signal.SIGINT, signal.SIG_IGN)  # for the command too
+        try:
+            why = self._switch("activate", topology)
+        finally:
+            signal.signal(signal.SIGINT, usual)
+        self._rests, self._back = False, None
+        if why is not None:
+            self._steps.say(f"{why}: activate it by hand")
+
+    def _in_flight(self, one: Stock) -> str | None:
+        """Return what may be un-acked yet of a topology that was deactivated."""
+        view, now_s = self._look(one), time.monotonic()
+        if view is None:
+            return None  # killed
+        if view.publication.status != "INACTIVE":
+            return "Storm has not deactivated the topology yet"
+        self._rests_since_s = self._rests_since_s or now_s
+        still_s = now_s - self._rests_since_s - seen_to_rest_s(view)
+        if still_s < 0:
+            return "the topology is deactivated; its spouts learn that"
+        if still_s >= message_timeout_s(view):
+            return None  # what is older has failed
+        unacked = pending(view, self._view.loads())
+        if unacked is None:
+            timeout = lasting(message_timeout_s(view))
+            return f"what is un-acked is not seen of all spouts; it times out within {timeout}"
+        return "tuples are un-acked" if unacked else None
+
+    def _flows(self, one: Stock, before: tuple[float, float] | None) -> str | None:
+        """Return what is not as before in a topology that was activated again."""
+        view = self._look(one)
+        if view is not None and view.publication.status == "INACTIVE":
+            return "Storm has not activated the topology yet"
+        return self._away(one, before)
 
     def _look(self, one: Stock) -> TopologyView | None:
         """Look at its topology, and keep what the workers have counted every few seconds."""
@@ -270,11 +365,12 @@ class _Adopting:
                 return None
             self._back = jvm, now_s, self._samples[-1][1]
         _, since_s, counted_then = self._back
-        if now_s - since_s < (settle_s := self._settles_s(view)):
-            return (
-                f"runs, with the hooks; for {lasting(settle_s)} what was in flight may time "
-                "out and be replayed"
-            )
+        settle_s = _CONNECTS_S if self._rests else self._settles_s(view)
+        if now_s - since_s < settle_s:
+            what = f"for {lasting(settle_s)} what was in flight may time out and be replayed"
+            if self._rest:
+                what = "it connects to others" if self._rests else "its topology begins again"
+            return f"runs, with the hooks; {what}"
         if view.publication.status != "ACTIVE":
             return None  # no tuple flows
         is_there = one.slot in view.publication.slots  # else Storm has put its executors elsewhere

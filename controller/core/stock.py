@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from msgspec import UNSET
 
 from controller.core.topology import TopologyView
-from migration.meters import ACKED, FAILED
-from migration.model import NodeLoad, PlacedExecutor, Slot
+from migration.meters import ACKED, FAILED, PENDING
+from migration.model import ExecutorId, NodeLoad, PlacedExecutor, Slot
 from migration.observation import SlotStatus
 
 # This share of what is acked may fail in a topology that works.
@@ -16,6 +16,8 @@ _FEW_FAIL = 0.01
 _ENOUGH = 0.5
 # Storm's default, where a topology's is not known.
 _MESSAGE_TIMEOUT_S = 30
+# So long a report of a worker takes, with some to spare.
+_REPORTED_S = 10
 # On stock Storm a worker took 43 to 49 s to come back: its supervisor waits for 30 s of silence.
 _AWAY_S = 60
 
@@ -45,14 +47,20 @@ def stock_workers(view: TopologyView) -> tuple[Stock, ...]:
     )
 
 
+def unlisted(view: TopologyView, slot: Slot) -> str | None:
+    """Return why nothing is known of a node that has a worker."""
+    if slot.supervisor in view.publication.hosts:
+        return None
+    return (
+        f"Storm does not list the supervisor {slot.supervisor} now, as while it starts: try again "
+        "in a minute. If it did not start, its standard error has why, such as a jar that is "
+        "missing"
+    )
+
+
 def cannot_adopt(view: TopologyView, one: Stock) -> str | None:
     """Return why a restart of a worker would not bring the hooks into it, or not now."""
-    host = view.publication.hosts.get(one.slot.supervisor)
-    if host is None:
-        return (
-            f"Storm does not list the supervisor {one.slot.supervisor} now, as while it starts: "
-            "try again in a minute"
-        )
+    host = view.publication.hosts.get(one.slot.supervisor, one.slot.supervisor)
     supervisor = view.observation.supervisor(one.slot.supervisor)
     if supervisor is None:
         return (
@@ -79,12 +87,35 @@ def placed_elsewhere(view: TopologyView) -> str | None:
     )
 
 
+def message_timeout_s(view: TopologyView) -> float:
+    """Give after what time a tuple that is not acked has failed."""
+    timeout_s = view.publication.message_timeout_secs
+    return _MESSAGE_TIMEOUT_S if timeout_s is UNSET else timeout_s
+
+
 def settles_s(view: TopologyView) -> float:
     """Give how long after a restart tuples that were in flight may be replayed."""
     if view.publication.status != "ACTIVE":
         return 0.0  # no spout emits
-    timeout_s = view.publication.message_timeout_secs
-    return 2.0 * (_MESSAGE_TIMEOUT_S if timeout_s is UNSET else timeout_s)
+    return 2.0 * message_timeout_s(view)
+
+
+def seen_to_rest_s(view: TopologyView) -> float:
+    """Give when reports of a topology that was deactivated are of spouts that emit no more."""
+    return view.publication.refresh_poll_secs + _REPORTED_S
+
+
+def pending(view: TopologyView, loads: Iterable[NodeLoad]) -> float | None:
+    """Return how many tuples of its spouts are un-acked; None where one of them is not seen."""
+    spouts = {one.id for one in view.publication.components if one.kind == "spout"}
+    wanted = {one.executor for one in view.publication.executors if one.component in spouts}
+    found: dict[ExecutorId, float] = {}
+    for worker in (one for node in loads for one in node.workers if one.topology == view.id):
+        columns = {} if worker.executor_meters is UNSET else worker.executor_meters
+        for one, count in zip(worker.executors, columns.get(PENDING.name, ()), strict=False):
+            if count >= 0:
+                found[one.executor] = found.get(one.executor, 0) + count
+    return sum(found[one] for one in wanted) if wanted <= found.keys() else None
 
 
 def unsettled(view: TopologyView, stock: Collection[Slot]) -> str | None:

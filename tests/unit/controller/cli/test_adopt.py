@@ -201,6 +201,17 @@ def test_what_would_bring_no_hooks_is_refused_before_anything_is_done(cluster: C
         adopting(cluster).begin("")
 
 
+def test_a_supervisor_that_does_not_run_is_named_before_its_agent(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (view,) = cluster.topologies()
+    dead = replace(view, publication=replace(view.publication, nodes=tuple(NODES[1:])))
+    monkeypatch.setattr(cluster, "topologies", lambda: [dead])
+    cluster.silent["a"] = 99.0
+    with pytest.raises(CommandError, match="wc: Storm does not list the supervisor a now"):
+        adopting(cluster).begin("")
+
+
 def test_a_topology_at_rest_needs_no_tuples(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,6 +223,100 @@ def test_a_topology_at_rest_needs_no_tuples(
     again = adopting(cluster)
     again.begin("")
     assert again.work(restart(cluster), 60.0) is None
+
+
+class Resting:
+    """A topology that its command deactivates: its spout has un-acked tuples for some reports."""
+
+    def __init__(self, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, unacked: int) -> None:
+        self.unacked, self._cluster = unacked, cluster
+        self._views, self._flow = cluster.topologies, cluster.loads
+        self.log = cluster.folder / "log"
+        cluster.timeouts = {"spouts": (1,)}
+        monkeypatch.setattr(cluster, "topologies", self.topologies)
+        monkeypatch.setattr(cluster, "loads", self.loads)
+        monkeypatch.setattr(adopt, "_CONNECTS_S", 0.0)
+        monkeypatch.setattr(adopt, "seen_to_rest_s", lambda view: 0.0)
+
+    @property
+    def words(self) -> list[str]:
+        return self.log.read_text().split() if self.log.exists() else []
+
+    def topologies(self) -> list[TopologyView]:
+        asked = [word for word in self.words if word.endswith("activate")]
+        self._cluster.status = "INACTIVE" if asked[-1:] == ["deactivate"] else "ACTIVE"
+        return self._views()
+
+    def loads(self) -> list[NodeLoad]:
+        if self._cluster.status == "INACTIVE":
+            self.unacked -= 1
+        meters = {"pending_tuples": (max(self.unacked, 0),)}
+        return [
+            replace(one, workers=tuple(replace(w, executor_meters=meters) for w in one.workers))
+            for one in self._flow()
+        ]
+
+
+REST = 'echo "$NSTORM_DO" >> {0}/log; test "$NSTORM_DO" = activate || test ! -e {0}/refuses'
+
+
+def resting(cluster: Cluster) -> Any:
+    made = steps.Steps(Output.TABLE)
+    rest = REST.format(cluster.folder)
+    return adopt._Adopting(cast(Any, cluster), Config(), made, None, rest)
+
+
+def test_a_worker_is_restarted_at_rest_once_nothing_is_unacked(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (cluster.folder / "host-a").touch()  # the worker of the spout has hooks
+    world = Resting(cluster, monkeypatch, unacked=3)
+    verb = resting(cluster)
+    verb.begin("")
+    assert verb.work(restart(cluster), 60.0) is None
+    assert world.words == ["deactivate", "1", "activate", "deactivate", "2", "activate"]
+    assert world.unacked <= 0
+    assert "tuples are un-acked" in capsys.readouterr().out
+
+
+def test_where_no_hooks_see_the_spouts_the_message_timeout_is_waited_for(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = Resting(cluster, monkeypatch, unacked=0)
+    verb = resting(cluster)
+    verb.begin("")
+    monkeypatch.setattr(adopt, "message_timeout_s", lambda view: 0.2)
+    assert verb.work(restart(cluster), 60.0) is None
+    assert world.words[:3] == ["deactivate", "0", "activate"]
+    assert "what is un-acked is not seen of all spouts" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("end", ["fails", "stays away", "is refused", "Ctrl-C"])
+def test_a_topology_is_activated_again_whatever_happens(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    (cluster.folder / "host-a").touch()
+    world = Resting(cluster, monkeypatch, unacked=0)
+    verb = resting(cluster)
+    verb.begin("")
+    command = {"fails": "exit 3", "Ctrl-C": "kill -INT $PPID; sleep 0.1"}.get(end, "true")
+    if end == "is refused":
+        (cluster.folder / "refuses").touch()
+    ends = pytest.raises(KeyboardInterrupt) if end == "Ctrl-C" else nullcontext()
+    with ends:
+        assert verb.work(command, 0.3) == "wc host-b:1"
+    assert world.words == ["deactivate", "activate"]
+
+
+def test_a_topology_that_rests_already_stays_so(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.status = "INACTIVE"
+    monkeypatch.setattr(cluster, "loads", list)
+    verb = resting(cluster)
+    verb.begin("")
+    assert verb.work(restart(cluster), 60.0) is None
+    assert "activate" not in (cluster.folder / "log").read_text()
 
 
 def test_acks_that_do_not_come_back_end_it(

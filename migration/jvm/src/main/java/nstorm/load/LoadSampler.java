@@ -31,10 +31,17 @@ public final class LoadSampler implements Runnable {
     /**
      * An executor thread as it runs now.
      *
+     * @param pendingTuples those of a spout that are neither acked nor failed; negative where that is not known
      * @param stateBytes about how large what travels with it is; negative where that is not known
      */
     public record Running(
-            ExecutorId id, String component, long threadId, JCQueue queue, String pinned, long stateBytes) {}
+            ExecutorId id,
+            String component,
+            long threadId,
+            JCQueue queue,
+            String pinned,
+            long pendingTuples,
+            long stateBytes) {}
 
     /** CPU of an executor: of its thread now, plus of its earlier threads in this JVM. */
     private static final class Cpu {
@@ -49,7 +56,12 @@ public final class LoadSampler implements Runnable {
 
     /** By their names in {@code migration/meters.py}; negative where a number cannot be read. */
     private static final Map<String, ToLongFunction<Running>> METERS = Map.of(
-            "allocated_bytes", executor -> allocatedBytes(executor.threadId()), "state_bytes", Running::stateBytes);
+            "allocated_bytes",
+            executor -> allocatedBytes(executor.threadId()),
+            "pending_tuples",
+            Running::pendingTuples,
+            "state_bytes",
+            Running::stateBytes);
 
     private final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
     private final Map<ExecutorId, Cpu> cpuOf = new HashMap<>();

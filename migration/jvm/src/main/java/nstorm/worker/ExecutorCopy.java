@@ -1,6 +1,7 @@
 package nstorm.worker;
 
 import java.util.ArrayList;
+import java.util.ConcurrentModificationException;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
@@ -19,6 +20,7 @@ import org.apache.storm.executor.Executor;
 import org.apache.storm.executor.ExecutorShutdown;
 import org.apache.storm.executor.spout.SpoutExecutor;
 import org.apache.storm.utils.JCQueue;
+import org.apache.storm.utils.RotatingMap;
 import org.apache.storm.utils.Utils.SmartThread;
 
 /** One executor thread of this JVM, whether Storm started it or a plan did. */
@@ -92,6 +94,19 @@ final class ExecutorCopy implements LocalCopies.Copy {
 
     boolean spout() {
         return stopSwitch.isSpout();
+    }
+
+    /** Tuples of a spout that are neither acked nor failed; -1 for a bolt, before it opens, and where Storm changes them now. */
+    long pendingTuples() {
+        if (!(executor instanceof SpoutExecutor)) {
+            return -1;
+        }
+        try {
+            RotatingMap<?, ?> pending = StormFields.get(StormFields.SPOUT_PENDING, executor);
+            return pending == null ? -1 : pending.size();
+        } catch (ConcurrentModificationException e) {
+            return -1;
+        }
     }
 
     /** How it moves, if it does. */

@@ -152,7 +152,13 @@ final class WorkerLoop implements Runnable {
                 copy.stay("Java knows no CPU of its thread, as of a virtual one");
             }
             all.add(new LoadSampler.Running(
-                    copy.id(), copy.component, copy.threadId(), copy.queue(), copy.pinned(), copy.stateBytes()));
+                    copy.id(),
+                    copy.component,
+                    copy.threadId(),
+                    copy.queue(),
+                    copy.pinned(),
+                    copy.pendingTuples(),
+                    copy.stateBytes()));
         }
         return all;
     }

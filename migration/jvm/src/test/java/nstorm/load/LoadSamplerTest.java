@@ -12,7 +12,14 @@ import org.junit.jupiter.api.Test;
 class LoadSamplerTest {
     private static Running executor(int task, long stateBytes) {
         return new Running(
-                new ExecutorId(task, task), "count", Thread.currentThread().getId(), null, null, stateBytes);
+                new ExecutorId(task, task), "count", Thread.currentThread().getId(), null, null, task, stateBytes);
+    }
+
+    @Test
+    void whatIsUnackedIsReported() {
+        assertArrayEquals(
+                new long[] {5, 7},
+                LoadSampler.numbers(List.of(executor(5, -1), executor(7, -1))).get("pending_tuples"));
     }
 
     @Test

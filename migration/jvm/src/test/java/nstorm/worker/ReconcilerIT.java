@@ -944,6 +944,8 @@ class ReconcilerIT {
         Sink.forgets = true;
         long pending = Source.EMITTED.get();
         await("a tuple that is never acked", () -> Source.EMITTED.get() > pending + 10);
+        assertEquals(-1, one.worker.copies.get(one.idOf("sink")).pendingTuples());
+        await("they are reported", () -> one.worker.copies.get(spout).pendingTuples() > 5);
         int before = Source.CALLS.size();
         one.plan("m", spout, one.worker.me, one.elsewhere, Phase.QUIET);
         assertCalls(before, "deactivate");
