@@ -215,6 +215,8 @@ class LoadSnapshot:
     memory_mb: Floats | None = None
     # (E,), about how much state would travel with each; NaN, or None for all, where not known.
     state_bytes: Floats | None = None
+    # (E,) by space, what each keeps there; None where executors are where the levels were measured.
+    kept: Mapping[str, Floats] | None = None
     is_movable: NDArray[np.bool_] = field(init=False, repr=False)  # (E,), executors that may move
 
     def __post_init__(self) -> None:
@@ -257,6 +259,10 @@ class LoadSnapshot:
     def of_those(self, is_movable: NDArray[np.bool_]) -> "LoadSnapshot":
         """Let no other executors move, without a reason."""
         return self._changed(is_movable=is_movable)
+
+    def keeping(self, kept: Mapping[str, Floats]) -> "LoadSnapshot":
+        """Note what each executor keeps in the spaces of workers, wherever it goes."""
+        return self._changed(kept=kept)
 
     def peaking(self, times: float) -> "LoadSnapshot":
         """Note by what factor the input is higher at its peak."""

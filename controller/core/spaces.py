@@ -1,8 +1,8 @@
 """What executors keep in the spaces of their worker, such as its heap, and that none overflows.
 
 The report has what is filled for a whole JVM. What of it belongs to an executor is known of its
-state alone. So each counts with that, and an even share of what else its JVM has above a bare
-worker. In another worker it takes both with it.
+state alone. So each counts with that, and a share of what else its JVM has above a bare worker, by
+the mean of its component. In another worker it takes both with it.
 """
 
 import math
@@ -12,14 +12,17 @@ from functools import cached_property
 
 import numpy as np
 
-from controller.core.cluster import Cluster, Floats, Ints, Level, LoadSnapshot, Marks
+from controller.core.cluster import Cluster, Floats, Ints, Level, LoadSnapshot, Marks, numbered
 from controller.core.fit import Fit
+from controller.core.kept import keeping
 from controller.core.meters import Columns
 from controller.core.resources import SPACES, WorkerSpace
 
 ROUNDING_HELD, ROUNDING = 1.0, 1e-9
 # The meters of a worker that spaces need.
 COLUMNS = tuple(name for space in SPACES for name in (space.held, space.most))
+# How often the means of components are made better. More of it would follow the noise.
+ROUNDS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,15 +35,12 @@ class SpaceUse:
 
     @cached_property
     def held(self) -> Floats:
-        """(E,), what each executor keeps; as others in the mean where not known."""
-        live, place = self.level.held, self.snapshot.place
-        state = self.snapshot.state_bytes if self.space.has_state else None
-        own = np.zeros(len(place)) if state is None else np.nan_to_num(state)
-        count = np.bincount(place, minlength=len(live))
-        rest = np.maximum(live - self.space.bare - np.bincount(place, own, len(live)), 0.0)
-        held: Floats = own + (rest / np.maximum(count, 1))[place]
-        known = ~np.isnan(held)
-        return np.where(known, held, np.fmax(own, held[known].mean() if known.any() else 0.0))
+        """(E,), what each executor keeps; as its component in the mean where not known."""
+        snapshot, space = self.snapshot, self.space
+        if snapshot.kept is not None and space.name in snapshot.kept:
+            return snapshot.kept[space.name]
+        state = snapshot.state_bytes if space.has_state else None
+        return _kept(self.level.held, snapshot.place, snapshot.component_of, state, space)
 
     @cached_property
     def growth(self) -> float:
@@ -98,6 +98,40 @@ class SpaceUse:
         held = np.bincount(place, self.held, len(self.level.most))
         bare = self.space.bare
         return np.where(np.bincount(place, minlength=len(held)) > 0, held + bare, 0.0)
+
+
+@keeping
+def _kept(
+    live: Floats,
+    place: Ints,
+    component_of: tuple[str, ...],
+    state: Floats | None,
+    space: WorkerSpace,
+) -> Floats:
+    """Give what executors keep, (E,): their state, and a share of what else lives in their JVM.
+
+    That is shared out by what executors of a component have of it in the mean. The means follow
+    from the shares, which begin even. So a component that is where more lives counts with more, and
+    where all JVMs are alike the shares stay even. This is the estimate of maximum likelihood by
+    Richardson and Lucy, ended early.
+    """
+    names, component = numbered(component_of)
+    own = np.zeros(len(place)) if state is None else np.nan_to_num(state)
+    rest = np.maximum(live - space.bare - np.bincount(place, own, len(live)), 0.0)[place]
+    known = ~np.isnan(rest)
+    at, of, rest = place[known], component[known], rest[known]
+    count = np.bincount(of, minlength=len(names))
+    mean, shared = np.ones(len(names)), rest
+    for _ in range(ROUNDS):
+        of_all = np.bincount(at, mean[of], len(live))
+        shared = rest * mean[of] / np.maximum(of_all, np.finfo(float).tiny)[at]
+        mean = np.bincount(of, shared, len(names)) / np.maximum(count, 1)
+    held = own[known] + shared
+    each = np.bincount(of, held, len(names)) / np.maximum(count, 1)
+    of_others = np.where(count > 0, each, held.mean() if held.size else 0.0)
+    found: Floats = np.fmax(own, of_others[component])
+    found[known] = held
+    return found
 
 
 def levels_of(columns: Columns, workers: int) -> dict[str, Level]:

@@ -52,6 +52,37 @@ def test_each_executor_keeps_its_share_of_what_its_jvm_has_above_a_bare_worker()
     assert heap.share_at(np.zeros(4, np.int64)).tolist() == [pytest.approx(share), 0]
 
 
+def test_what_a_component_keeps_in_the_mean_counts() -> None:
+    """Of b there are two more where 120 MB more live."""
+    places, _ = world([200, 80], [768, 768])
+    load = snapshot([*"aabbb", *"aab"], [0] * 5 + [1] * 3, 0.1)
+    heap = heap_of(places, load)
+    held = heap.held / MB
+    a, b = held[[0, 1, 5, 6]], held[[2, 3, 4, 7]]
+    assert a.max() < 30, "in even shares it may have 40"
+    assert b.min() > 35, "and b 27"
+    assert heap.held_at(load.place) / MB == pytest.approx([215, 95])  # with the bare workers
+    # Where all JVMs have the same components nothing is known of these.
+    alike = snapshot([*"aabb"], [0, 1, 0, 1], 0.1)
+    assert (heap_of(places, alike).held / MB).tolist() == pytest.approx([100, 40, 100, 40])
+
+
+def test_where_a_heap_is_not_known_executors_keep_as_much_as_their_component_elsewhere() -> None:
+    places, _ = world([100, np.nan], [768, 768])
+    load = snapshot([*"abb", *"abc"], [0, 0, 0, 1, 1, 1], 0.1)
+    held = heap_of(places, load).held
+    assert held[3:5].tolist() == held[:2].tolist()
+    assert held[5] == pytest.approx(100 * MB / 3), "a component of which nothing is known"
+
+
+def test_what_executors_keep_goes_with_them_along_a_walk() -> None:
+    places, load = world([300, 20], [768, 768])
+    after = applied([Move("0-0", "n0:6700", "n1:6700", 0.0)], places, load)
+    assert heap_of(places, after).held.tolist() == heap_of(places, load).held.tolist()
+    heap = heap_of(places, after)
+    assert heap.held_at(after.place) / MB == pytest.approx([150 + 15, 150 + 20 + 15])
+
+
 def test_where_a_heap_is_not_known_executors_keep_as_much_as_others() -> None:
     places, load = world([100, np.nan], [768, np.nan])
     heap = heap_of(places, load)
