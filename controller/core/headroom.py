@@ -1,17 +1,18 @@
-"""By what factor the input may still grow before a CPU or a link is full (004, equation 3)."""
+"""By what factor the input may grow before a CPU, link or space is full (004, equation 3)."""
 
 from dataclasses import dataclass
 
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.fit import Fit
 from controller.core.links import Links
+from controller.core.spaces import uses_of
 
 NETWORK = "network"
 
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """The factor, and what binds: the CPU of a node or worker, or a node's link in one direction.
+    """The factor, and what binds: a CPU, a node's link in one direction, or a worker's heap.
 
     Below 1 something is over-used already; factor and `binds` are None if nothing is used at all.
     """
@@ -27,12 +28,19 @@ def headroom(cluster: Cluster, snapshot: LoadSnapshot) -> Headroom:
     Equation 3 of 004: T = min(α / max CC, β / max PC). It writes one β for all workers, and α for
     the tuples from one node to another. Here β is what others leave of each node's CPU, or the
     limit of a worker that has its own. α is what others leave of a node's link, in bytes per second
-    in one direction. Without capacities of links and sizes of tuples only CPU counts. CPU binds
+    in one direction. Without capacities of links and sizes of tuples no link counts. What lives in
+    a heap counts as if it grew with the input. It seldom grows as fast. CPU binds before others
     where both would.
     """
     fit, links, found = Fit.of(cluster, snapshot), Links(cluster, snapshot), Headroom()
     if (busiest := fit.binding) is not None:
         found = Headroom(fit.growth, fit.resource.name, fit.name_of(busiest))
     if links.growth < fit.growth:
-        return Headroom(links.growth, NETWORK, links.binding)
+        found = Headroom(links.growth, NETWORK, links.binding)
+    for one in uses_of(cluster, snapshot):
+        shares = one.known_at(snapshot.place)
+        fullest = int(shares.argmax())
+        if shares[fullest] > 0 and (found.factor is None or 1 / shares[fullest] < found.factor):
+            where = cluster.workers[fullest]
+            found = Headroom(float(1 / shares[fullest]), one.space.name, where)
     return found

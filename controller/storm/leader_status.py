@@ -37,8 +37,8 @@ class HeadroomRow(Struct, frozen=True):
     """By what factor the input may grow, and what is full then; None where nothing is used."""
 
     factor: float | None = None
-    binds: str | None = None  # cpu or network
-    where: str = ""  # the worker, or the two nodes of the link
+    binds: str | None = None  # cpu, network, or a space such as heap
+    where: str = ""  # the worker, or the node
 
 
 class LinkRow(Struct, frozen=True, rename={"source": "from", "target": "to"}):

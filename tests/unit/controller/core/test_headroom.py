@@ -10,7 +10,7 @@ from controller.cli.status_document import as_document
 from controller.cli.status_view import as_tables
 from controller.config import Config
 from controller.core.capacity import Capacity
-from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.cluster import Cluster, Level, LoadSnapshot
 from controller.core.controls import Controls
 from controller.core.decision import Outcome
 from controller.core.distance import node_traffic
@@ -19,7 +19,7 @@ from controller.core.headroom import NETWORK, Headroom, headroom
 from controller.core.layout import layout_of
 from controller.core.limits import Limits
 from controller.core.picture import Picture
-from controller.core.resources import CPU
+from controller.core.resources import CPU, HEAP
 from controller.core.topology import TopologyView
 from controller.report import TopologyReport
 from controller.snapshot import parse
@@ -62,6 +62,20 @@ def test_the_busiest_direction_of_a_link_binds_when_it_is_full_sooner(
     assert headroom(*linked(world, 76.0)) == Headroom(2.0, NETWORK, "n0")
     # At 2.5 both are full at once, and CPU is named.
     assert headroom(*linked(world, 95.0)).binds == CPU.name
+
+
+def test_the_fullest_heap_binds_where_it_is_full_first(world: tuple[Cluster, LoadSnapshot]) -> None:
+    cluster, snapshot = world
+    most = np.array([100.0, 100.0, 100.0, np.nan]) * 1e6
+    live = np.array([30.0, 80.0, np.nan, 90.0]) * 1e6
+    full = replace(cluster, spaces={HEAP.name: Level(live, most)})
+    found = headroom(full, snapshot)
+    assert (found.binds, found.where) == (HEAP.name, "n0:6701")
+    assert found.factor == pytest.approx(1 / 0.8)
+    roomy = replace(cluster, spaces={HEAP.name: Level(0.4 * live, most)})
+    assert headroom(roomy, snapshot).binds == CPU.name
+    unknown = replace(cluster, spaces={HEAP.name: Level(np.full(4, np.nan), most)})
+    assert headroom(unknown, snapshot).binds == CPU.name
 
 
 def test_without_sizes_of_tuples_no_link_is_full(world: tuple[Cluster, LoadSnapshot]) -> None:
