@@ -134,7 +134,7 @@ SETTINGS: tuple[Setting, ...] = (
         "The policy that decides; `nstorm decide --help` lists the names.",
         tunable=True, tried=("gather", "otd")),
     Setting("load.high", Kind.NUMBER, 0.85,
-        "Above this share of its CPU a worker is overloaded, and the policy relieves it.",
+        "Above this share of its CPU or heap a worker is overloaded, and the policy relieves it.",
         least=0.01, most=1.0, tunable=True, tried=(0.6, 0.7, 0.8, 0.85, 0.9, 0.95)),
     Setting("load.low", Kind.NUMBER, 0.6,
         "A worker at or below this share of its CPU is low. It may not exceed `load.high`, and "

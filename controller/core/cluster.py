@@ -53,6 +53,10 @@ class Level(NamedTuple):
     held: Floats  # (W,)
     most: Floats  # (W,), up to where it may be filled
 
+    def filled(self, some: Marks, share: float) -> "Level":
+        """Count some workers, (W,), as filled up to a share where it is known."""
+        return Level(np.where(some & ~np.isnan(self.held), share * self.most, self.held), self.most)
+
     def with_opened(self, count: int) -> "Level":
         """Add workers, whose space is as the smallest."""
         least = np.nan if np.isnan(self.most).all() else np.nanmin(self.most)

@@ -107,7 +107,7 @@ class Decision:
     numbers; warnings name what placement cannot repair. The moves of an exchange begin together or
     not at all: each goes where others make room. `relieves` marks the way to a placement where less
     is too full, whatever its next step is. The only move of one `for_room` leaves more room where
-    nothing is too full.
+    no CPU is too full, or in a space that is.
     """
 
     outcome: Outcome

@@ -196,6 +196,10 @@ class Fit:
         """(W,), what may be used before a worker is high."""
         return self.limits.high_frac * self.capacity
 
+    def high_share(self, frac: float = 1.0) -> float:
+        """Compute a part of the share of CPU or of a space above which a worker is relieved."""
+        return frac * self.limits.high_frac
+
     @cached_property
     def may_fill(self) -> Floats:
         """(W,), up to where what comes may fill a CPU: the limit, less what is not heard of."""

@@ -7,18 +7,20 @@ from controller.core.topology import TopologyView
 from migration.model import Slot
 
 
-def slots_to_open(view: TopologyView, free: Collection[Slot], capacity: Capacity) -> list[Spare]:
+def slots_to_open(
+    view: TopologyView, free: Collection[Slot], capacity: Capacity, *, anywhere: bool = False
+) -> list[Spare]:
     """List what could be opened for a topology, the one with the most CPU first.
 
-    It is one slot of each node where the topology has no worker, and of which the node's CPU still
-    has a share. There is none while one of its JVMs or agents does not know of slots that are
-    opened.
+    It is one slot of each node where the topology has no worker, or of each, if `anywhere`. The
+    node's CPU still has a share of it. There is none while one of its JVMs or agents does not know
+    of slots that are opened.
     """
     if not view.observation.can_open:
         return []
     used = {slot.supervisor for slot in view.observation.slots}
     one_a_node = {slot.supervisor: slot for slot in sorted(free, reverse=True)}
-    slots = [slot for node, slot in sorted(one_a_node.items()) if node not in used]
+    slots = [slot for node, slot in sorted(one_a_node.items()) if anywhere or node not in used]
     found = [opened_slot(view, slot, capacity) for slot in slots]
     return sorted((s for s in found if s is not None), key=lambda spare: -spare.capacity)
 

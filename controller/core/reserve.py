@@ -69,6 +69,24 @@ class Reserve:
         """
         return np.zeros(0, np.int64) if self.links_bind else fit.short
 
+    def full(self, fit: Fit) -> list[tuple[SpaceUse, int]]:
+        """List the spaces of workers of a placement that are above `load.high`, the fullest first.
+
+        What leaves one has room elsewhere, whatever the CPU has. A JVM whose heap is full dies, and
+        all of its executors with it.
+        """
+        if self.fit.cluster.node_cores is None:
+            return []
+        high = fit.limits.high_frac
+        found = [(one, w) for one in self.spaces for w in one.full(fit.place, high).tolist()]
+        return sorted(found, key=lambda row: -row[0].share_at(fit.place)[row[1]])
+
+    def what_is_missing(self, fit: Fit) -> str:
+        """Name what is above `load.high` in a placement."""
+        workers, high = fit.cluster.workers, f"{fit.limits.high_frac:g}"
+        full = [f"{workers[w]} above {high} of {one.space.shown}" for one, w in self.full(fit)]
+        return "; ".join([fit.what_is_missing(), *full] if fit.is_high.any() or not full else full)
+
     @property
     def size(self) -> Floats | None:
         """(P,), what a tuple of each pair counts where a link binds; None: all the same."""

@@ -21,7 +21,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class WorkerSpace:
-    """What executors fill in their worker and take along; it limits moves and causes none."""
+    """What executors fill in their worker and take along; above `load.high` of it some leave."""
 
     name: str
     shown: str  # in a sentence

@@ -6,6 +6,8 @@ from dataclasses import replace
 from controller.core.capacity import Capacity
 from controller.core.case import TopologyCase
 from controller.core.openable import slots_to_open
+from controller.core.picture import Picture
+from controller.core.spaces import any_full
 from migration.model import Slot
 
 
@@ -18,11 +20,16 @@ def slots_each(
 ) -> list[TopologyCase]:
     """List what could be opened for the topologies that may want it; none where nothing is free.
 
-    They have a worker above the limit, or executors may have to leave a host.
+    They have a worker above the limit, or executors may have to leave a host. Another worker of the
+    same node brings it no CPU, but another heap.
     """
-    return [
-        replace(case, slots=tuple(slots_to_open(case.view, free, capacity)))
-        if free and case.picture and (drains or case.picture.fit.is_high.any())
-        else case
-        for case in cases
-    ]
+
+    def with_slots(case: TopologyCase, made: Picture) -> TopologyCase:
+        is_high = bool(made.fit.is_high.any())
+        is_full = not is_high and any_full(made.fit, made.snapshot)
+        if not (drains or is_high or is_full):
+            return case
+        slots = slots_to_open(case.view, free, capacity, anywhere=is_full)
+        return replace(case, slots=tuple(slots))
+
+    return [with_slots(one, one.picture) if free and one.picture else one for one in cases]

@@ -59,17 +59,36 @@ class SpaceUse:
     def may_hold(self, fit: Fit) -> Floats:
         """Compute up to where each space may be filled by a placement, (W,).
 
-        As much room is left as CPU and links keep, within `headroom.min` and `enough`. A space may
-        also be as full as the fullest is now. Infinite where not known.
+        As much room is left as is `wanted`. A space may also be as full as the fullest is now, but
+        not above `load.high`. Infinite where not known.
         """
         most = self.level.most
-        least = max(min(fit.keeps, self.space.enough), fit.limits.headroom_min)
-        share = max(1 / least, 1 / self.growth)
+        share = max(self.wanted(fit), min(1 / self.growth, fit.high_share()))
         return np.where(np.isnan(most), np.inf, most * share)
+
+    def wanted(self, fit: Fit) -> float:
+        """Compute what of a space may be filled to leave as much room as CPU and links keep.
+
+        Within `headroom.min` and `enough`.
+        """
+        return 1 / max(min(fit.keeps, self.space.enough), fit.limits.headroom_min)
+
+    def full(self, place: Ints, most: float) -> Ints:
+        """List the workers of which a space is above a share in a placement, where it is known."""
+        return np.flatnonzero(self.known_at(place) > most + ROUNDING)
 
     def known_at(self, place: Ints) -> Floats:
         """As `share_at`, but 0 of the JVMs of which nothing is known."""
         return np.where(np.isnan(self.level.held), 0.0, self.share_at(place))
+
+    def left_below(self, place: Ints, most: float) -> Floats:
+        """Compute what may come to each worker until its space has a share, (W,).
+
+        Nothing where it is not known how full it is.
+        """
+        live, limit = self.level
+        is_known = ~np.isnan(limit) & (~np.isnan(live) | (self.held_at(place) == 0))
+        return np.where(is_known, most * limit - self.held_at(place), -np.inf)
 
     def takes(self, executors: Ints, workers: Ints, place: Ints, most: float) -> Marks:
         """Mark the executors that fit into a share of the space of the worker of the same row.
@@ -80,9 +99,9 @@ class SpaceUse:
         return ~(self.held[executors] > left[workers])
 
     def overfilled_at(self, place: Ints, most: float) -> bool:
-        """Check whether a placement fills a space above a share, and above the fullest now."""
-        fullest = float(self.share_at(place).max(initial=0.0))
-        return fullest * self.growth > 1 + ROUNDING and fullest > most + ROUNDING
+        """Check whether a placement fills a space above a share, and above what it has now."""
+        least = np.maximum(most, self.share_at(self.snapshot.place)) + ROUNDING
+        return bool((self.share_at(place) > least).any())
 
     def left(self, fit: Fit, place: Ints) -> Floats:
         """Compute what each space may still take, (W,); negative where it is too full."""
@@ -163,6 +182,12 @@ def uses_of(cluster: Cluster, snapshot: LoadSnapshot) -> tuple[SpaceUse, ...]:
     """Look at each space of which something is known."""
     known = (space for space in SPACES if space.name in cluster.spaces)
     return tuple(SpaceUse(space, cluster.spaces[space.name], snapshot) for space in known)
+
+
+def any_full(fit: Fit, snapshot: LoadSnapshot) -> bool:
+    """Check whether a space is known to be above `load.high`."""
+    uses = uses_of(fit.cluster, snapshot)
+    return any(one.full(snapshot.place, fit.high_share()).size for one in uses)
 
 
 def overfilled(fit: Fit, snapshot: LoadSnapshot, place: Ints) -> str | None:

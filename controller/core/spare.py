@@ -10,6 +10,7 @@ from controller.core.case import TopologyCase
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Outcome, Vetoes
 from controller.core.picture import Picture
+from controller.core.spaces import any_full
 from migration.model import ExecutorId, Slot
 
 
@@ -31,7 +32,7 @@ def spare_each(
     found: list[TopologyCase] = []
     for case in cases:
         made = case.picture if free and case.stop is None and case.drain is None else None
-        if made is None or not made.fit.is_high.any():
+        if made is None or not (made.fit.is_high.any() or any_full(made.fit, made.snapshot)):
             found.append(case)
             continue
         spare = _spare(case, made, closed, case.resting(rests))

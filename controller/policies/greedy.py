@@ -9,11 +9,13 @@ import numpy as np
 from controller.core.capacity import Spare
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, place_after
 from controller.core.decision import Decision, Outcome
+from controller.core.fit import NOISE_FRAC
 from controller.core.limits import TIE, Limits
 from controller.core.loops import moves as loops
 from controller.core.shuffles import fed_at_home
 from controller.core.skew import skew_of
-from controller.core.view import Moves, View
+from controller.core.spaces import SpaceUse
+from controller.core.view import FILL_FRAC, Moves, View, rounded
 from controller.policies.single_move import (
     Choice,
     best_of,
@@ -35,12 +37,13 @@ _NONE = Moves(*np.zeros((2, 0), dtype=np.int64), *np.zeros((2, 0)))
 
 
 def greedy(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
-    """Relieve hot workers, else bring traffic together, never filling a worker above `high`.
+    """Relieve full workers, else bring traffic together, never filling a worker above `high`.
 
     Differs from 004. A target must have room for the executor (the fit test; for traffic a little
     less than all of it, `FILL_FRAC`). The executors that remove most of the excess go first, and a
     hot worker that no move relieves is skipped. The lower limit is not used. A move to relieve
-    lowers the sum of the excess. Where nothing is hot, a move for room leaves more room on the node
+    lowers the sum of the excess. A full heap is relieved as well, and raises no such sum: what has
+    least room goes first. Where nothing is hot, a move for room leaves more room on the node
     that leaves least, and no other may leave less. A move for traffic lowers the weighted cost and
     raises no excess. So on frozen traffic no placement comes back. Where no single move gains, two
     that belong together may (`opening_pairs`). Only executors that talk to each other can gain, so
@@ -66,8 +69,8 @@ def or_open(short: Decision, cluster: Cluster, snapshot: LoadSnapshot, limits: L
         return replace(short, reason=f"{short.reason}; no slot is opened: {spare}")
     view = View.of(cluster.with_opened(spare), snapshot, replace(limits, max_moves=1))
     found = disjoint(choose_greedy, view)
-    hot = {view.cluster.workers[w] for w in view.reserve.hot(view.fit)}
-    if found.moves and found.moves[0].source in hot:
+    full = {view.cluster.workers[w] for w in too_full(view)}
+    if found.moves and found.moves[0].source in full:
         return replace(found, reason=f"no worker has room, so a slot is opened: {found.reason}")
     room = view.fit.shown_room(view.cluster.workers.index(spare.worker))
     why = f"no slot is opened: {spare.worker}, with {room}, would relieve none"
@@ -80,28 +83,78 @@ def choose_greedy(view: View) -> Choice | Decision:
     A view that was `moved` saves most of the work.
     """
     warnings: dict[str, None] = {}  # of workers of one full node, all read the same
-    hot = view.reserve.hot(view.fit)
-    for hottest in by_load(view, hot) if hot.size else ():
-        relief = _relief(view, hottest, tuple(warnings))
+    full: dict[str, None] = {}  # as `warnings`, of spaces
+    for worker, space in _fullest_first(view):
+        so_far = tuple(warnings | full)
+        if space is not None:
+            relief = _emptying(view, space, worker, so_far)
+            full |= {} if relief else {_cannot_empty(view, space, worker): None}
+        else:
+            relief = _relief(view, worker, so_far)
+            warnings |= {} if relief else {_cannot_relieve(view, worker): None}
         if relief is not None:
             return relief
-        warnings[_cannot_relieve(view, hottest)] = None
-    if warnings and isinstance(view.cluster.spare, Spare):
-        return no_low_worker(view, tuple(warnings))  # a slot is opened before traffic counts
+    if isinstance(view.cluster.spare, Spare) and (warnings or (full and _a_slot_empties(view))):
+        return no_low_worker(view, tuple(warnings | full))  # a slot is opened before traffic counts
     if not warnings and (roomier := _for_room(view)) is not None:
         return roomier
     behind = view.reserve.behind_links(view.fit).tolist()
     stay = dict.fromkeys(_behind_a_link(view, worker) for worker in behind)
-    found = _gathering(view, tuple(stay | warnings))
+    found = _gathering(view, tuple(stay | warnings | full))
     if warnings and isinstance(found, Decision):
-        return no_low_worker(view, tuple(warnings))
+        return no_low_worker(view, tuple(warnings | full))
     return found
+
+
+def too_full(view: View) -> set[int]:
+    """Name the workers to relieve, of CPU or of a space."""
+    fit, reserve = view.fit, view.reserve
+    return {*reserve.hot(fit).tolist(), *(worker for _, worker in reserve.full(fit))}
+
+
+def _fullest_first(view: View) -> list[tuple[int, SpaceUse | None]]:
+    """List the workers to relieve, each with a space that is full, or None for its CPU.
+
+    What has least room comes first.
+    """
+    fit, full = view.fit, view.reserve.full(view.fit)
+    hot = view.reserve.hot(fit)
+    found: list[tuple[int, SpaceUse | None]] = [(w, None) for w in by_load(view, hot)]
+    if not full:
+        return found
+    found += [(worker, one) for one, worker in full]
+    shares = [float(fit.frac[w] if one is None else one.share_at(fit.place)[w]) for w, one in found]
+    return [found[n] for n in np.argsort(-rounded(np.array(shares)), kind="stable")]
 
 
 def _relief(view: View, hottest: int, warnings: tuple[str, ...]) -> Choice | None:
     """Choose the best move off a hot worker that fills no link too much."""
     why = view.fit.how_high(hottest)
     return _first(view, lambda left: relieving(left, hottest), why, warnings, View.overfills_a_link)
+
+
+def _emptying(view: View, space: SpaceUse, worker: int, warnings: tuple[str, ...]) -> Choice | None:
+    """Choose the best move off a worker whose space is full that fills no link too much."""
+    why = _how_full(view, space, worker)
+    made = partial(emptying, space=space, worker=worker)
+    found = _first(view, made, why, warnings, View.overfills_a_link)
+    if found is None:
+        return None
+    share = space.held[found.executor] / space.level.most[worker]
+    return replace(found, why=f"{why}, some {share:.2g} by what leaves", for_room=True)
+
+
+def _a_slot_empties(view: View) -> bool:
+    """Check whether something leaves a space that is full once the spare slot is opened."""
+    assert isinstance(view.cluster.spare, Spare)
+    opened = View.of(view.cluster.with_opened(view.cluster.spare), view.snapshot, view.limits)
+    return empties(opened)
+
+
+def empties(view: View) -> bool:
+    """Check whether something may leave a space that is full."""
+    full = view.reserve.full(view.fit)
+    return any(emptying(view, one, worker).executors.size for one, worker in full)
 
 
 def _for_room(view: View) -> Choice | None:
@@ -209,6 +262,16 @@ def _behind_a_link(view: View, worker: int) -> str:
     return f"{view.fit.how_high(worker)}, and not relieved: the link of {binding} is full first"
 
 
+def _how_full(view: View, space: SpaceUse, worker: int) -> str:
+    share, high = space.share_at(view.fit.place)[worker], f"{view.fit.high_share():g}"
+    return f"{view.cluster.workers[worker]} fills {share:.3g} of {space.space.shown}, above {high}"
+
+
+def _cannot_empty(view: View, space: SpaceUse, worker: int) -> str:
+    why = _how_full(view, space, worker)
+    return f"{why}, and cannot be relieved: nothing movable on it fits on another worker"
+
+
 def _cannot_relieve(view: View, hottest: int) -> str:
     snapshot = view.snapshot
     on_it = np.flatnonzero(snapshot.place == hottest)
@@ -248,6 +311,29 @@ def relieving(
         relief = followed
     most = RELIEF_SLACK * relief.max(initial=0.0)
     return moves.only((relief > 0) & (relief >= max(least, most)))
+
+
+def emptying(view: View, space: SpaceUse, worker: int) -> Moves:
+    """List the moves off a worker that free most of a space that is full; perhaps none.
+
+    Nothing goes that keeps less than what is there in the mean: what it keeps is an estimate.
+    The space comes to what a move for traffic may fill, and so may that of another worker. Where
+    workers leave as much room as is wanted, those only. No CPU gets too full, and nothing goes
+    where it is not known how full the space is.
+    """
+    fit, place, most = view.fit, view.fit.place, view.fit.high_share(FILL_FRAC)
+    moves = view.score(view.movable_on(worker), np.arange(len(view.cluster.workers)))
+    moves = view.below(fit.may_fill, moves)
+    stays = fit.more(moves.executors, moves.workers)[1] <= fit.left(fit.limit)[worker]
+    held, here = space.held[moves.executors], space.held[place == worker]
+    fits = held <= space.left_below(place, most)[moves.workers]
+    moves = moves.only(stays & fits & (held >= RELIEF_SLACK * here.mean()))
+    excess = -space.left_below(place, most)[worker]
+    freed = np.minimum(space.held[moves.executors], excess)
+    found = moves.only(freed > max(RELIEF_SLACK * freed.max(initial=0.0), NOISE_FRAC * excess))
+    left = space.left_below(place, space.wanted(fit))[found.workers]
+    roomy = view.below(fit.at_most(fit.roomy), found.only(space.held[found.executors] <= left))
+    return roomy if roomy.executors.size else found
 
 
 def best_gathering(view: View, above: float, slack: float) -> Moves:

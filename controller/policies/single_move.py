@@ -136,7 +136,7 @@ def slack(view: View) -> float:
 
 
 def no_low_worker(view: View, warnings: tuple[str, ...]) -> Decision:
-    missing = view.fit.what_is_missing()
+    missing = view.reserve.what_is_missing(view.fit)
     reason = f"resources are missing: {missing}, and no worker can take any of it"
     return Decision(Outcome.NO_LOW_WORKER, reason, (), warnings)
 

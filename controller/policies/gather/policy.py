@@ -120,8 +120,9 @@ class Gather(Policy[Remembered]):
 
     def decide(self, case: Case, memory: Remembered | None) -> Decided[Remembered]:
         kept = memory or Remembered()
-        cluster, limits = case.cluster, case.limits
-        kept = replace(kept, unpacked=kept.unpacked.seen(cluster, case.snapshot))
+        limits = case.limits
+        kept = replace(kept, unpacked=kept.unpacked.seen(case.cluster, case.snapshot))
+        cluster = kept.unpacked.settling(case.cluster, case.snapshot, limits)
         snapshot = kept.unpacked.stay(cluster, case.snapshot, limits)
         last = (kept.last or TargetMemory()).with_snapshot(cluster, snapshot)
         options, wait = self._options(kept, last)

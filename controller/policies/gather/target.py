@@ -17,7 +17,7 @@ from controller.core.view import View
 from controller.policies.gather.goal import Target, digest
 from controller.policies.gather.problem import Problem
 from controller.policies.gather.route import Route, Step, next_steps
-from controller.policies.greedy import choose_greedy, relieving
+from controller.policies.greedy import choose_greedy, empties, relieving, too_full
 from controller.policies.options import TargetOptions
 from controller.policies.single_move import disjoint
 
@@ -84,22 +84,23 @@ def target(
     """
     view = View.of(cluster, snapshot, limits)
     best = cache(partial(disjoint, choose_greedy, view))
-    hot = [int(worker) for worker in view.reserve.hot(view.fit)]
+    hot, full = view.reserve.hot(view.fit).tolist(), too_full(view)
     goal = memory.target
     decision, relieves = _follow(view, options, goal, adopts=False) if goal else STAYS
     if decision is None:
         goal = propose()
         # A search runs outside of the cycle and answers late: its target must be worth it now.
         decision, relieves = _follow(view, options, goal, adopts=True) if goal else STAYS
-    if not relieves and any(relieving(view, worker).executors.size for worker in hot):
+    is_hot = not relieves and any(relieving(view, worker).executors.size for worker in hot)
+    if is_hot or empties(view):
         relief = best()
         # Else each would fill a link too much, and the move is one for traffic.
-        if relief.moves and relief.moves[0].source in {cluster.workers[worker] for worker in hot}:
+        if relief.moves and relief.moves[0].source in {cluster.workers[worker] for worker in full}:
             return relief, replace(memory, target=goal if is_held(relief) else None)
     if decision is None:
         decision = _unless_seen(best(), cluster, snapshot, memory)
         return decision, replace(memory, target=None)
-    warnings = best().warnings if hot else ()
+    warnings = best().warnings if full else ()
     return replace(decision, warnings=warnings), replace(memory, target=goal)
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision
 from controller.core.fit import Fit
@@ -10,6 +12,8 @@ from controller.core.limits import Limits
 from controller.core.reserve import Reserve
 
 STAYS_S = 86_400.0
+# A heap shows what has left it once it was collected. One that is nearly full is, all the time.
+COLLECTED_S = 120.0
 _SHOWN = 5
 
 
@@ -20,21 +24,41 @@ class Unpacked:
     `gathered` has the worker that each was brought to. `left_s` has the Unix seconds at which one
     had to leave such a worker, since it was too full, or any worker, for more room. `asked` is the
     executor that is to leave for room, and its worker: it may never begin, as in advice.
+    `empties` is whether it leaves a space that is too full. `settles_s` has the workers at both
+    ends of such a move, and the Unix seconds at which it was seen.
     """
 
     gathered: Mapping[str, str] = field(default_factory=dict)
     left_s: Mapping[str, float] = field(default_factory=dict)
     asked: tuple[str, str] | None = None
+    empties: bool = False
+    settles_s: Mapping[str, float] = field(default_factory=dict)
 
     def seen(self, cluster: Cluster, snapshot: LoadSnapshot) -> "Unpacked":
         """Note that what was to leave for room has left."""
         executor, source = self.asked or ("", "")
         if executor not in snapshot.executors:
             return self
-        if cluster.workers[snapshot.place[snapshot.executors.index(executor)]] == source:
+        target = cluster.workers[snapshot.place[snapshot.executors.index(executor)]]
+        if target == source:
             return self
         gathered = {name: at for name, at in self.gathered.items() if name != executor}
-        return Unpacked(gathered, {**self.left_s, executor: snapshot.time_s})
+        left_s = {**self.left_s, executor: snapshot.time_s}
+        ends = dict.fromkeys((source, target) if self.empties else (), snapshot.time_s)
+        return Unpacked(gathered, left_s, settles_s={**self._settling(snapshot), **ends})
+
+    def _settling(self, snapshot: LoadSnapshot) -> dict[str, float]:
+        now_s = snapshot.time_s
+        return {w: s for w, s in self.settles_s.items() if abs(now_s - s) < COLLECTED_S}
+
+    def settling(self, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Cluster:
+        """Let no more come to or leave spaces at both ends of such a move until they settle."""
+        settles = np.isin(cluster.workers, list(self._settling(snapshot)))
+        if not settles.any():
+            return cluster
+        high, known = Fit.of(cluster, snapshot, limits).high_share(), cluster.spaces
+        spaces = {name: level.filled(settles, high) for name, level in known.items()}
+        return replace(cluster, spaces=spaces)
 
     def stay(self, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> LoadSnapshot:
         """Let what had to leave within the last day stay, but where it is too full again."""
@@ -61,12 +85,14 @@ class Unpacked:
         """Note the moves of a decision that begin: off a worker without room, or for traffic."""
         if not decision.moves:
             return self
+        reserve = Reserve.of(cluster, snapshot, limits)
         if decision.for_room:
             (move,) = decision.moves
-            return replace(self, asked=(move.executor, move.source))
+            full = {cluster.workers[w] for _, w in reserve.full(reserve.fit)}
+            asked = move.executor, move.source
+            return replace(self, asked=asked, empties=move.source in full)
         time_s, gathered = snapshot.time_s, dict(self.gathered)
         left_s = {name: s for name, s in self.left_s.items() if abs(time_s - s) < STAYS_S}
-        reserve = Reserve.of(cluster, snapshot, limits)
         hot = {cluster.workers[w] for w in reserve.hot(reserve.fit)}
         for move in decision.moves:
             if move.source not in hot:
@@ -74,7 +100,9 @@ class Unpacked:
             elif gathered.pop(move.executor, None) == move.source:
                 left_s[move.executor] = time_s
         is_other = self.asked and all(move.executor != self.asked[0] for move in decision.moves)
-        return Unpacked(gathered, left_s, self.asked if is_other else None)
+        if not is_other:
+            return Unpacked(gathered, left_s, settles_s=self.settles_s)
+        return replace(self, gathered=gathered, left_s=left_s)
 
     @staticmethod
     def explained(names: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ class Heaps:
     def __init__(self, hardware: Hardware, state_mb: Floats) -> None:
         self._hardware, self._state_mb = hardware, state_mb
         self._workers = hardware.nodes * hardware.workers
-        self._frac = np.ones_like(state_mb)  # (E,), what of its state is there
+        self._frac = np.full_like(state_mb, hardware.heap_start)  # (E,), what of its state is there
 
     def lose(self, which: NDArray[np.bool_]) -> None:
         """Forget the state of the marked executors, (E,): their worker has ended."""

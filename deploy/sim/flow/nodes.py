@@ -38,10 +38,12 @@ class Hardware(Struct, frozen=True, forbid_unknown_fields=True):
     node_us: Quantity = 5.0
     byte_us: Quantity = 0.0
     # A worker that needs more than `heap_mb` dies. Without state it needs `heap_base_mb`. A worker
-    # that is started again has no state; all of it is there after `heap_fill_s` of work.
+    # that is started again has no state; all of it is there after `heap_fill_s` of work. When a run
+    # begins, executors have `heap_start` of theirs.
     heap_mb: Unbounded = math.inf
     heap_base_mb: Quantity = 64.0
     heap_fill_s: Quantity = 120.0
+    heap_start: Annotated[float, Meta(ge=0, le=1)] = 1.0
     # What each node has of the memory that components declare, and whether Storm's scheduler, and
     # so nstorm, counts it.
     memory_mb: Unbounded = math.inf

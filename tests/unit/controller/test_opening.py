@@ -15,6 +15,7 @@ from controller.report import TopologyReport
 from controller.storm.answers import misfit, plan_of
 from migration.model import Base, Entry, Phase, Publication, Slot
 from tests.messages import executor, replace
+from tests.recorded_world import with_workers
 from tests.unit.controller.test_cycle import A1, AUTO, B1, B2, World, last, two_topologies
 from tests.watched import cycle
 
@@ -93,6 +94,20 @@ def test_a_topology_sees_what_others_declare(cores: float | None) -> None:
         assert declared.tolist() == [3 * 128.0, 4 * 128.0]
         assert one.picture.fit.memory is not None
         assert one.picture.fit.memory.others_mb.tolist() == declared.tolist()
+
+
+def test_a_slot_is_opened_for_a_heap_that_is_too_full_also_beside_a_worker() -> None:
+    """One more worker on a host brings it no CPU, but another heap."""
+    beside, meters = Slot("b", 3), {"heap_live_bytes": 95e6, "heap_max_bytes": 100e6}
+    world, memory = World(ONE_EACH, free=frozenset({beside})), Memory()
+    for _ in range(2):
+        seen = world.seen()
+        loads = with_workers(seen.loads, lambda one: {"meters": meters} if one.executors else {})
+        memory, report = cycle(memory, searched(replace(seen, loads=loads)), AUTO)
+        world.now += 1
+    (one,) = report.topologies
+    assert [move.target for move in one.moves] == [str(beside)], one.reason
+    assert "so a slot is opened: b:1 fills 0.95 of a heap, above 0.85" in one.reason
 
 
 def test_nothing_is_opened_for_traffic_nor_where_a_worker_has_room() -> None:

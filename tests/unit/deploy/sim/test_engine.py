@@ -1,12 +1,14 @@
 """Whole runs: the shipped loop decides, and a move costs what its system makes it cost."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from msgspec import structs
 
 from controller.core.decision import Outcome
+from controller.core.reserve import Reserve
 from deploy.sim import ScenarioError
 from deploy.sim.engine import SimulationResult, run
 from deploy.sim.restart_cost import System
@@ -192,6 +194,23 @@ def test_the_controller_sees_a_heap_fill_again_before_the_worker_dies() -> None:
     live_mb = [picture.of_workers["heap_live_bytes"].max() / (1 << 20) for picture in pictures]
     # Twice: each report is of 5 s more, and the second JVM began at 10 s, the third at 49 s.
     assert live_mb == pytest.approx([114, 164, 214, 264, 124], abs=15)
+
+
+FULL_HEAP = Path(__file__).parents[3] / "bench" / "fits" / "cases" / "full_heap.txt"
+
+
+@pytest.mark.parametrize("relieves", [True, False])
+def test_no_worker_dies_of_a_heap_that_is_relieved(
+    monkeypatch: pytest.MonkeyPatch, *, relieves: bool
+) -> None:
+    """What was gathered while it kept little has to leave once it keeps more."""
+    if not relieves:
+        monkeypatch.setattr(Reserve, "full", lambda *_: [])
+    setting = next(one for one in parse(FULL_HEAP.read_text()).runs if one.name == "policy")
+    result = run(setting, 1)
+    assert (result.jvms_dead == 0) is relieves
+    reliefs = [one.reason for one in result.reports if one.moves and "of a heap" in one.reason]
+    assert len(reliefs) <= 5
 
 
 def test_room_is_how_far_the_input_may_grow() -> None:
