@@ -8,14 +8,17 @@ import itertools
 import time
 import tracemalloc
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from msgspec import structs
 
 from controller.config import Config
+from controller.core import metrics, spaces
 from controller.core.capacity import Capacity
 from controller.core.case import Budget, TopologyCase
 from controller.core.choose import choose_each
@@ -28,13 +31,14 @@ from controller.core.metrics import Rates, observe_each
 from controller.core.moved import applied
 from controller.core.pairs import Pairs
 from controller.core.picture import Picture, picture_each
+from controller.core.resources import HEAP, WorkerSpace
 from controller.core.veto import veto_each
 from controller.ingest.world import Window, WindowWorld
 from controller.policies.gather.evaluate import TargetQuestion
 from controller.policies.gather.policy import Gather
 from controller.policies.greedy import greedy
 from controller.policies.options import TargetOptions
-from migration.meters import BYTES_PER_MBIT
+from migration.meters import BYTES_PER_MBIT, OF_WORKER, Meter
 from migration.model import (
     Component,
     Edge,
@@ -52,6 +56,9 @@ MOST_CYCLES = 1000
 LINK_MBIT = 10_000.0
 TUPLE_BYTES = 120
 HEAP_BARE, HEAP_EACH, HEAP_MOST = 20e6, 5e6, 768e6
+# A second space, which nstorm does not have.
+DISK = WorkerSpace("disk", "a disk", "disk_used_bytes", "disk_bytes", bare=0.0, enough=4.0)
+EACH_MB, NODE_MB = 128.0, 8192.0  # declared memory
 STEPS = ("rates", "picture", "vetoes", "decision")
 
 
@@ -62,14 +69,18 @@ def speed(executors: int, repeats: int) -> dict[str, Any]:
     a move. Seconds of a search for a target, which runs outside the cycle. Memory of the traffic,
     its index, and what a decision takes in addition.
     """
-    cluster, snapshot = at_rest(executors)
-    times = np.array(list(_cycle_times(cluster, snapshot, repeats + 3))[3:])  # memory is there then
+    with _two_spaces():
+        cluster, snapshot = at_rest(executors)
+        # Memory is there after three.
+        times = np.array(list(_cycle_times(cluster, snapshot, repeats + 3))[3:])
     steps = dict(zip(STEPS, times.T, strict=True))
     return {
         "executors": executors,
         "nodes": len(cluster.nodes),
         "workers": len(cluster.workers),
         "pairs": len(snapshot.traffic.tps),
+        # CPU, both directions of the links, declared memory.
+        "resources": 4 + len(cluster.spaces),
         **{f"{name}_ms": _ms(list(step)) for name, step in steps.items()},
         "target_search_s": _search_s(*crowd(executors)),
         **_memory(cluster, snapshot, Limits()),
@@ -79,20 +90,27 @@ def speed(executors: int, repeats: int) -> dict[str, Any]:
 def at_rest(executors: int) -> Case:
     """Put the groups of `crowd` together, and move executors until no move gains any more.
 
-    CPU, both directions of the links and heaps are known, as in a live run.
+    CPU, both directions of the links, declared memory and heaps are known, as in a live run, and
+    disks.
     """
     cluster, start = crowd(executors)
     node_cores = np.bincount(cluster.node_of, cluster.capacity_cores).astype(np.float64)
     link_bytes_s = np.full((2, len(cluster.nodes)), LINK_MBIT * BYTES_PER_MBIT)
-    cluster = replace(cluster, node_cores=node_cores, link_bytes_s=link_bytes_s)
+    cluster = replace(
+        cluster,
+        node_cores=node_cores,
+        link_bytes_s=link_bytes_s,
+        memory_mb=np.full(len(cluster.nodes), NODE_MB),
+    )
     groups = np.arange(executors) * len(cluster.workers) // executors
     sizes = np.full(len(start.traffic.tps), float(TUPLE_BYTES))
     # Whole tuples in the time of a cycle.
     tps = np.rint(10 * CYCLE_S * start.traffic.tps) / CYCLE_S
     traffic = replace(start.traffic, tps=tps, size_bytes=sizes)
     snapshot = start.at(0.0, groups, start.cpu_cores, traffic)
+    snapshot = replace(snapshot, memory_mb=np.full(executors, EACH_MB))
     while True:
-        cluster, snapshot = _with_heaps(*_in_use(cluster, snapshot))
+        cluster, snapshot = _with_spaces(*_in_use(cluster, snapshot))
         decision = greedy(cluster, snapshot, Limits())
         if not decision.moves:
             return cluster, snapshot
@@ -100,26 +118,39 @@ def at_rest(executors: int) -> Case:
 
 
 def _in_use(cluster: Cluster, snapshot: LoadSnapshot) -> Case:
-    """Leave out workers without executors, which a live run does not see; one on each node."""
+    """Leave out workers without executors, which a live run does not see; one on each node.
+
+    It sees all nodes.
+    """
     used = np.unique(snapshot.place)
     if len(used) == len(cluster.workers):
         return cluster, snapshot
-    assert cluster.node_cores is not None and cluster.link_bytes_s is not None
-    names = [cluster.nodes[cluster.node_of[worker]] for worker in used]
-    workers = [(cluster.workers[w], n, 1.0) for w, n in zip(used, names, strict=True)]
+    workers = [(cluster.workers[w], cluster.nodes[cluster.node_of[w]], 1.0) for w in used]
     left = replace(
-        Cluster.build(names, workers),
-        node_cores=cluster.node_cores[used],
-        link_bytes_s=cluster.link_bytes_s[:, used],
+        Cluster.build(cluster.nodes, workers),
+        node_cores=cluster.node_cores,
+        link_bytes_s=cluster.link_bytes_s,
+        memory_mb=cluster.memory_mb,
     )
     return left, snapshot.placed(np.searchsorted(used, snapshot.place))
 
 
-def _with_heaps(cluster: Cluster, snapshot: LoadSnapshot) -> Case:
+@contextmanager
+def _two_spaces() -> Iterator[None]:
+    """Let nstorm have a disk of each worker as well."""
+    meters = (*OF_WORKER, Meter(DISK.held, "What it has."), Meter(DISK.most, "What it may have."))
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(spaces, "SPACES", (HEAP, DISK)))
+        stack.enter_context(patch.object(metrics, "OF_WORKER", meters))
+        yield
+
+
+def _with_spaces(cluster: Cluster, snapshot: LoadSnapshot) -> Case:
     count = np.bincount(snapshot.place, minlength=len(cluster.workers))
     held = (HEAP_BARE + HEAP_EACH * count).astype(np.float64)
-    heaps = Level(held, np.full(len(count), HEAP_MOST))
-    return replace(cluster, spaces={"heap": heaps}), snapshot
+    level = Level(held, np.full(len(count), HEAP_MOST))
+    after = replace(snapshot, kept=None)  # measured again
+    return replace(cluster, spaces={HEAP.name: level, DISK.name: level}), after
 
 
 def _cycle_times(
@@ -201,7 +232,7 @@ def _cycle_times(
 
 
 def _metered(load: NodeLoad, number: int) -> NodeLoad:
-    """Add what JVMs report of their heap, and of the tuples that go to other workers."""
+    """Add what workers report of their spaces, and of the tuples that go to other workers."""
     tuples = 100 * number
     return structs.replace(
         load,
@@ -209,8 +240,12 @@ def _metered(load: NodeLoad, number: int) -> NodeLoad:
             structs.replace(
                 worker,
                 meters={
-                    "heap_live_bytes": HEAP_BARE + HEAP_EACH * len(worker.executors),
-                    "heap_max_bytes": HEAP_MOST,
+                    name: amount
+                    for one in (HEAP, DISK)
+                    for name, amount in (
+                        (one.held, HEAP_BARE + HEAP_EACH * len(worker.executors)),
+                        (one.most, HEAP_MOST),
+                    )
                 },
                 sizes=(("bolt", "bolt", tuples, tuples * TUPLE_BYTES),),
             )
@@ -228,9 +263,12 @@ def _published(cluster: Cluster, snapshot: LoadSnapshot) -> Publication:
         name="bench",
         status="ACTIVE",
         refresh_poll_secs=10,
-        components=(Component("bolt", "bolt", len(snapshot.executors)),),
+        components=(Component("bolt", "bolt", len(snapshot.executors), EACH_MB),),
         edges=(Edge("bolt", "bolt", "default", "fields"),),
-        nodes=tuple(Node(n, n, 100.0 * len(ports), ports, len(ports)) for n in cluster.nodes),
+        nodes=tuple(
+            Node(n, n, 100.0 * len(ports), ports, len(ports), memory_mb=NODE_MB)
+            for n in cluster.nodes
+        ),
         executors=tuple(
             PlacedExecutor(ExecutorId.parse(name), "bolt", slots[w], 50) for name, w in placed
         ),

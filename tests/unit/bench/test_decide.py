@@ -68,6 +68,7 @@ def test_the_report_has_every_number_and_can_be_shown(tmp_path: Path) -> None:
     assert told == ["speed at 200 executors"]
     (times,) = found["speed"]
     assert times["executors"] == 200
+    assert (times["nodes"], times["resources"]) == (20, 6)
     assert times["decision_ms"]["fastest"] > 0
     assert len(list(as_tables(found))) == 1
     assert len(list(as_tables({**found, "worlds": [{"worlds": "all"}]}))) == 2
