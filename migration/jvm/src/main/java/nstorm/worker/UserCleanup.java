@@ -73,8 +73,8 @@ final class UserCleanup {
             }
         }
         if (bolts) {
-            tasks.forEach(task ->
-                    UsersEnd.call(executor, "cleanup of bolt", () -> ((IBolt) task.getTaskObject()).cleanup()));
+            tasks.forEach(
+                    task -> UsersEnd.call(executor, "cleanup of bolt", () -> ((IBolt) task.getTaskObject()).cleanup()));
         }
     }
 
