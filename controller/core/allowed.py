@@ -61,6 +61,17 @@ class Allowed:
         return pinned(self.observation)
 
     @cached_property
+    def ways(self) -> Mapping[ExecutorId, Way]:
+        """The ways that the workers of executors name for them."""
+        placed = self.observation.placed
+        return {
+            one.executor: one.way
+            for slot, ack in self.observation.workers.items()
+            for one in reversed(ack.ways)
+            if one.executor in placed and placed[one.executor].slot == slot
+        }
+
+    @cached_property
     def vetoes(self) -> Vetoes:
         """Why executors may go nowhere, and why nothing may go to slots of the topology, by name.
 
@@ -121,7 +132,7 @@ class Allowed:
             target,
             Phase.OPEN if opens else Phase.PREPARE,
             Base(placed.slot, placed.start_secs),
-            way=self._ways.get(executor, Way.LIVE),
+            way=self.ways.get(executor, Way.LIVE),
             opens=observation.publication.hosts[target.supervisor] if opens else None,
             # A message of the order would end a worker without hooks.
             ordered=observation.cannot_close is None,
@@ -148,7 +159,7 @@ class Allowed:
         observation = self.observation
         here = observation.publication.executors
         bad, last = self._unusable, {slot for slot in self._slots if self.is_last(slot)}
-        named = {one: self._barred(one) for one in (*self.pinned, *self._ways)}
+        named = {one: self._barred(one) for one in (*self.pinned, *self.ways)}
         unplaced = (one for one in here if one.slot is None or one.start_secs is None)
         # Of several reasons the last one counts.
         return (
@@ -213,7 +224,7 @@ class Allowed:
 
     def _barred(self, executor: ExecutorId, *, opens: bool = False) -> Veto | None:
         """Give the reason why an executor may not move by the way that its worker names."""
-        (version, who), way = self.observation.speaks, self._ways.get(executor, Way.LIVE)
+        (version, who), way = self.observation.speaks, self.ways.get(executor, Way.LIVE)
         needed = max(NEEDS_VERSION[way], OPENS_SINCE if opens else 0)
         if way is Way.CARRY and self._unguarded is not None:
             return Veto(Outcome.EXCLUDED, f"executor {executor} must stay: {self._unguarded}")
@@ -261,17 +272,6 @@ class Allowed:
 
     def _opens(self, target: Slot) -> bool:
         return target not in self.observation.publication.slots
-
-    @cached_property
-    def _ways(self) -> Mapping[ExecutorId, Way]:
-        """The ways that the workers of executors name for them."""
-        placed = self.observation.placed
-        return {
-            one.executor: one.way
-            for slot, ack in self.observation.workers.items()
-            for one in reversed(ack.ways)
-            if one.executor in placed and placed[one.executor].slot == slot
-        }
 
     @cached_property
     def _hooked(self) -> frozenset[Slot]:

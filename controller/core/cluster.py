@@ -221,10 +221,18 @@ class LoadSnapshot:
     state_bytes: Floats | None = None
     # (E,) by space, what each keeps there; None where executors are where the levels were measured.
     kept: Mapping[str, Floats] | None = None
+    # (E,), what moving each costs users, as times a move without a pause; None: all cost as much.
+    move_weights: Floats | None = None
     is_movable: NDArray[np.bool_] = field(init=False, repr=False)  # (E,), executors that may move
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "is_movable", _is_none(self.pinned))
+
+    def weights_of(self, executors: Ints) -> Floats:
+        """Weigh the moves of some executors, as of `move_weights`."""
+        if self.move_weights is None:
+            return np.ones(len(executors))
+        return self.move_weights[executors]
 
     def placed(self, place: Ints, cpu_cores: Floats | None = None) -> "LoadSnapshot":
         """Place the executors elsewhere, where they may want another amount of CPU."""

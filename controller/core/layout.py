@@ -6,6 +6,7 @@ It is computed again only when something of it has changed.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -16,11 +17,12 @@ from controller.core.declared import Declared
 from controller.core.hops import lab_hop_cores
 from controller.core.meters import Columns
 from controller.core.metrics import Rates
+from controller.core.pauses import move_weights
 from controller.core.sizes import TupleSizes, pair_keys
 from controller.core.tasks import FIRST_COMPONENT, TaskMap, component_targets, ends_of, worker_of
 from controller.core.topology import TopologyView, settled_placement
 from migration.meters import STATE
-from migration.model import ExecutorId, Plan, Publication, Slot
+from migration.model import ExecutorId, Plan, Publication, Slot, Way
 
 # A queue grows beyond its noise from this number of standard deviations on.
 SURELY_WAITING = 3.0
@@ -75,6 +77,7 @@ class MadeOf(NamedTuple):
     pinned: Mapping[ExecutorId, str]  # why executors must stay
     capacity: Capacity
     opened: Mapping[str, int]  # slots by node that moves open and that Storm does not count yet
+    ways: Mapping[ExecutorId, Way] = MappingProxyType({})  # by which executors move, if not live
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,14 +92,15 @@ class Layout:
     component_of: tuple[str, ...]
     pinned: tuple[str | None, ...]
     place: Ints
-    memory_mb: Floats | None  # as in a snapshot
+    memory_mb: Floats | None  # as in a snapshot; so is the next
+    move_weights: Floats | None
     tasks: TaskMap
     rows: RowMap  # of the rates that it was last fitted to
 
     @classmethod
     def of(cls, made_of: "MadeOf") -> "Layout":
         """Lay a topology out; every slot that Storm or a move uses is a worker."""
-        publication, plan, pinned, capacity, opened = made_of
+        publication, plan, pinned, capacity, opened, ways = made_of
         placement = settled_placement(publication, plan)
         slots = publication.slots | frozenset(placement.values())
         cluster = build_cluster(publication, slots, capacity, opened)
@@ -119,6 +123,7 @@ class Layout:
             memory_mb=np.array([memory_mb.get(one, 0.0) for one in component_of], np.float64)
             if memory_mb
             else None,
+            move_weights=move_weights(ways, executors),
             tasks=TaskMap.of(executors, component_of, component_targets(publication)),
             rows=_NO_ROWS,
         )
@@ -186,6 +191,7 @@ class Layout:
             wanted_times=self._wanted_times(traffic, at[here], more_tps),
             memory_mb=self.memory_mb,
             state_bytes=self.executor_meters(rates).get(STATE.column),
+            move_weights=self.move_weights,
         )
 
     def _wanted_times(self, traffic: Traffic, executors: Ints, more_tps: Floats) -> Floats | None:
@@ -284,7 +290,8 @@ def layout_of(
     """Lay a topology out; gives the layout of before while what it is made of is the same."""
     nodes = {slot.supervisor for slot in view.observation.slots} if opened else set()
     here = {node: count for node, count in opened.items() if node in nodes}
-    made_of = MadeOf(view.publication, view.plan, view.allowed.pinned, capacity, here)
+    allowed = view.allowed
+    made_of = MadeOf(view.publication, view.plan, allowed.pinned, capacity, here, allowed.ways)
     return before if before is not None and before.made_of == made_of else Layout.of(made_of)
 
 

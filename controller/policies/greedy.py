@@ -180,7 +180,7 @@ def _first(
         moves = made(view)
         if not moves.executors.size:
             return None
-        found = best_of(view, moves, why, warnings, emptier_first=True)
+        found = best_of(view, moves, why, warnings, ranked=True)
         if not is_barred(view, found.executor, found.worker):
             return found
         view = view.holding(found.executor)
@@ -191,14 +191,14 @@ def _gathering(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
     threshold, tie = view.threshold_tps, TIE * view.total_tps
     best = best_gathering(view, max(threshold, tie), slack(view))
     if best.executors.size:
-        return if_above_threshold(view, best, warnings, emptier_first=True)
+        return if_above_threshold(view, best, warnings, ranked=True)
     if (opening := _opening(view, threshold + tie, warnings)) is not None:
         return opening
     if view.limits.explain:
         if (barred := _all_barred(view, max(threshold, tie), warnings)) is not None:
             return barred
         best = best_gathering(view, -np.inf, slack(view))
-    return if_above_threshold(view, best, warnings, emptier_first=True)
+    return if_above_threshold(view, best, warnings, ranked=True)
 
 
 def _opening(view: View, threshold_tps: float, warnings: tuple[str, ...]) -> Choice | None:
@@ -209,7 +209,7 @@ def _opening(view: View, threshold_tps: float, warnings: tuple[str, ...]) -> Cho
             return None
         both = f"{view.limits.gain(pairs.score.max())} by both"
         why = f"opens the way for a second move, {both}"
-        found = best_of(view, pairs, why, warnings, emptier_first=True)
+        found = best_of(view, pairs, why, warnings, ranked=True)
         same = (pairs.executors == found.executor) & (pairs.workers == found.worker)
         if _may_follow(view, found, seconds[same]):
             return found

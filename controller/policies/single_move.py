@@ -78,7 +78,7 @@ def _proposal(view: View, choice: Choice) -> Move:
 
 
 def if_above_threshold(
-    view: View, moves: Moves, warnings: tuple[str, ...], *, emptier_first: bool = False
+    view: View, moves: Moves, warnings: tuple[str, ...], *, ranked: bool = False
 ) -> Choice | Decision:
     total = view.total_tps
     best = float(moves.score.max(initial=-np.inf))
@@ -93,7 +93,7 @@ def if_above_threshold(
         reason = f"the best move gains {gain}, not more than the threshold {readable(threshold)}"
         return Decision(Outcome.BELOW_THRESHOLD, reason, (), warnings)
     why = f"a gain of {gain} is above the threshold {readable(threshold)}"
-    return best_of(view, moves, why, warnings, emptier_first=emptier_first)
+    return best_of(view, moves, why, warnings, ranked=ranked)
 
 
 def _no_way(view: View) -> str | None:
@@ -119,14 +119,19 @@ def _reasons(reasons: tuple[str | None, ...], what: str) -> str:
 
 
 def best_of(
-    view: View, moves: Moves, why: str, warnings: tuple[str, ...], *, emptier_first: bool = False
+    view: View, moves: Moves, why: str, warnings: tuple[str, ...], *, ranked: bool = False
 ) -> Choice:
-    """Take the best score; ties go to the emptier target if asked for, then to the first ids."""
+    """Take the best score; ties go to the first ids.
+
+    If `ranked`, they go to the emptier target, then to what pauses least, and to the ids then.
+    """
     tied = np.flatnonzero(moves.score >= moves.score.max() - slack(view))
     pick = tied[0]
     if len(tied) > 1:
-        load = rounded(view.fit.frac[moves.workers[tied]]) * emptier_first
-        pick = tied[np.lexsort((moves.workers[tied], moves.executors[tied], load))[0]]
+        executors, workers = moves.executors[tied], moves.workers[tied]
+        load = rounded(view.fit.frac[workers]) * ranked
+        pause = view.snapshot.weights_of(executors) * ranked
+        pick = tied[np.lexsort((workers, executors, pause, load))[0]]
     executor, target = int(moves.executors[pick]), int(moves.workers[pick])
     return Choice(executor, target, float(moves.asc_tps[pick]), why, warnings)
 

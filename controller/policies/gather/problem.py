@@ -78,6 +78,7 @@ class Problem:
     full: Floats  # (W,), up to where an exchange may, as `Fit.most`
     distance: Distance
     price_tps: float  # what one move costs (λ)
+    weights: Floats  # (E,), how a move of each counts among placements that are as good
     total_tps: float
     today_tps: float  # what today's placement costs
     effort: int  # as in `TargetOptions`
@@ -114,6 +115,7 @@ class Problem:
             full=fit.most,
             distance=distance,
             price_tps=options.move_price_frac * today / max(count, 1),
+            weights=snapshot.weights_of(np.arange(count)),
             total_tps=total,
             today_tps=today,
             effort=options.effort,
@@ -190,3 +192,7 @@ class Problem:
 
     def moves(self, place: Ints) -> int:
         return int((place != self.start).sum())
+
+    def weight(self, place: Ints) -> float:
+        """Add up the weights of the moves to a placement."""
+        return float(self.weights[place != self.start].sum())

@@ -1,6 +1,7 @@
 """Looks for the cheapest placement by annealing: from scratch, then from the best that was found.
 
 Cost is the weighted traffic between places plus the price of every move from today's placement.
+Of placements that are as good the one is taken whose moves pause least.
 """
 
 from dataclasses import replace
@@ -90,10 +91,14 @@ def renamed(problem: Problem, place: Ints) -> Ints:
 
 
 def _exchanged(problem: Problem, place: Ints, unit_of: Ints) -> Ints | None:
-    """Let those two nodes or workers exchange that saves most moves, of all that cost less."""
-    count, key = int(unit_of.max()) + 1, _key(problem, place)
+    """Let those two nodes or workers exchange that saves most moves, of all that cost less.
+
+    Where both cost as much, those whose moves weigh less.
+    """
+    count = int(unit_of.max()) + 1
+    key = *_key(problem, place), problem.weight(place)
     held = np.zeros((count, count))
-    np.add.at(held, (unit_of[problem.start], unit_of[place]), problem.free)
+    np.add.at(held, (unit_of[problem.start], unit_of[place]), problem.free * problem.weights)
     stay = held.diagonal()
     saved = np.triu(held + held.T - stay - stay[:, None]).ravel()
     for pair in np.argsort(-saved, kind="stable")[: (saved > 0).sum()]:
@@ -104,6 +109,6 @@ def _exchanged(problem: Problem, place: Ints, unit_of: Ints) -> Ints | None:
             exchanged = np.where(problem.free, to[place], place)
             if problem.fit.overfills_memory(exchanged):
                 continue
-            if _key(problem, exchanged) < key:
+            if (*_key(problem, exchanged), problem.weight(exchanged)) < key:
                 return exchanged
     return None

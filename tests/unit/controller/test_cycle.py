@@ -27,6 +27,7 @@ from controller.storm.answers import explain
 from migration.model import (
     Base,
     Entry,
+    ExecutorWay,
     Node,
     NodeAcks,
     NodeLoad,
@@ -35,6 +36,7 @@ from migration.model import (
     Plan,
     Publication,
     Slot,
+    Way,
     WorkerAck,
     WorkerLoad,
 )
@@ -64,6 +66,7 @@ class World:
     jvms: dict[Slot, str] = field(default_factory=dict)
     not_running: frozenset[int] = frozenset()
     pinned: dict[int, str] = field(default_factory=dict)
+    ways: dict[int, Way] = field(default_factory=dict)
     silent: bool = False
     surprise: bool = False
     entries: tuple[Entry, ...] = ()
@@ -114,7 +117,8 @@ class World:
         error = "plan store: damaged" if slot in self.deaf else None
         runs = [task for task in self.here(slot) if task not in self.not_running]
         jvm = self.jvms.get(slot, "1-1")
-        return worker_ack(slot, runs, pinned=pinned, error=error, incarnation=jvm)
+        ways = tuple(ExecutorWay(executor(t), self.ways[t]) for t in runs if t in self.ways)
+        return worker_ack(slot, runs, pinned=pinned, ways=ways, error=error, incarnation=jvm)
 
     def here(self, slot: Slot) -> list[int]:
         return [task for task, at in self.places.items() if at == slot]
