@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from controller.config import Mode
 from controller.core.capacity import Spare
 from controller.core.case import TopologyCase
+from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.cold import cold_s
 from controller.core.decision import Move, Outcome, Vetoes, proposal_id
 from controller.core.distance import inter_node_tps
-from controller.core.figures import NOT_KNOWN, Effect, GuardRow, SpoutFigures
+from controller.core.figures import NOT_KNOWN, Effect, GuardRow, Headroom, SpoutFigures
 from controller.core.fit import Fit
+from controller.core.headroom import headroom
 from controller.core.moved import applied
 from controller.core.picture import Picture
 from controller.core.policy import Question
@@ -71,19 +73,38 @@ class TopologyReport:
         return (self.outcome, *moves, reason, *sorted(warnings))
 
     @property
-    def predicted_cpu(self) -> float | None:
-        """By what factor the moves change the CPU of the topology; None where it is not known."""
+    def _after(self) -> tuple[Cluster, LoadSnapshot] | None:
+        """The load after the moves; None without moves, or where it is not known."""
         if self.picture is None or not self.moves:
             return None
-        cluster, snapshot = self.picture.cluster, self.picture.snapshot
+        cluster = self.picture.cluster
         if isinstance(cluster.spare, Spare):
             cluster = cluster.with_opened(cluster.spare)
         if any(move.target not in cluster.workers for move in self.moves):
             return None  # a drain, or a way back, opens other slots
-        after = applied(self.moves, cluster, snapshot)
+        return cluster, applied(self.moves, cluster, self.picture.snapshot)
+
+    @property
+    def predicted_cpu(self) -> float | None:
+        """By what factor the moves change the CPU of the topology; None where it is not known."""
+        if self.picture is None or (end := self._after) is None:
+            return None
+        cluster, after = end
         # With what executors that lag would use, as the prediction has it.
-        used = float(Fit.of(cluster, snapshot).demand.sum())
+        used = float(Fit.of(cluster, self.picture.snapshot).demand.sum())
         return float(after.cpu_cores.sum()) / used if used else None
+
+    @property
+    def headroom(self) -> Headroom:
+        """How much is left, before the moves."""
+        if self.picture is None:
+            return Headroom()
+        return headroom(self.picture.cluster, self.picture.snapshot)
+
+    @property
+    def headroom_after(self) -> Headroom | None:
+        """How much is left after the moves; None without moves, or where it is not known."""
+        return None if (end := self._after) is None else headroom(*end)
 
     @property
     def inter_node_frac(self) -> float | None:

@@ -1,9 +1,11 @@
 """Follows a policy on a snapshot whose traffic stands still."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
+
+from msgspec.structs import asdict
 
 from controller.config import Config
 from controller.core.choose import decide, decide_in_file

@@ -24,7 +24,12 @@ Journal = Annotated[
     typer.Option(help="Folder of a journal. Repeatable.  [default: nstorm.journal.dir]"),
 ]
 # As in reasons, where a field has another name.
-_NAMES = {"inter_node_frac": "between nodes", "score": "gain", "asc_tps": "t/s inside nodes"}
+_NAMES = {
+    "inter_node_frac": "between nodes",
+    "score": "gain",
+    "asc_tps": "t/s inside nodes",
+    "headroom": "head-room",
+}
 
 
 def show_facts(

@@ -10,13 +10,13 @@ from msgspec import UNSET, Struct, UnsetType, to_builtins
 from controller.core.controls import EVERYWHERE, Controls
 from controller.core.drainable import on_hosts, unseen
 from controller.core.excluded import NOTHING_EXCLUDED, Excluded
-from controller.core.figures import Effect, GuardRow, HopFigures, Peak, SpoutFigures
+from controller.core.figures import Effect, GuardRow, Headroom, HopFigures, Peak, SpoutFigures
 from controller.core.pins import pinned
 from controller.core.resources import SPACES
 from controller.core.topology import TopologyView, hosts_of, settled_placement
 from controller.core.undrained import left_on
 from controller.journal.rows import rows_of
-from controller.storm.leader_status import CycleStatus, HeadroomRow, LeaderStatus, LinkRow, WaySum
+from controller.storm.leader_status import CycleStatus, LeaderStatus, LinkRow, WaySum
 from controller.storm.move_record import MoveRecord
 from migration.meters import TRANSFER
 from migration.model import Candidacy, Entry, NodeAcks, Timing, Way
@@ -176,7 +176,7 @@ class TopologyStatus(Struct, frozen=True):
     decision: DecisionStatus | None
     inter_node_frac: float | None  # share of the traffic that crosses between nodes
     inter_node_bytes_per_s: float | None  # None where the size of a tuple is not known
-    headroom: HeadroomRow | None
+    headroom: Headroom | None
     nimbus_hooks: str | None  # their version
     scheduler: str | None
     plan: tuple[int, int] | None  # epoch and version
@@ -195,6 +195,7 @@ class TopologyStatus(Struct, frozen=True):
     hops: HopFigures | UnsetType = UNSET  # what they cost, where workers share their node's CPU
     guards: tuple[GuardRow, ...] | UnsetType = UNSET
     undoes: str | UnsetType = UNSET  # why Storm itself would undo moves
+    headroom_after: Headroom | UnsetType = UNSET  # the moves of the decision
 
 
 class StatusDocument(Struct, frozen=True):
@@ -389,6 +390,7 @@ def _topology(view: TopologyView, found: CycleStatus | None, controls: Controls)
         nimbus_error=view.nimbus.error if view.nimbus else None,
         guards=cycle.guards,
         undoes=_undoes(view),
+        headroom_after=cycle.headroom_after,
     )
 
 

@@ -112,9 +112,9 @@ def decided(topology: TopologyStatus, hosts: Mapping[str, str]) -> Iterator[str]
     yield f"\n{topology.topology} {topology.status}{mode}{crosses}"
     left = topology.headroom
     if left and left.factor is not None:
-        binds = f"{left.binds} of {shown(left.where, hosts)}"
+        then = None if topology.headroom_after is UNSET else topology.headroom_after
         peak = "" if topology.peak is UNSET else f"; {topology.peak}"
-        yield f"head-room: {left.factor:.3g} times the input, then {binds}{peak}"
+        yield f"head-room: {shown(left.and_after(then), hosts)}{peak}"
     if left:
         yield f"spouts: {_felt(topology.spouts)}"
     if topology.hops is not UNSET:

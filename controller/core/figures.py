@@ -48,6 +48,26 @@ class Peak(Struct, frozen=True):
         )
 
 
+class Headroom(Struct, frozen=True):
+    """By what factor the input may grow, and what binds: a CPU, a link in one direction, or a heap.
+
+    Below 1 something is over-used already; factor and `binds` are None if nothing is used at all.
+    """
+
+    factor: float | None = None
+    binds: str | None = None
+    where: str = ""
+
+    def and_after(self, then: "Headroom | None") -> str:
+        """Write out what is left now, and after moves; empty if nothing is used."""
+        if self.factor is None:
+            return ""
+        text = f"{self.factor:.3g} times the input, then {self.binds} of {self.where}"
+        if then is None or then.factor is None:
+            return text
+        return f"{text}; after the moves {then.factor:.3g} times, then {then.binds} of {then.where}"
+
+
 class HopFigures(Struct, frozen=True):
     """What hops cost a topology, as times the lab's, and how the last run of moves compares."""
 

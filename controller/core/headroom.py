@@ -1,25 +1,12 @@
 """By what factor the input may grow before a CPU, link or space is full (004, equation 3)."""
 
-from dataclasses import dataclass
-
 from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.figures import Headroom
 from controller.core.fit import Fit
 from controller.core.links import Links
 from controller.core.spaces import uses_of
 
 NETWORK = "network"
-
-
-@dataclass(frozen=True, slots=True)
-class Headroom:
-    """The factor, and what binds: a CPU, a node's link in one direction, or a worker's heap.
-
-    Below 1 something is over-used already; factor and `binds` are None if nothing is used at all.
-    """
-
-    factor: float | None = None
-    binds: str | None = None
-    where: str = ""
 
 
 def headroom(cluster: Cluster, snapshot: LoadSnapshot) -> Headroom:

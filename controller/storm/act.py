@@ -35,8 +35,10 @@ class Act:
         before = {view.id: view.plan for view in seen.topologies} if seen else {}
         for one in report.topologies:
             plan = plans.get(one.topology)
+            if plan is None:
+                continue
             asked = asked_by(one, self._last().config)
-            if plan is not None and self.begin(before[one.topology], plan, asked):
+            if self.begin(before[one.topology], plan, asked):
                 self.unwritten.discard(one.topology)
 
     def begin(self, before: Plan, after: Plan, asked: Mapping[str, Any]) -> bool:

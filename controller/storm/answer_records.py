@@ -85,6 +85,7 @@ class ExplainedTarget(Struct, frozen=True):
 class ExplainAnswer(AnswerHead, frozen=True):
     """Why a cycle ended so, or why something stays; a part that was not asked for is unset."""
 
+    headroom: str | UnsetType = UNSET  # and after the moves of the decision
     peaks: str | UnsetType = UNSET  # of the input, and in how many hours it was measured
     warnings: tuple[str, ...] | UnsetType = UNSET
     workers: tuple[ExplainedWorker, ...] | UnsetType = UNSET

@@ -239,6 +239,7 @@ def explain(report: TopologyReport, what: str, config: Config) -> ExplainAnswer 
         return ExplainAnswer(**_head(report), workers=workers, executors=executors)
     return ExplainAnswer(
         **_head(report),
+        headroom=report.headroom.and_after(report.headroom_after),
         peaks=str(made.peak),
         warnings=report.warnings,
         workers=workers,

@@ -68,6 +68,7 @@ def asked_by(report: TopologyReport, config: Config) -> dict[str, Any]:
     return {
         "asked_by": "drain" if report.drains else policy,
         "why": report.reason,
+        "headroom": report.headroom.and_after(report.headroom_after),
         "asc_tps": {move.executor: move.asc_tps for move in report.moves},
     }
 

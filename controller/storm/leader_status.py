@@ -4,7 +4,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from controller.core.capacity import room_at
-from controller.core.figures import GuardRow, Peak, SpoutFigures
+from controller.core.figures import GuardRow, Headroom, Peak, SpoutFigures
 from controller.core.limits import Limits
 from controller.journal.rows import CycleRecord, rows_of
 from controller.storm.missed import Missed
@@ -33,14 +33,6 @@ class Proposal(Struct, frozen=True):
     shown_s: float  # Unix seconds
 
 
-class HeadroomRow(Struct, frozen=True):
-    """By what factor the input may grow, and what is full then; None where nothing is used."""
-
-    factor: float | None = None
-    binds: str | None = None  # cpu, network, or a space such as heap
-    where: str = ""  # the worker, or the node
-
-
 class LinkRow(Struct, frozen=True, rename={"source": "from", "target": "to"}):
     """The traffic from one node to another."""
 
@@ -64,7 +56,8 @@ class ExecutorRow(Struct, frozen=True):
 class CycleStatus(CycleRecord, frozen=True):
     """How the last cycle ended for one topology; what was not measured or did not fit is unset."""
 
-    headroom: HeadroomRow | UnsetType = UNSET
+    headroom: Headroom | UnsetType = UNSET
+    headroom_after: Headroom | UnsetType = UNSET  # the moves that begin, or would
     links: tuple[LinkRow, ...] | UnsetType = UNSET
     executors: tuple[ExecutorRow, ...] | UnsetType = UNSET
     way: WaySum | None = None

@@ -48,6 +48,8 @@ class MoveRecord:
     # By what factor the run was to change the CPU for each input tuple, and by what it has.
     predicted_cpu: float | None = None
     measured_cpu: float | None = None
+    # How much was left when it began, and was to be left after the moves of its decision.
+    headroom: str = ""
 
     @property
     def pause_s(self) -> float | None:

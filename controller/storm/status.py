@@ -12,7 +12,6 @@ from controller.config import Config
 from controller.core.cluster import Cluster, Floats, LoadSnapshot
 from controller.core.distance import node_traffic
 from controller.core.figures import NOT_KNOWN
-from controller.core.headroom import headroom
 from controller.core.meters import known_rows
 from controller.core.picture import Picture
 from controller.journal.cycle_record import cycle_record
@@ -21,7 +20,6 @@ from controller.storm.leader_status import (
     STATUS,
     CycleStatus,
     ExecutorRow,
-    HeadroomRow,
     LeaderStatus,
     LinkRow,
     Proposal,
@@ -87,11 +85,11 @@ def _cycle(
     if report.picture is None:
         return found
     cluster, snapshot = report.picture.cluster, report.picture.snapshot
-    room = headroom(cluster, snapshot)
-    binds = None if room.binds is None else str(room.binds)
+    after = report.headroom_after
     return replace(
         found,
-        headroom=HeadroomRow(room.factor, binds, room.where),
+        headroom=report.headroom,
+        headroom_after=UNSET if after is None else after,
         peak=report.picture.peak,
         links=UNSET if "links" in left_out else _links(cluster, snapshot),
         executors=UNSET if "executors" in left_out else _executors(report.picture),

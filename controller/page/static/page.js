@@ -136,7 +136,9 @@ function showDecision(one) {
       ["approve", "reject"].map((verb) => [button(verb, `${verb} ${found.proposal}`, () => act(verb, { proposal: found.proposal })), " "])));
   }
   const facts = [["mode", `${one.mode || "–"} (by ${one.mode_by})`], ["between nodes", `${percent(one.inter_node_frac)} of the tuples, ${bytes(one.inter_node_bytes_per_s)}`]];
-  if (one.headroom && known(one.headroom.factor)) facts.push(["head-room", `${number(one.headroom.factor, 2)} times the input, then ${one.headroom.binds} of ${place2(one.headroom.where)}`]);
+  const room = (left) => `${number(left.factor, 2)} times the input, then ${left.binds} of ${place2(left.where)}`, then = one.headroom_after;
+  if (one.headroom && known(one.headroom.factor)) facts.push(["head-room", room(one.headroom)]);
+  if (then && known(then.factor)) facts.push(["head-room after the moves", room(then)]);
   if (one.way && one.way.moves) facts.push(["all moves of the plan", `${one.way.moves}: ${percent(one.way.inter_node_frac[0])} → ${percent(one.way.inter_node_frac[1])} between nodes`]);
   if (one.effect) facts.push(["the last run of moves", named([one.effect.verdict, one.effect.end, one.effect.sentence].filter(Boolean).join(" · "))]);
   for (const guard of one.guards || []) facts.push([`guard ${guard.name}`, guard.problem ? `cannot be read: ${guard.problem}` : `${number(guard.value, 2)}, may be ${number(guard.limit, 2)} (${guard.state})`]);

@@ -141,7 +141,8 @@ def test_history_has_the_cpu_that_was_predicted_and_measured(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     effect = "better, kept: CPU for each input tuple −25.0 % ± 5.0 %; predicted was CPU −10.0 %"
-    judged = replace(MADE[0], effect=effect, predicted_cpu=0.9, measured_cpu=0.75)
+    left = "1.02 times the input, then cpu of a; after the moves 1.1 times, then cpu of b"
+    judged = replace(MADE[0], effect=effect, predicted_cpu=0.9, measured_cpu=0.75, headroom=left)
     monkeypatch.setattr(moves, "connected", lambda conf: nullcontext(None))
     monkeypatch.setattr(moves, "hosts_of", lambda session: {})
     monkeypatch.setattr(moves, "_moves", lambda *of: [judged, MADE[1]])
@@ -152,6 +153,6 @@ def test_history_has_the_cpu_that_was_predicted_and_measured(
     assert heads[-3:] == ["effect", "predicted CPU", "measured CPU"]
     assert first[-3:] == ["better, kept", "−10.0 %", "−25.0 %"]
     assert second[-3:] == ["", "", ""]
-    assert (
-        CliRunner().invoke(app, ["show", "m1", "--conf", str(conf)]).stdout.count("predicted") == 1
-    )
+    shown = CliRunner().invoke(app, ["show", "m1", "--conf", str(conf)]).stdout
+    assert shown.count("predicted") == 1
+    assert "head-room: 1.02 times the input, then cpu of a; after the moves 1.1" in shown

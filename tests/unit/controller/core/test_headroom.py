@@ -14,8 +14,9 @@ from controller.core.cluster import Cluster, Level, LoadSnapshot
 from controller.core.controls import Controls
 from controller.core.decision import Outcome
 from controller.core.distance import node_traffic
+from controller.core.figures import Headroom
 from controller.core.fit import Fit
-from controller.core.headroom import NETWORK, Headroom, headroom
+from controller.core.headroom import NETWORK, headroom
 from controller.core.layout import layout_of
 from controller.core.limits import Limits
 from controller.core.picture import Picture
@@ -24,7 +25,6 @@ from controller.core.topology import TopologyView
 from controller.report import TopologyReport
 from controller.snapshot import parse
 from controller.storm import status
-from controller.storm.leader_status import HeadroomRow
 from migration.model import Plan
 from tests.messages import publication
 
@@ -116,7 +116,7 @@ def test_status_shows_the_factor_and_what_binds(world: tuple[Cluster, LoadSnapsh
     report = TopologyReport(1, "wc-1", 0.0, Outcome.NOTHING_TO_GAIN, "calm", picture=picture)
     told = status.status_of([report], (), Config(), name="c", epoch=1)
     (cycle,) = told.cycles
-    assert cycle.headroom == HeadroomRow(2.0, "network", "n0")
+    assert cycle.headroom == Headroom(2.0, "network", "n0")
     document = as_document([view], (), told, Controls(), left_out={})
     shown = [str(one) for one in as_tables(document)]
     assert [one.partition(";")[0] for one in shown if one.startswith("head-room")] == [

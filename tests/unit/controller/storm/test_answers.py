@@ -6,6 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from controller.cli.status_document import as_document
+from controller.cli.status_view import decided as decided_lines
 from controller.config import Config, Mode
 from controller.core.controls import Controls, Rejected
 from controller.core.decision import Move, Outcome
@@ -15,6 +17,8 @@ from controller.journal.rows import rows_of
 from controller.report import TopologyReport
 from controller.storm.answer_records import PlanAnswer, PlanStep
 from controller.storm.answers import _detour, explain, misfit, of_topology, plan_of
+from controller.storm.last import asked_by
+from controller.storm.status import status_of
 from migration.model import ExecutorId, Slot
 from tests.unit.controller.test_cycle import A1, AUTO, B1, B2, PLACES, Controller, World
 
@@ -180,6 +184,28 @@ def test_workers_and_hosts_are_explained_and_the_unknown_is_not() -> None:
     assert len(rows_of(whole.executors)) == 7
 
 
+def test_what_is_left_before_and_after_the_moves_is_shown_and_not_in_the_reason() -> None:
+    report, controller = decided(World())
+    before = "5 times the input, then cpu of b"
+    text = f"{before}; after the moves 5 times, then cpu of a"
+    whole = explain(report, "", ADVISE)
+    assert whole is not None
+    assert whole.headroom == text
+    assert asked_by(report, ADVISE)["headroom"] == text
+    status = status_of([report], (), ADVISE, name="c", epoch=1)
+    assert status.cycles[0].headroom_after == report.headroom_after
+    document = as_document(controller.world.seen().topologies, (), status, Controls(), left_out={})
+    assert document.topologies[0].headroom_after == report.headroom_after
+    shown = next(line for line in decided_lines(document.topologies[0], {}) if "head-room" in line)
+    assert shown.startswith(f"head-room: {text}; peaks of")
+    assert "after the moves" not in report.reason
+    calm = replace(report, moves=())
+    assert calm.headroom_after is None
+    rests = explain(calm, "", ADVISE)
+    assert rests is not None
+    assert rests.headroom == before
+
+
 def test_a_topology_without_a_picture_still_says_what_to_do() -> None:
     report, _ = decided(World(status="REBALANCING"))
     found = explain(report, "", ADVISE)
@@ -194,7 +220,7 @@ def test_what_was_not_asked_for_has_no_key() -> None:
     report, _ = decided(World())
     head = ["topology", "cycle", "time", "mode", "outcome", "reason", "what_to_do", "hosts"]
     for what, parts in (
-        ("", ["peaks", "warnings", "workers", "executors"]),
+        ("", ["headroom", "peaks", "warnings", "workers", "executors"]),
         ("b:1", ["workers", "executors"]),
         ("2-2", ["executors", "candidates"]),
     ):
