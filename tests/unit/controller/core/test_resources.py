@@ -31,6 +31,7 @@ NAMES_CPU = {
         "controller/core/cluster.py",
         "controller/core/fit.py",
         "controller/core/limits.py",
+        "controller/core/picture.py",
         "controller/core/reserve.py",
         "controller/core/resources.py",
         "controller/core/view.py",
