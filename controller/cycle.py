@@ -182,7 +182,7 @@ def _observed(
         seen.rests,
         layouts=memory.layouts,
         refused=_by_topology(seen.refused),
-        full_links=full_links(nodes, settings.capacity, settings.limits, seen.now_s),
+        full_links=full_links(nodes, settings.capacity, settings.limits.high_frac, seen.now_s),
         time_s=seen.time_s,
     )
     named = {view.id: (view.publication.name, spouts[view.id]) for view in views}

@@ -401,6 +401,12 @@ class Fit:
         """Compute what is used above a limit, (W,), of one worker; negative where it is not."""
         return float(self.used[worker] - limit[worker])
 
+    def surely_freed(self, limit: Floats, place: Ints, other: Ints) -> bool:
+        """Check whether of two placements the other has less above a limit, (W,), beyond noise."""
+        above, less = (self.placed(one).excess_above(limit) for one in (place, other))
+        var = 0.0 if self.demand_var is None else float(self.demand_var[place != other].sum())
+        return above - less > SURELY_HIGH * math.sqrt(var) + TOLERANCE_CORES
+
     def excess_above(self, limit: Floats) -> float:
         """Add up what is used above a limit, (W,); rounded, for orders of a sum differ."""
         over = (self.used - limit)[self.each_unit]

@@ -171,17 +171,15 @@ def _links_beside_each_other(
     return links_beside_each_other(links, most, carried)
 
 
-def full_links(
-    nodes: NodeRates, capacity: Capacity, limits: Limits, now_s: float
-) -> frozenset[str]:
-    """List the nodes that send, or get, more than `load.high` of what their link can carry."""
+def full_links(nodes: NodeRates, capacity: Capacity, most: float, now_s: float) -> frozenset[str]:
+    """List the nodes that send, or get, more than this share of what their link can carry."""
     columns, unknown = (
         nodes.of(nodes.nodes, now_s - STALE_LOAD_S),
         np.full(len(nodes.nodes), np.nan),
     )
     speed, sent, received = (columns.get(name, unknown) for name in LINK_COLUMNS)
-    most = speed if capacity.link_bytes_s is None else np.fmin(speed, capacity.link_bytes_s)
-    is_full = np.fmax(sent, received) > limits.high_frac * most
+    limit = speed if capacity.link_bytes_s is None else np.fmin(speed, capacity.link_bytes_s)
+    is_full = np.fmax(sent, received) / limit > most
     return frozenset(nodes.nodes[n] for n in np.flatnonzero(is_full))
 
 

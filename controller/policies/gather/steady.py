@@ -9,7 +9,7 @@ from controller.core.capacity import Spare
 from controller.core.cluster import place_after
 from controller.core.decision import Decision
 from controller.core.distance import Distance
-from controller.core.fit import SURE, SURELY_HIGH, TOLERANCE_CORES, Fit
+from controller.core.fit import SURE, Fit
 from controller.core.policy import Case
 from controller.core.veto import row_of
 from controller.policies.gather.goal import Target
@@ -93,9 +93,7 @@ def _is_as_good(kept: Decision, other: Decision, case: Case) -> bool:
     left = [workers[move.source] for move in (*kept.moves, *other.moves)]
     is_left = np.isin(cluster.unit_of, cluster.unit_of[left])
     limit = np.where(is_left, fit.roomy if other.for_room else fit.limit, np.inf)
-    over, over_by_other = (fit.placed(p).excess_above(limit) for p in (place, place_by_other))
-    var = 0.0 if fit.demand_var is None else fit.demand_var[place != place_by_other].sum()
-    if over - over_by_other > SURELY_HIGH * float(np.sqrt(var)) + TOLERANCE_CORES:
+    if fit.surely_freed(limit, place, place_by_other):
         return False
     distance = Distance.of(cluster, limits)
     apart, apart_by_other = (

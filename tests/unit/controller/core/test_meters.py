@@ -240,6 +240,6 @@ def test_a_link_is_full_above_load_high(
     begun: Meters = {name: 0 if name.startswith("net_") else value for name, value in more.items()}
     nodes = observe_nodes(NodeRates(), [node("n1", 0, begun)], now_s=0, ewma=1)
     nodes = observe_nodes(nodes, [node("n1", 10, more)], now_s=10, ewma=1)
-    found = full_links(nodes, Capacity(link_mbit=link_mbit), Limits(), 10)
+    found = full_links(nodes, Capacity(link_mbit=link_mbit), Limits().high_frac, 10)
     assert found == (frozenset({"n1"}) if full else frozenset())
-    assert full_links(nodes, Capacity(link_mbit=link_mbit), Limits(), 60) == frozenset()
+    assert full_links(nodes, Capacity(link_mbit=link_mbit), Limits().high_frac, 60) == frozenset()

@@ -31,10 +31,10 @@ NAMES_CPU = {
         "controller/core/cluster.py",
         "controller/core/fit.py",
         "controller/core/limits.py",
-        "controller/core/picture.py",
         "controller/core/reserve.py",
         "controller/core/resources.py",
         "controller/core/view.py",
+        "controller/cycle.py",
     },
     "what nstorm costs and saves is CPU": {
         "controller/core/learnt.py",
