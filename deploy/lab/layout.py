@@ -553,10 +553,9 @@ def load(run_dir: Path) -> LabLayout:
 
 def _options(row: dict[str, Any]) -> LabOptions:
     network = row["network"]
-    return LabOptions(
-        **{
-            **row,
-            "network": network and Network(**{**network, "links_bps": tuple(network["links_bps"])}),
-            "cannot_show": tuple(row["cannot_show"]),
-        }
-    )
+    if network is not None:
+        # A lab that an older checkout began, with one rate for all, must still end.
+        rate_bps = network.pop("link_bps", None)
+        links_bps = network.pop("links_bps", [rate_bps] * network["nodes"] if rate_bps else [])
+        network = Network(**network, links_bps=tuple(links_bps))
+    return LabOptions(**{**row, "network": network, "cannot_show": tuple(row["cannot_show"])})

@@ -1,5 +1,6 @@
 """What a lab is to be: its configuration, its Java, its flags; nothing starts."""
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -286,3 +287,13 @@ def test_a_setting_that_is_none_is_refused(asked: dict[str, Any], setting: str) 
 def test_a_setting_that_the_lab_needs_itself_is_refused(asked: dict[str, Any], key: str) -> None:
     assert f"--set {key}: the lab " in up("--set", f"{key}=x")
     assert asked == {}
+
+
+def test_a_lab_of_an_older_checkout_is_read(tmp_path: Path) -> None:
+    planned = laid_out(tmp_path, LabOptions(network=PLANNED))
+    save(planned)
+    row = json.loads((tmp_path / "lab.json").read_text())
+    rate_bps, *_ = row["options"]["network"].pop("links_bps")
+    row["options"]["network"]["link_bps"] = rate_bps
+    (tmp_path / "lab.json").write_text(json.dumps(row))
+    assert load(tmp_path) == planned

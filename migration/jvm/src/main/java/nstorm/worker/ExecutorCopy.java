@@ -104,7 +104,7 @@ final class ExecutorCopy implements LocalCopies.Copy {
         try {
             RotatingMap<?, ?> pending = StormFields.get(StormFields.SPOUT_PENDING, executor);
             return pending == null ? -1 : pending.size();
-        } catch (ConcurrentModificationException e) {
+        } catch (ConcurrentModificationException | NullPointerException e) {
             return -1;
         }
     }
