@@ -56,7 +56,8 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
     small = Bounds(segment_bytes=30_000)
     record(folder, ticks=range(18), mode="advise", bounds=small)
     record(folder, ticks=range(14, 26), mode="auto", bounds=small, name="two", epoch=1)
-    assert len(list(folder.iterdir())) == 4
+    for name in ("one", "two"):
+        assert len(list(folder.glob(f"*-{name}-*"))) > 1
     (folder / QUARANTINE_FILE).write_text(
         f"{','.join(QUARANTINE)}\n"
         '"a ""b"".csv",7,no number,"1\n2"\nc.csv,,thread above a core,\nc.csv,8,no number,"\\"\n'
