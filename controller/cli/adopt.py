@@ -1,9 +1,11 @@
 """``nstorm adopt``: the hooks come into running workers, one worker after the other."""
 
 import signal
+import subprocess
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Annotated
 
@@ -20,8 +22,9 @@ from controller.core.stock import (
     Counted,
     Stock,
     cannot_adopt,
-    message_timeout_s,
-    pending,
+    failed_s,
+    has_ackers,
+    in_flight,
     placed_elsewhere,
     seen_to_rest_s,
     settles_s,
@@ -63,8 +66,8 @@ def adopt(
         str,
         typer.Option(
             help="A command that deactivates the topology before each restart, and activates it "
-            "afterwards, such as 'storm $NSTORM_DO $NSTORM_TOPOLOGY'. Nothing is un-acked then, "
-            "so no tuple fails."
+            """afterwards, such as 'storm "$NSTORM_DO" "$NSTORM_TOPOLOGY"'. The restart waits """
+            "until nothing is un-acked."
         ),
     ] = "",
     settle: Annotated[
@@ -111,7 +114,7 @@ def adopt(
         for line in warnings:
             steps.say(line)
         loses = "what its bolts keep in memory"
-        if not rest:
+        if adopting.loses_tuples:
             loses = f"its tuples in flight, which Storm replays if the topology acks, and {loses}"
         confirm(f"Restart {restarts} or more: {', '.join(left)}? Each loses {loses}.")
         interrupt.does_not_end("no other worker is restarted: the same command continues")
@@ -123,6 +126,22 @@ def adopt(
     raise typer.Exit(0 if failed is None else 1)
 
 
+@contextmanager
+def _held() -> Iterator[None]:
+    """Let the signals that end `adopt` wait until it is known what was begun."""
+    came: list[int] = []
+    ends = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
+    heard = [one for one in ends if signal.getsignal(one) is not signal.SIG_IGN]
+    usual = {one: signal.signal(one, lambda number, _: came.append(number)) for one in heard}
+    try:
+        yield
+    finally:
+        for one, handler in usual.items():
+            signal.signal(one, handler)
+    for number in came:
+        signal.raise_signal(number)
+
+
 class _Adopting:
     def __init__(
         self, session: Session, config: Config, steps: Steps, settle_s: float | None, rest: str = ""
@@ -131,6 +150,10 @@ class _Adopting:
         self._steps, self._settle_s, self._rest = steps, settle_s, rest
         # Whether the topology was deactivated for the worker that is restarted, and was seen so.
         self._rests, self._rests_since_s = False, 0.0
+        # The times of the first reports of its workers since then, by their own clocks.
+        self._seen_ms: dict[Slot, int] = {}
+        # The command that was begun last: what activates shall not overtake it.
+        self._begun: subprocess.Popen[bytes] | None = None
         self._left: list[Stock] = []
         self._left_out: list[str] = []
         self.done: list[str] = []
@@ -161,6 +184,11 @@ class _Adopting:
         """What is left out, and what Nimbus would do to the placement while a worker restarts."""
         placed = dict.fromkeys(map(placed_elsewhere, self._views_of_left()))
         return [*self._left_out, *(text for text in placed if text)]
+
+    @property
+    def loses_tuples(self) -> bool:
+        """Whether tuples may be in flight to a worker that is ended."""
+        return not self._rest or not all(map(has_ackers, self._views_of_left()))
 
     def _views_of_left(self) -> list[TopologyView]:
         """Look at the topology of each worker that is left."""
@@ -248,17 +276,21 @@ class _Adopting:
         publication = view.publication if view else None
         rests = bool(self._rest) and publication is not None and publication.status == "ACTIVE"
         topology = publication.name if publication else one.topology
+        host, _, port = self._at(one.slot).rpartition(":")
         try:
-            if rests:
-                self._rests, self._rests_since_s = True, 0.0
+            if rests and view is not None:
+                self._rests, self._rests_since_s, self._seen_ms = True, 0.0, {}
+                self._steps.say(f"{topology}: deactivate")
                 why = self._switch("deactivate", topology)
-                why = why or wait(partial(self._in_flight, one), within_s)
+                why = why or wait(partial(self._in_flight, one), within_s + failed_s(view))
                 if why is not None:
                     return f"is not restarted: {why}"
-            host, _, port = self._at(one.slot).rpartition(":")
+                if not self._is_stock(one):  # another topology's worker may be there
+                    return "is not restarted: Storm has moved or ended it"
             self._steps.say(f"{name}: runs the command")
-            variables = {"NSTORM_HOST": host, "NSTORM_PORT": port}
-            if code := self._steps.start(run, variables).wait():
+            with _held():
+                self._begun = self._steps.start(run, {"NSTORM_HOST": host, "NSTORM_PORT": port})
+            if code := self._begun.wait():
                 return f"the command has failed, exit code {code}"
             self._left.pop(0)
             self._back = None
@@ -278,21 +310,29 @@ class _Adopting:
 
     def _switch(self, do: str, topology: str) -> str | None:
         """Run the command that deactivates or activates; return what is wrong with that."""
-        self._steps.say(f"{topology}: {do}")
         variables = {"NSTORM_DO": do, "NSTORM_TOPOLOGY": topology}
-        code = self._steps.start(self._rest, variables).wait()
+        # No signal ends it: half of it may have reached Nimbus.
+        with _held():
+            self._begun = self._steps.start(f"trap '' HUP INT TERM; {self._rest}", variables)
+        code = self._begun.wait()
         return f"the command to {do} {topology} has failed, exit code {code}" if code else None
 
     def _activate(self, topology: str) -> None:
         """Activate what was deactivated, without a look at ZooKeeper, which may be away."""
-        usual = signal.signal(signal.SIGINT, signal.SIG_IGN)  # for the command too
+        say = self._steps.say_if_read
+        usual = {one: signal.signal(one, signal.SIG_IGN) for one in (signal.SIGINT, signal.SIGHUP)}
         try:
+            if self._begun is not None and self._begun.poll() is None:
+                say(f"{topology}: waits for the end of the command before")
+                self._begun.wait()
+            say(f"{topology}: activate; Ctrl-C is ignored until that has ended")
             why = self._switch("activate", topology)
         finally:
-            signal.signal(signal.SIGINT, usual)
+            for one, handler in usual.items():
+                signal.signal(one, handler)
         self._rests, self._back = False, None
         if why is not None:
-            self._steps.say(f"{why}: activate it by hand")
+            say(f"{why}: activate it by hand, unless Storm shows it as ACTIVE")
 
     def _in_flight(self, one: Stock) -> str | None:
         """Return what may be un-acked yet of a topology that was deactivated."""
@@ -305,13 +345,12 @@ class _Adopting:
         still_s = now_s - self._rests_since_s - seen_to_rest_s(view)
         if still_s < 0:
             return "the topology is deactivated; its spouts learn that"
-        if still_s >= message_timeout_s(view):
+        if still_s >= failed_s(view):
             return None  # what is older has failed
-        unacked = pending(view, self._view.loads())
-        if unacked is None:
-            timeout = lasting(message_timeout_s(view))
-            return f"what is un-acked is not seen of all spouts; it times out within {timeout}"
-        return "tuples are un-acked" if unacked else None
+        tuples = in_flight(view, self._view.loads(), self._seen_ms)
+        if tuples is None:
+            return f"not all in flight is seen; it times out within {lasting(failed_s(view))}"
+        return "tuples are un-acked or in queues" if tuples else None
 
     def _flows(self, one: Stock, before: tuple[float, float] | None) -> str | None:
         """Return what is not as before in a topology that was activated again."""

@@ -4,7 +4,7 @@ import signal
 import sys
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -17,6 +17,7 @@ from kvstore.printable import PrintableStream
 from migration import ConfigError
 
 MOST_ECHOED = 80  # characters
+_ENDS = (signal.SIGHUP, signal.SIGTERM)  # a terminal that is gone, and `kill`
 Conf = Annotated[
     Path,
     typer.Option(
@@ -49,6 +50,13 @@ class _CutStream(PrintableStream):
         return len(text)
 
 
+def _end(number: int, _: Any) -> NoReturn:
+    """End once: the next signal, such as the shell's own, shall not break off what cleans up."""
+    for one in _ENDS:
+        signal.signal(one, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
 def run(app: typer.Typer, name: str) -> None:
     """Run a command line; errors a user can mend end in one line and exit code 2."""
     usual_streams = sys.stdout, sys.stderr
@@ -57,7 +65,9 @@ def run(app: typer.Typer, name: str) -> None:
         sys.stdout.reconfigure(errors="replace")
     sys.stdout, sys.stderr = PrintableStream(sys.stdout), _CutStream(sys.stderr)
     # So that what was begun is cleaned up; daemons and the lab put handlers of their own instead.
-    usual = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    # What is ignored, as by nohup, stays so.
+    heard = [one for one in _ENDS if signal.getsignal(one) is not signal.SIG_IGN]
+    usual = {one: signal.signal(one, _end) for one in heard}
     interrupt.does_not_end("")
     log_to_stderr(usual_streams[1])
     try:
@@ -79,5 +89,6 @@ def run(app: typer.Typer, name: str) -> None:
             sys.stderr.write(interrupt.message())
         raise
     finally:
-        signal.signal(signal.SIGTERM, usual)
+        for one, handler in usual.items():
+            signal.signal(one, handler)
         sys.stdout, sys.stderr = usual_streams

@@ -46,6 +46,15 @@ class Steps:
         self._prints_document = output is Output.JSON
         self._took_s: list[float] = []
 
+    def say_if_read(self, line: str) -> None:
+        """Print a line. Where nobody can read it, no later one fails, nor a command that prints."""
+        for stream in (sys.stderr,) if self._prints_document else (sys.stdout, sys.stderr):
+            try:
+                print(line, file=stream, flush=True)
+                return
+            except OSError:  # a pipe that nobody reads, a terminal that is gone, a full disk
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
     def took(self, seconds: float) -> None:
         """Take in how long one of them has taken."""
         self._took_s.append(seconds)

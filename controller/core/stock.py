@@ -87,17 +87,17 @@ def placed_elsewhere(view: TopologyView) -> str | None:
     )
 
 
-def message_timeout_s(view: TopologyView) -> float:
-    """Give after what time a tuple that is not acked has failed."""
+def failed_s(view: TopologyView) -> float:
+    """Give after what time a tuple that is not acked has failed: Storm looks once in a timeout."""
     timeout_s = view.publication.message_timeout_secs
-    return _MESSAGE_TIMEOUT_S if timeout_s is UNSET else timeout_s
+    return 2.0 * (_MESSAGE_TIMEOUT_S if timeout_s is UNSET else timeout_s)
 
 
 def settles_s(view: TopologyView) -> float:
     """Give how long after a restart tuples that were in flight may be replayed."""
     if view.publication.status != "ACTIVE":
         return 0.0  # no spout emits
-    return 2.0 * message_timeout_s(view)
+    return failed_s(view)
 
 
 def seen_to_rest_s(view: TopologyView) -> float:
@@ -105,17 +105,35 @@ def seen_to_rest_s(view: TopologyView) -> float:
     return view.publication.refresh_poll_secs + _REPORTED_S
 
 
-def pending(view: TopologyView, loads: Iterable[NodeLoad]) -> float | None:
-    """Return how many tuples of its spouts are un-acked; None where one of them is not seen."""
+def has_ackers(view: TopologyView) -> bool:
+    """Return whether Storm counts what its spouts have in flight."""
+    return any(one.id == "__acker" for one in view.publication.components)
+
+
+def in_flight(
+    view: TopologyView, loads: Iterable[NodeLoad], seen_ms: dict[Slot, int]
+) -> float | None:
+    """Return how many tuples are un-acked or wait in queues; None where a spout is not seen.
+
+    A worker's first report only sets its time in `seen_ms`: it may be of before the spouts rest.
+    Its clock may differ from all others, so a later one is known by another time alone.
+    """
+    if not has_ackers(view):
+        return None
     spouts = {one.id for one in view.publication.components if one.kind == "spout"}
     wanted = {one.executor for one in view.publication.executors if one.component in spouts}
     found: dict[ExecutorId, float] = {}
+    queued = 0
     for worker in (one for node in loads for one in node.workers if one.topology == view.id):
+        if worker.time_ms == seen_ms.setdefault(worker.slot, worker.time_ms):
+            continue
+        # Storm's own get tuples of metrics also at rest.
+        queued += sum(one.queue for one in worker.executors if not one.component.startswith("__"))
         columns = {} if worker.executor_meters is UNSET else worker.executor_meters
         for one, count in zip(worker.executors, columns.get(PENDING.name, ()), strict=False):
             if count >= 0:
                 found[one.executor] = found.get(one.executor, 0) + count
-    return sum(found[one] for one in wanted) if wanted <= found.keys() else None
+    return queued + sum(found[one] for one in wanted) if wanted <= found.keys() else None
 
 
 def unsettled(view: TopologyView, stock: Collection[Slot]) -> str | None:

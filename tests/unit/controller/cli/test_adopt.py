@@ -1,5 +1,9 @@
 """Worker after worker is restarted to get the hooks; the first that stays away ends it."""
 
+import os
+import signal
+import sys
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +19,7 @@ from controller.core.excluded import Excluded
 from controller.core.topology import TopologyView
 from controller.errors import CommandError
 from controller.output import Output
-from migration.model import NimbusReport, Node, NodeLoad, Plan, Slot
+from migration.model import Component, NimbusReport, Node, NodeLoad, Plan, Slot
 from tests.messages import node_acks, publication, replace, worker_ack, worker_load
 
 NODES = [Node(name, f"host-{name}", 100.0, (1,), 1) for name in "abc"]
@@ -225,14 +229,18 @@ def test_a_topology_at_rest_needs_no_tuples(
     assert again.work(restart(cluster), 60.0) is None
 
 
+ACKED = (Component("spout", "spout", 1), Component("__acker", "system", 1))
+
+
 class Resting:
     """A topology that its command deactivates: its spout has un-acked tuples for some reports."""
 
     def __init__(self, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, unacked: int) -> None:
         self.unacked, self._cluster = unacked, cluster
+        self.moved: dict[int, Slot] = {}  # what Storm does once 5 tuples are left
         self._views, self._flow = cluster.topologies, cluster.loads
         self.log = cluster.folder / "log"
-        cluster.timeouts = {"spouts": (1,)}
+        cluster.timeouts = {"spouts": (1,), "components": ACKED}
         monkeypatch.setattr(cluster, "topologies", self.topologies)
         monkeypatch.setattr(cluster, "loads", self.loads)
         monkeypatch.setattr(adopt, "_CONNECTS_S", 0.0)
@@ -245,7 +253,14 @@ class Resting:
     def topologies(self) -> list[TopologyView]:
         asked = [word for word in self.words if word.endswith("activate")]
         self._cluster.status = "INACTIVE" if asked[-1:] == ["deactivate"] else "ACTIVE"
-        return self._views()
+        views = self._views()
+        if not self.moved or self.unacked > 5:
+            return views
+        if not self.moved.keys() <= PLACES.keys():
+            return []  # killed
+        known = {"status": self._cluster.status, **self._cluster.timeouts}
+        told = publication(PLACES | self.moved, NODES, **known)
+        return [replace(view, publication=told) for view in views]
 
     def loads(self) -> list[NodeLoad]:
         if self._cluster.status == "INACTIVE":
@@ -270,13 +285,13 @@ def test_a_worker_is_restarted_at_rest_once_nothing_is_unacked(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (cluster.folder / "host-a").touch()  # the worker of the spout has hooks
-    world = Resting(cluster, monkeypatch, unacked=3)
+    world = Resting(cluster, monkeypatch, unacked=20)
     verb = resting(cluster)
     verb.begin("")
     assert verb.work(restart(cluster), 60.0) is None
     assert world.words == ["deactivate", "1", "activate", "deactivate", "2", "activate"]
     assert world.unacked <= 0
-    assert "tuples are un-acked" in capsys.readouterr().out
+    assert "tuples are un-acked or in queues" in capsys.readouterr().out
 
 
 def test_where_no_hooks_see_the_spouts_the_message_timeout_is_waited_for(
@@ -285,10 +300,86 @@ def test_where_no_hooks_see_the_spouts_the_message_timeout_is_waited_for(
     world = Resting(cluster, monkeypatch, unacked=0)
     verb = resting(cluster)
     verb.begin("")
-    monkeypatch.setattr(adopt, "message_timeout_s", lambda view: 0.2)
+    monkeypatch.setattr(adopt, "failed_s", lambda view: 0.2)
     assert verb.work(restart(cluster), 60.0) is None
     assert world.words[:3] == ["deactivate", "0", "activate"]
-    assert "what is un-acked is not seen of all spouts" in capsys.readouterr().out
+    assert "not all in flight is seen; it times out within 0 s" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("moved", [{2: Slot("a", 2)}, {9: Slot("a", 2)}], ids=["moved", "killed"])
+def test_what_storm_moves_while_it_rests_is_left_alone(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, moved: dict[int, Slot]
+) -> None:
+    for host in ("host-a", "host-c"):
+        (cluster.folder / host).touch()
+    world = Resting(cluster, monkeypatch, unacked=20)
+    verb = resting(cluster)
+    verb.begin("")
+    world.moved = moved
+    assert verb.work(restart(cluster), 60.0) == "wc host-b:1"
+    assert world.words == ["deactivate", "activate"]
+    assert not (cluster.folder / "host-b").exists() and verb.done == []
+
+
+def test_tuples_in_flight_are_named_where_nobody_counts_them(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Resting(cluster, monkeypatch, unacked=0)
+    verb = resting(cluster)
+    verb.begin("")
+    assert not verb.loses_tuples
+    cluster.timeouts["components"] = ACKED[:1]
+    assert verb.loses_tuples
+
+
+@pytest.fixture
+def unread() -> Iterator[int]:
+    """Standard output as a pipe, here and in commands; give its end that reads."""
+    kept, (reads, writes) = os.dup(1), os.pipe()
+    os.dup2(writes, 1)
+    os.close(writes)
+    yield reads
+    os.dup2(kept, 1)
+    os.close(kept)
+
+
+def test_a_topology_is_activated_again_where_nobody_reads_what_is_printed(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, unread: int
+) -> None:
+    (cluster.folder / "host-a").touch()
+    world = Resting(cluster, monkeypatch, unacked=1_000_000)
+    verb = resting(cluster)
+    verb._rest = f"echo prints; {verb._rest}"
+    verb.begin("")
+    monkeypatch.setattr(sys, "stdout", os.fdopen(1, "w", closefd=False))
+
+    def looks(one: Any) -> str | None:
+        os.close(unread)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(verb, "_in_flight", looks)
+    with pytest.raises(KeyboardInterrupt):
+        verb.work("true", 60.0)
+    assert world.words == ["deactivate", "activate"]
+
+
+def test_what_activates_does_not_overtake_what_deactivates(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (cluster.folder / "host-a").touch()
+    world = Resting(cluster, monkeypatch, unacked=0)
+    verb = resting(cluster)
+    ends = "kill -TERM $PPID; kill -INT $$; kill -HUP $$; sleep 0.5;"
+    verb._rest = f'if test "$NSTORM_DO" = deactivate; then {ends} fi; {verb._rest}'
+    verb.begin("")
+    usual = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        with pytest.raises(SystemExit):
+            verb.work("true", 60.0)
+    finally:
+        signal.signal(signal.SIGTERM, usual)
+    assert world.words == ["deactivate", "activate"]
+    assert "wc: activate; Ctrl-C is ignored" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("end", ["fails", "stays away", "is refused", "Ctrl-C"])

@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -205,6 +207,28 @@ def test_an_error_of_zookeeper_names_what_goes_on(
     with pytest.raises(SystemExit):
         running.run(cast(Any, broken), "nstorm")
     assert capsys.readouterr().err == "nstorm: away; a drain goes on\n"
+
+
+@pytest.mark.parametrize("is_ignored", [False, True], ids=["usual", "nohup"])
+def test_a_terminal_that_is_gone_ends_it_once(is_ignored: bool) -> None:
+    def nothing(*_: object) -> None:
+        """Stand for the end that Python has no handler for."""
+
+    def works(**_: object) -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGHUP)
+        finally:
+            os.kill(os.getpid(), signal.SIGHUP)
+            cleaned.append(True)
+
+    cleaned: list[bool] = []
+    begun = signal.signal(signal.SIGHUP, signal.SIG_IGN if is_ignored else nothing)
+    try:
+        with nullcontext() if is_ignored else pytest.raises(SystemExit, match="129"):
+            running.run(cast(Any, works), "nstorm")
+    finally:
+        signal.signal(signal.SIGHUP, begun)
+    assert cleaned == [True]
 
 
 @pytest.mark.parametrize("words", [["off"], ["drain", "host-a"]])

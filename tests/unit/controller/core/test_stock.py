@@ -7,6 +7,8 @@ import pytest
 from controller.core.stock import (
     Counted,
     cannot_adopt,
+    failed_s,
+    in_flight,
     placed_elsewhere,
     settles_s,
     stock_workers,
@@ -14,7 +16,7 @@ from controller.core.stock import (
     worse,
 )
 from controller.core.topology import TopologyView
-from migration.model import Node, NodeLoad, Plan, Slot, WorkerLoad
+from migration.model import Component, Node, NodeLoad, Plan, Slot, WorkerLoad
 from tests.messages import START_SECS, node_acks, publication, replace, worker_ack, worker_load
 
 A1, A2, B1 = Slot("a", 1), Slot("a", 2), Slot("b", 1)
@@ -164,3 +166,34 @@ def test_acks_come_as_before_and_fails_have_ended(
     before: tuple[float, float] | None, now: tuple[float, float] | None, why: str | None
 ) -> None:
     assert worse(before, now) == why
+
+
+ACKED = (Component("spout", "spout", 1), Component("__acker", "system", 1))
+
+
+def spout(time_ms: int, unacked: int = 0, queue: int = 0, component: str = "bolt") -> NodeLoad:
+    """Report a spout with un-acked tuples, and the queue of another executor."""
+    one = replace(worker_load(A1, [1, 4], 0, {}), time_ms=time_ms)
+    one = replace(one, executor_meters={"pending_tuples": (unacked, -1)})
+    other = replace(one.executors[1], queue=queue, component=component)
+    return NodeLoad("a", 0, (replace(one, executors=(one.executors[0], other)),))
+
+
+def test_what_is_in_flight_is_known_of_reports_that_come_later() -> None:
+    told = publication(PLACES, NODES, spouts=[1], components=ACKED)
+    seen_ms: dict[Slot, int] = {}
+
+    def tuples(load: NodeLoad, **changes: Any) -> float | None:
+        return in_flight(view(publication=replace(told, **changes)), [load], seen_ms)
+
+    assert [tuples(spout(500)), tuples(spout(500))] == [None, None]
+    assert tuples(spout(501)) == 0
+    assert tuples(spout(501, unacked=3)) == 3
+    assert tuples(spout(501, queue=30_000)) == 30_000
+    assert tuples(spout(501, queue=2, component="__metrics")) == 0
+    assert tuples(spout(501), components=ACKED[:1]) is None
+
+
+def test_an_old_tuple_has_failed_after_two_looks_of_storm() -> None:
+    told = publication(PLACES, NODES, message_timeout_secs=45, status="INACTIVE")
+    assert (failed_s(view(publication=told)), failed_s(view())) == (90.0, 60.0)
