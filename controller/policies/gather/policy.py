@@ -169,7 +169,7 @@ class Gather(Policy[Remembered]):
             return or_open(found, *world), on.target
 
         asked_of = replace(case, cluster=cluster, snapshot=snapshot, limits=limits)
-        decision = steadied((decision, after.target), kept.proposed, asked_of, again)
+        decision = steadied((decision, after.target), kept.proposed, asked_of, again, is_held)
         kept = replace(kept, proposed=proposed(decision))
         beyond_at, beyond = kept.beyond
         if beyond and not decision.moves and beyond_at == where():

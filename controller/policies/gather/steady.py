@@ -9,8 +9,9 @@ from controller.core.capacity import Spare
 from controller.core.cluster import place_after
 from controller.core.decision import Decision
 from controller.core.distance import Distance
-from controller.core.fit import SURE, Fit
+from controller.core.fit import NOISE_FRAC, SURE
 from controller.core.policy import Case
+from controller.core.reserve import Reserve
 from controller.core.veto import row_of
 from controller.policies.gather.goal import Target
 
@@ -29,12 +30,13 @@ def steadied(
     before: Proposed,
     case: Case,
     again: Callable[[Case], Found],
+    is_held: Callable[[Decision], bool],
 ) -> Decision:
     """Keep the moves of the last decision, if they may still be made and are as good.
 
     `again` decides once more: with only these allowed, the rules of the policy show their worth
     now. All steps of one way are as good. But fewer moves are not, nor is an exchange, which may
-    have to wait.
+    have to wait. Nor is what `is_held` does not begin yet, where the others would begin.
     """
     decision, goal = found
     if not before or not decision.moves or proposed(decision) == before:
@@ -45,7 +47,8 @@ def steadied(
     kept, way = again(alone)
     if proposed(kept) != before or way != goal or len(before) < len(decision.moves):
         return decision
-    if kept.is_exchange and not decision.is_exchange:
+    may_wait = kept.is_exchange and not decision.is_exchange
+    if may_wait or (is_held(kept) and not is_held(decision)):
         return decision
     if goal is None and not _is_as_good(kept, decision, case):
         return decision
@@ -78,6 +81,8 @@ def _is_as_good(kept: Decision, other: Decision, case: Case) -> bool:
     """Return whether other moves bring no more than noise, and of traffic than the threshold.
 
     What counts is what is above the limit of the workers that either leaves, then what crosses.
+    What leaves nothing that is too full is never as good as what does. The noise of its executors
+    is not that of what is full.
     """
     if kept.for_room != other.for_room:
         return False
@@ -89,8 +94,17 @@ def _is_as_good(kept: Decision, other: Decision, case: Case) -> bool:
         place_after(snapshot.place, [(rows[m.executor], workers[m.target]) for m in decision.moves])
         for decision in (kept, other)
     )
-    fit, traffic = Fit.of(cluster, snapshot, limits), snapshot.traffic
-    left = [workers[move.source] for move in (*kept.moves, *other.moves)]
+    reserve, traffic = Reserve.of(cluster, snapshot, limits), snapshot.traffic
+    fit, full = reserve.fit, reserve.full(reserve.fit)
+    too_full = {*reserve.hot(fit).tolist(), *(worker for _, worker in full)}
+    by_kept, by_other = ({workers[move.source] for move in one.moves} for one in (kept, other))
+    if too_full & by_other and not too_full & by_kept:
+        return False
+    left = [*by_kept, *by_other]
+    for space in dict.fromkeys(space for space, _ in full):
+        most, most_by_other = (space.known_at(p)[left].max() for p in (place, place_by_other))
+        if most - max(most_by_other, fit.high_share()) > NOISE_FRAC:
+            return False
     is_left = np.isin(cluster.unit_of, cluster.unit_of[left])
     limit = np.where(is_left, fit.roomy if other.for_room else fit.limit, np.inf)
     if fit.surely_freed(limit, place, place_by_other):

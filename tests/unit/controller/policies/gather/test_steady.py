@@ -9,10 +9,11 @@ import pytest
 
 from controller.core.capacity import Spare
 from controller.core.choose import decide
-from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.cluster import Cluster, Level, LoadSnapshot
 from controller.core.decision import Decision, Move, Outcome, Veto, Vetoes
 from controller.core.limits import Limits
 from controller.core.policy import Case
+from controller.core.resources import HEAP
 from controller.journal.record import decode, encode
 from controller.policies.gather.policy import Gather, Remembered
 from controller.policies.gather.steady import proposed, steadied
@@ -157,7 +158,7 @@ def test_an_exchange_or_fewer_moves_hold_nothing_up() -> None:
         def again(_: Case) -> tuple[Decision, None]:
             return before, None
 
-        return steadied((now, None), proposed(before), case, again)
+        return steadied((now, None), proposed(before), case, again, lambda _: False)
 
     other = "3-3", "n0:6700", "n2:6700"
     back = "6-6", "n1:6700", "n0:6700"
@@ -167,3 +168,85 @@ def test_an_exchange_or_fewer_moves_hold_nothing_up() -> None:
     ):
         assert kept(before, now) is now
     assert kept(wanted(*NOTED), wanted(other)) == wanted(*NOTED)
+
+
+def before_and_now(
+    was: tuple[Cluster, LoadSnapshot], now: tuple[Cluster, LoadSnapshot], waits: Veto | None = None
+) -> tuple[Decision, Decision]:
+    """Decide twice, where nobody followed."""
+    gather, memory, found = Gather(TargetOptions()), Remembered(), []
+    for places, load in (was, now):
+        decided = gather.decide(Case(places, load, Limits(), waits), memory)
+        assert decided.memory is not None
+        memory = decided.memory
+        found.append(decided.decision)
+    return found[0], found[1]
+
+
+def left(decision: Decision) -> list[str]:
+    return [move.source for move in decision.moves]
+
+
+@pytest.mark.parametrize("waits", [None, Veto(Outcome.WATCHING, "a run is watched")])
+def test_a_gain_gives_way_to_a_relief(waits: Veto | None) -> None:
+    """The noise of what gains is more than one relief frees; it is not that of the full node."""
+    count = 40
+    place = [0] * count + [1, 2, 2]
+    talk = [(e, e + 1, 100.0) for e in range(count - 1)]
+    still = snapshot("c" * len(place), place, 0.05, [*talk, (count, count + 1, 900.0)])
+    still = replace(still, cpu_var=np.array([1e-6] * count + [0.1**2] * 3))
+    places = replace(cluster((1,) * 3), node_cores=np.array([3.4, 8.0, 8.0]))
+    hot = replace(still, cpu_cores=np.array([0.1] * count + [0.05] * 3))
+    gain, relief = before_and_now((places, still), (places, hot), waits)
+    assert left(gain) == ["n2:6700"]
+    assert left(relief) == ["n0:6700"]
+
+
+def heaps(*live_mb: float, most_mb: float = 800.0) -> dict[str, Level]:
+    most = np.full(len(live_mb), most_mb * 1e6)
+    return {HEAP.name: Level(np.array(live_mb) * 1e6, most)}
+
+
+def test_room_on_a_cpu_gives_way_to_a_full_heap() -> None:
+    """Both are for room."""
+    place, cores = [0] * 6 + [1, 1, 2, 3], [0.13] * 6 + [0.02, 0.02, 0.03, 0.03]
+    load = snapshot("c" * 10, place, cores, [(8, 9, 1.0)])
+    load = replace(load, traffic=replace(load.traffic, size_bytes=np.array([100.0])))
+    places = replace(cluster((1,) * 4), node_cores=np.ones(4), link_bytes_s=np.full((2, 4), 1e9))
+    was, now = (
+        (replace(places, spaces=heaps(100.0, live_mb, 100.0, 100.0)), load)
+        for live_mb in (100.0, 798.0)
+    )
+    before, relief = before_and_now(was, now)
+    assert left(before) == ["n0:6700"]
+    assert left(relief) == ["n1:6700"]
+    assert before.for_room and relief.for_room
+
+
+@pytest.mark.parametrize(("live_mb", "goes"), [(798.0, True), (705.0, False)])
+def test_a_heap_gives_way_to_one_that_is_fuller_by_more_than_noise(
+    live_mb: float, goes: bool
+) -> None:
+    load = snapshot("aaaabbbbcd", [0] * 4 + [1] * 4 + [2, 3], 0.1, [(8, 9, 10.0)])
+    places = replace(cluster((1,) * 4), node_cores=np.full(4, 8.0))
+    was, now = (
+        (replace(places, spaces=heaps(700.0, of_n1_mb, 30.0, 30.0)), load)
+        for of_n1_mb in (30.0, live_mb)
+    )
+    before, relief = before_and_now(was, now)
+    assert left(before) == ["n0:6700"]
+    assert left(relief) == ["n1:6700" if goes else "n0:6700"]
+
+
+def test_what_waits_gives_way_to_what_begins() -> None:
+    """A move off a link that is too full begins, though it is no relief of a CPU or a heap."""
+    still = full(3, 0.17)
+    case = Case(WORLD, still, Limits())
+    kept, now = (
+        Decision(Outcome.WOULD_MOVE, "", (Move(*move, 0.0),))
+        for move in (NOTED[0], ("3-3", "n0:6700", "n1:6700"))
+    )
+    for held, chosen in (([], kept), ([kept], now), ([now], kept), ([kept, now], kept)):
+        assert (
+            steadied((now, None), NOTED, case, lambda _: (kept, None), held.__contains__) == chosen
+        )
