@@ -17,7 +17,7 @@ from controller.core.layout import Layout
 from controller.core.meters import MS_PER_S, known_sum
 from controller.core.metrics import Rates, sent_between
 from controller.core.tasks import ends_of, worker_of
-from migration.meters import ACKED, FAILED, Meter
+from migration.meters import ACKED, FAILED, PENDING, Meter
 from migration.model import Publication, Slot
 
 BLOCK_S = 10.0
@@ -46,15 +46,7 @@ class Block(Struct, frozen=True):
     crossing_bytes_per_s: float | None = None  # of tuples between nodes
     lasts_s: float = BLOCK_S
     fills_link: bool = False  # a link of its nodes was above `load.high` at the end
-
-
-class Flow(Struct, frozen=True):
-    """What spouts emitted between two looks, and what was acked or failed there."""
-
-    emitted: float
-    acked: float
-    failed: float = 0.0
-    pending: float = 0.0  # how many tuples were under way, at least, if as many came as ended
+    pending: float | None = None  # tuples at its spouts that had not ended, at the end
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +61,7 @@ class Part:
     failed: Floats  # (W,)
     timed: Floats  # (B,), tuples by time
     crossing_bytes: float = math.nan  # of tuples between nodes; NaN where it is not known
+    pending: float | None = None  # as of a `Block`, at the newest look
 
     def __add__(self, other: "Part") -> "Part":
         return Part(
@@ -80,6 +73,7 @@ class Part:
             self.failed + other.failed,
             self.timed + other.timed,
             self.crossing_bytes + other.crossing_bytes,
+            other.pending,
         )
 
     def ended(self, now_s: float, *, fills_link: bool) -> Block | str:
@@ -100,20 +94,8 @@ class Part:
             _rate(np.array([self.crossing_bytes / self.ms.mean()])),
             now_s - self.began_s,
             fills_link,
+            self.pending,
         )
-
-    @property
-    def flow(self) -> Flow | None:
-        """Give what went through the spouts; None where no acks are known."""
-        acked = known_sum(self.acked)
-        if acked is None:
-            return None
-        # By Little's law. The mean time is at least half the median.
-        time_ms = (quantile_ms(self.timed, 0.5) or 0.0) / 2
-        has_told = self.ms > 0
-        per_ms = known_sum(self.acked[has_told] / self.ms[has_told]) or 0.0
-        failed = known_sum(self.failed) or 0.0
-        return Flow(float(self.input.sum()), acked, failed, per_ms * time_ms)
 
     def is_full(self, now_s: float) -> bool:
         return now_s - self.began_s >= _NEARLY_S
@@ -153,7 +135,17 @@ def part_between(
         _more(was, now, FAILED),
         added(before.timed, after.timed),
         math.nan if layout is None else layout.fitted(now).crossing_bytes(all_sent, now.sizes),
+        _pending(now, spouts),
     )
+
+
+def _pending(now: Rates, spouts: Ints) -> float | None:
+    """Count the tuples of spouts that have not ended; None where it is not known of each spout."""
+    first, last = ends_of(now.executors)
+    counts = now.of_executors.newest.get(PENDING.name, np.full(len(first), np.nan))
+    known = np.isin(first, spouts) & ~np.isnan(counts)
+    tasks = int((last - first + 1)[known].sum())
+    return float(counts[known].sum()) if tasks >= len(spouts) else None
 
 
 def ended_between(before: Rates, after: Rates, meter: Meter) -> float:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec import structs
 
-from controller.core.blocks import BLOCK_S, Block, Flow
+from controller.core.blocks import BLOCK_S, Block
 from controller.core.cluster import Floats
 from controller.core.figures import CPU_BY_INPUT, Change, Effect, Verdict, percent
 from controller.core.squares import Squares, standard
@@ -36,10 +36,9 @@ _COLLAPSE_FRAC = 0.1
 _COLLAPSE_TUPLES, _COLLAPSE_TIMES = 100.0, 1.5
 # What is pending when input ends fails at one message timeout, and so in one block or two.
 _COLLAPSE_BLOCKS = 3
-# A topology stands where no larger share of what its spouts wait for is acked.
-_STANDS_FRAC = 0.1
-# As much must come as ends, for the times of tuples to show how many are under way.
-_STEADY_FRAC = 0.8
+# A topology stands where no larger share of what ended before does, and this times as much pends.
+# A window keeps its last tuples when input ends, but it had as many before.
+_STANDS_FRAC, _STANDS_TIMES = 0.1, 1.25
 _NEXT_TO_NOTHING = 1e-12
 # As a share: how uncertain a change may be to be shown with a figure.
 _MOST_SHOWN = 10.0
@@ -97,13 +96,11 @@ def judged(
     after: Sequence[Block],
     lacks: str = "",
     predicted_cpu: float | None = None,
-    flows: Sequence[Flow] = (),
 ) -> Effect:
     """Compare blocks; what users feel decides before CPU, and a change for the worse first.
 
     `lacks` is why blocks are missing before. `predicted_cpu` is by what factor the CPU was to
-    change. As much more of it is the price of the room that moves were made for. `flows` are of
-    the last looks in which tuples were acked, and since.
+    change. As much more of it is the price of the room that moves were made for.
     """
     found = {m.name: c for m in (INPUT, *MEASURES) if (c := _change(m, before, after))}
     why = _why_unknown(before, after, found)
@@ -112,7 +109,7 @@ def judged(
     throughput = _throughput(before, after, found)
     if throughput:
         why = None
-    if why and (collapse := _stands(before, after, flows) or _collapse(before, after)):
+    if why and (collapse := _stands(before, after) or _collapse(before, after)):
         return Effect(Verdict.WORSE, "; ".join([collapse, *_facts(found)]), changes=found)
     facts = [*([why] if why else throughput), *_facts(found)]
     if why:
@@ -246,36 +243,28 @@ def _collapse(before: Sequence[Block], after: Sequence[Block]) -> str | None:
     return f"{was:.1%} of the tuples failed before the moves, and {now:.1%} fail after them"
 
 
-def _stands(before: Sequence[Block], after: Sequence[Block], flows: Sequence[Flow]) -> str | None:
-    """Name the tuples that spouts wait for where next to none is acked; None where that is not so.
+def _stands(before: Sequence[Block], after: Sequence[Block]) -> str | None:
+    """Name the tuples that spouts wait for where next to none ends; None where that is not so.
 
     Input goes on, or the spouts have as many pending as they may. Where input just ends, what is
-    pending is acked. So nothing needs to fail, whatever the message timeout is.
+    pending is acked, or stays as it was. So nothing needs to fail, whatever the message timeout is.
     """
-    if len(before) < LEAST_BEFORE or len(after) < LOOKS[0]:
+    were, are = ([b.pending for b in row if b.pending is not None] for row in (before, after))
+    if len(were) < LEAST_BEFORE or len(are) < LOOKS[0]:
         return None
-    acks = [(b.acked_tps, b.failed_tps or 0.0, b.input_tps) for b in before]
-    by_input = [(acked + failed) / tps for acked, failed, tps in acks if acked and tps]
-    if len(by_input) < len(before) or any(b.acked_tps is None for b in after):
+    if any(b.acked_tps is None for b in after) or not all(b.acked_tps for b in before):
         return None
-    # The least of all: where more was acked than came, the spouts would else seem to wait for more.
-    each = min(by_input)
-    sent = each * sum(b.input_tps * b.lasts_s for b in after)
-    waited = max(sent, _waiting(flows, each))
-    acked = sum(b.acked_tps * b.lasts_s for b in after if b.acked_tps)
-    if waited < _COLLAPSE_TUPLES or acked >= _STANDS_FRAC * waited:
+    was, now = (
+        float(np.mean([(b.acked_tps or 0.0) + (b.failed_tps or 0.0) for b in row]))
+        for row in (before, after)
+    )
+    least = min(are)
+    if least < max(_COLLAPSE_TUPLES, _STANDS_TIMES * max(were)) or now >= _STANDS_FRAC * was:
         return None
-    return f"of some {waited:,.0f} tuples that the spouts wait for {acked:,.0f} were acked"
-
-
-def _waiting(flows: Sequence[Flow], each: float) -> float:
-    """Count the tuples that spouts wait for at least; `each` is how many end by tuple of input."""
-    if not flows:
-        return 0.0
-    first = flows[0]
-    is_steady = each * first.emitted >= _STEADY_FRAC * (first.acked + first.failed)
-    more = sum(each * flow.emitted - flow.acked - flow.failed for flow in flows)
-    return more + (first.pending if is_steady else 0.0)
+    return (
+        f"the spouts wait for {least:,.0f} tuples or more, before for {max(were):,.0f} at most, "
+        f"and {was:,.0f} → {now:,.0f} tuples/s end"
+    )
 
 
 def _failed_frac(blocks: Sequence[Block]) -> float | None:

@@ -14,7 +14,6 @@ from msgspec import Struct, structs
 from controller.core.blocks import (
     BLOCK_S,
     Block,
-    Flow,
     LoadSeen,
     Part,
     jvms_of,
@@ -53,8 +52,6 @@ RUN_S = WARM_S + (LOOKS[0] + 1) * _LONGEST_BLOCK_S
 # A move that has stood for so long where it changes no placement holds no run up: a supervisor that
 # is away may never answer.
 STANDS_S = 60.0
-# This number of looks with acks is kept, to know what was under way when acks stopped.
-_LOOKS_WITH_ACKS = 6
 # How many effects of a topology, and runs that were taken back, are remembered.
 _REMEMBERED = 8
 # The input now is the mean of this number of blocks: a burst of some seconds is no other load.
@@ -127,8 +124,6 @@ class Watch:
     # Of each worker that Storm assigns executors to, as it was last seen: one that has ended
     # reports again only some looks later.
     jvms: Mapping[Slot, str] = field(default_factory=dict)
-    # The last looks in which tuples were acked; the last one has what came since.
-    flows: tuple[Flow, ...] = ()
     # Since when the moves of executors stand where they change no placement, monotonic.
     stands_s: Mapping[str, float] = field(default_factory=dict)
 
@@ -296,11 +291,7 @@ def watch_each(
         moves = MovesSeen.of(view, rests, watch.stands_s, now.now_s)
         watch, restarted = _heated(watch, view, last, now, time_s=time_s)
         watch = _without_old_run(watch, now.now_s)
-        more = None
-        if last is not None:
-            layout = None if moves.under_way else _layout_now(view, layouts.get(view.id))
-            more = part_between(last, now, spout_tasks(view.publication), layout)
-        begun, watch = watch.begun, replace(watch, begun=None, flows=_flowed(watch.flows, more))
+        begun, watch = watch.begun, replace(watch, begun=None)
         new = moves.under_way - watch.under_way
         if watch.is_returning:
             watch = _returning(watch, view, moves, begun)
@@ -309,6 +300,10 @@ def watch_each(
         elif moves.under_way or moves.has_ended:
             watch = replace(watch, part=None)
         else:
+            more = None
+            if last is not None:
+                layout = _layout_now(view, layouts.get(view.id))
+                more = part_between(last, now, spout_tasks(view.publication), layout)
             fills_link = any(slot.supervisor in full_links for slot in view.publication.slots)
             watch = _calm(watch, more, now.now_s, fills_link=fills_link, time_s=time_s)
             if last and not same_jvms(last, now) and not restarted:
@@ -320,18 +315,6 @@ def watch_each(
             watch, looked_s=now.now_s, under_way=moves.under_way, stands_s=moves.stands_s
         )
     return found
-
-
-def _flowed(flows: tuple[Flow, ...], more: Part | str | None) -> tuple[Flow, ...]:
-    """Add what went through the spouts since the last look, as far as it is known."""
-    flow = more.flow if isinstance(more, Part) else None
-    if flow is None:
-        return flows
-    if flow.acked or not flows:
-        return (*flows, flow)[-_LOOKS_WITH_ACKS:]
-    *earlier, last = flows
-    emitted, failed = last.emitted + flow.emitted, last.failed + flow.failed
-    return (*earlier, structs.replace(last, emitted=emitted, failed=failed))
 
 
 def _layout_now(view: TopologyView, kept: Layout | None) -> Layout | None:
@@ -491,7 +474,7 @@ def _judged(watch: Watch, run: Run) -> Watch:
         return watch
     found = Effect(Verdict.UNKNOWN, _RESTARTED)
     if not run.is_restarted:
-        found = judged(run.before, watch.blocks, run.lacks, run.predicted_cpu, watch.flows)
+        found = judged(run.before, watch.blocks, run.lacks, run.predicted_cpu)
     effect = structs.replace(
         found,
         moves=run.moves,
