@@ -21,12 +21,14 @@ from controller.core.guards import Above, Answers, guard_each, holding
 from controller.core.latency import Timed, observe_timed_each
 from controller.core.layout import Layout
 from controller.core.learnt import Learnt, learn_each
+from controller.core.limits import Limits
 from controller.core.meters import NodeRates, observe_nodes
 from controller.core.metrics import Rates, observe_each
 from controller.core.peaks import Peaks, peaks_each
 from controller.core.picture import Picture, full_links, picture_each
 from controller.core.plan import plan_each
 from controller.core.policy import SEARCH_LIMIT_S, Policy
+from controller.core.reserve import Reserve
 from controller.core.restarts import Starts, just_up, restarted, starts_each, up_each
 from controller.core.runs import Refused, Watch, begun_of, given_up, guarded, watch_each
 from controller.core.slots import slots_each
@@ -162,7 +164,7 @@ def _cycle(
         },
     )
     cases = plan_each(cases, epoch, seen.free)
-    return _ended(memory, seen, cases, holds.modes, felt)
+    return _ended(memory, seen, cases, holds.modes, felt, limits=settings.limits)
 
 
 def _observed(
@@ -326,6 +328,8 @@ def _ended(
     cases: list[TopologyCase],
     modes: Mapping[str, Mode],
     felt: Mapping[str, Felt],
+    *,
+    limits: Limits,
 ) -> tuple[Memory, Report]:
     """Report what was decided, and remember the moves that begin and what the policy keeps."""
     tick, watches = memory.tick, memory.watches
@@ -337,7 +341,11 @@ def _ended(
     decided = {one.id: one.decided for one in in_turn(cases, tick) if one.decided is not None}
     after = replace(
         memory,
-        watches={**watches, **_begun(watches, reports), **_begun_to_wait(watches, reports, seen)},
+        watches={
+            **watches,
+            **_begun(watches, reports, limits),
+            **_begun_to_wait(watches, reports, seen),
+        },
         moved_s={**memory.moved_s, **dict.fromkeys(begun_by(reports), seen.now_s)},
         of_policy={t: one.memory for t, one in decided.items() if one.memory is not None},
     )
@@ -351,15 +359,19 @@ def _paused(watch: Watch, seen: CycleInput, name: str) -> Watch:
     return replace(watch, pause="") if there is not None and there.until_s is None else watch
 
 
-def _begun(watches: Mapping[str, Watch], reports: Iterable[TopologyReport]) -> dict[str, Watch]:
+def _begun(
+    watches: Mapping[str, Watch], reports: Iterable[TopologyReport], limits: Limits
+) -> dict[str, Watch]:
     """Note the moves that begin; those of a drain are an operator's."""
-    return {
-        one.topology: replace(
-            watches[one.topology], begun=begun_of(one.picture.view, one.plan, one.predicted_cpu)
-        )
-        for one in reports
-        if one.outcome is Outcome.MOVED and not one.drains and one.plan and one.picture
-    }
+    found = {}
+    for one in reports:
+        made = one.picture
+        if one.outcome is Outcome.MOVED and not one.drains and one.plan and made:
+            reserve = Reserve.of(made.cluster, made.snapshot, limits)
+            full = {made.cluster.workers[w] for _, w in reserve.full(reserve.fit)}
+            begun = begun_of(made.view, one.plan, one.predicted_cpu, full)
+            found[one.topology] = replace(watches[one.topology], begun=begun)
+    return found
 
 
 def _begun_to_wait(

@@ -13,7 +13,7 @@ from controller.core.openable import opened_slot
 from controller.core.picture import Picture
 from controller.core.proposals import proposals
 from controller.core.runs import OwnMove, Watch
-from controller.core.spaces import overfilled
+from controller.core.spaces import overfilled, uses_of
 from controller.core.veto import row_of
 from migration.model import Slot
 
@@ -89,12 +89,15 @@ def _back(
     """Choose what goes back now; NO_LOW_WORKER where it never will."""
     snapshot = made.snapshot
     ways, held = _ways(cluster, snapshot, moves, vetoes)
+    fit = Fit.of(cluster, snapshot, limits)
+    if (full := _full_again(fit, snapshot, ways)) is not None:
+        ways, held = [], Decision(Outcome.NO_LOW_WORKER, full)
     if held is not None and not ways:
         return held
     most = min(budget.free_moves, made.view.allowed.room)
     if most <= 0:
         return Decision(Outcome.MOVE_IN_FLIGHT, "it waits for moves under way")
-    fit, steps = Fit.of(cluster, snapshot, limits), list[tuple[int, int]]()
+    steps = list[tuple[int, int]]()
     for row, worker in ways:
         if len(steps) < most and fit.has_room(row, worker, fit.may_fill):
             fit = fit.moved(row, worker)
@@ -133,6 +136,15 @@ def _ways(
         else:
             return [], Decision(Outcome.NO_LOW_WORKER, veto.reason)
     return ways, waits
+
+
+def _full_again(fit: Fit, snapshot: LoadSnapshot, ways: Sequence[tuple[int, int]]) -> str | None:
+    """Name a space that would be above `load.high`, and fuller than now, after some moves."""
+    place, high = place_after(snapshot.place, ways), fit.high_share()
+    for one in uses_of(fit.cluster, snapshot):
+        if one.overfilled_at(place, high):
+            return f"with all of it back, {one.space.shown} would be above {high:g}"
+    return None
 
 
 def _too_full(fit: Fit, snapshot: LoadSnapshot, ways: Sequence[tuple[int, int]]) -> str | None:

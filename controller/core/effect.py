@@ -9,7 +9,7 @@ numbers and two looks that is 0.14 % of the runs without an effect, where the no
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -96,11 +96,14 @@ def judged(
     after: Sequence[Block],
     lacks: str = "",
     predicted_cpu: float | None = None,
+    *,
+    counts_price: bool = True,
 ) -> Effect:
     """Compare blocks; what users feel decides before CPU, and a change for the worse first.
 
     `lacks` is why blocks are missing before. `predicted_cpu` is by what factor the CPU was to
-    change. As much more of it is the price of the room that moves were made for.
+    change. As much more of it is the price of the room that moves were made for. Without
+    `counts_price` neither CPU nor bytes decide.
     """
     found = {m.name: c for m in (INPUT, *MEASURES) if (c := _change(m, before, after))}
     why = _why_unknown(before, after, found)
@@ -114,12 +117,13 @@ def judged(
     facts = [*([why] if why else throughput), *_facts(found)]
     if why:
         return Effect(Verdict.UNKNOWN, "; ".join(facts), changes=found)
-    fills_link = 2 * sum(block.fills_link for block in after) > len(after)
+    fills_link = _fills_link(after) and not _fills_link(before)
     if fills_link and CROSSING in found and found[CROSSING].sign > 0:
         facts.append("a link is above load.high")
     counted = {name: _beyond(predicted_cpu, c) if name == CPU else c for name, c in found.items()}
     less = 0 if not throughput else -found[INPUT.name].sign
-    verdict = _verdict(counted, less, fills_link=fills_link)
+    ranks = range(3 if counts_price else 1)
+    verdict = _verdict(counted, less, ranks, fills_link=fills_link)
     return Effect(verdict, "; ".join(facts), changes=found)
 
 
@@ -129,13 +133,20 @@ def _beyond(predicted: float | None, change: Change) -> Change:
     return structs.replace(change, before=max(change.before, min(change.after, most)))
 
 
-def _verdict(found: dict[str, Change], throughput: int, *, fills_link: bool) -> Verdict:
+def _fills_link(blocks: Sequence[Block]) -> bool:
+    """Check whether a link is above `load.high` most of the time."""
+    return 2 * sum(block.fills_link for block in blocks) > len(blocks)
+
+
+def _verdict(
+    found: dict[str, Change], throughput: int, ranks: Iterable[int], *, fills_link: bool
+) -> Verdict:
     """Decide by the changes; `throughput` is 1 where less goes through, -1 where more does."""
-    for rank in range(3):
+    for rank in ranks:
         named = [m for m in MEASURES if m.rank == rank and m.name in found]
         signs = {m.worse * found[m.name].sign for m in named} | {0 if rank else throughput}
         # A worker that is relieved sends more to others: bytes alone take nothing back, unless a
-        # link is too full.
+        # link is too full that was not.
         if 1 in signs and (rank < 2 or fills_link):
             return Verdict.WORSE
         if -1 in signs:

@@ -86,6 +86,7 @@ class Run(Struct, frozen=True):
     is_own: bool = True  # a policy has begun all of them
     predicted_cpu: float | None = None  # by what factor the CPU was to change
     lacks: str = ""  # why blocks are missing in `before`
+    frees_heap: bool = False  # a move of it left a heap above `load.high`
     is_restarted: bool = False  # a worker was, during the moves or soon after: only guards judge it
 
 
@@ -102,6 +103,7 @@ class Begun(Struct, frozen=True):
 
     made: tuple[OwnMove, ...] = ()
     predicted_cpu: float | None = None  # by what factor the CPU is to change
+    frees_heap: bool = False  # one leaves a heap above `load.high`
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -373,6 +375,7 @@ def _begun(
             made=going_on.made + begun.made,
             is_own=going_on.is_own and is_own,
             predicted_cpu=_together(going_on.predicted_cpu, begun.predicted_cpu),
+            frees_heap=going_on.frees_heap or begun.frees_heap,
         )
     else:
         if watch.run is not None:
@@ -386,6 +389,7 @@ def _begun(
             is_own=is_own,
             predicted_cpu=begun.predicted_cpu,
             lacks=watch.lacks,
+            frees_heap=begun.frees_heap,
         )
     moving = Effect(Verdict.UNKNOWN, "moves are under way", run.moves, run.begun_s)
     return replace(
@@ -483,11 +487,21 @@ def _judged(watch: Watch, run: Run) -> Watch:
         predicted_cpu=run.predicted_cpu,
     )
     watch = replace(watch, effects=(*watch.effects[:-1], effect))
-    if effect.verdict is Verdict.WORSE:
+    is_price = effect.verdict is Verdict.WORSE and run.frees_heap and _is_price(watch, run)
+    if effect.verdict is Verdict.WORSE and not is_price:
         return returned(watch, effect.sentence)
     if count < MOST_BLOCKS:
         return watch
-    return _without_run(watch)
+    return _without_run(watch, "kept, for it relieves a heap" if is_price else KEPT)
+
+
+def _is_price(watch: Watch, run: Run) -> bool:
+    """Check whether a run is for the worse by CPU or bytes alone.
+
+    A JVM whose heap is full dies. So that is the price of what has left it.
+    """
+    felt = judged(run.before, watch.blocks, run.lacks, run.predicted_cpu, counts_price=False)
+    return felt.verdict is not Verdict.WORSE
 
 
 def returned(watch: Watch, why: str) -> Watch:
@@ -535,12 +549,14 @@ def guarded(watch: Watch, rows: Sequence[GuardRow], now_s: float) -> Watch:
     return returned(watch, why)
 
 
-def begun_of(view: TopologyView, plan: Plan, predicted_cpu: float | None) -> Begun:
-    """Note what a plan begins that a policy has decided on."""
+def begun_of(
+    view: TopologyView, plan: Plan, predicted_cpu: float | None, full: Collection[str]
+) -> Begun:
+    """Note what a plan begins that a policy has decided on; `full` are workers of full heaps."""
     before = {entry.id for entry in view.plan.entries}
     new = (entry for entry in plan.entries if entry.id not in before)
     made = tuple(OwnMove(e.id, e.executor, e.source, e.target) for e in new)
-    return Begun(made, predicted_cpu)
+    return Begun(made, predicted_cpu, any(str(one.source) in full for one in made))
 
 
 def _returning(watch: Watch, view: TopologyView, moves: MovesSeen, begun: Begun | None) -> Watch:

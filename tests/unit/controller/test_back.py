@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from controller.config import Config, Mode
 from controller.core.case import TopologyCase
@@ -38,7 +38,7 @@ from migration.model import (
 )
 from tests.messages import executor, node_acks, publication, replace, worker_ack
 
-A, B = Slot("a", 1), Slot("b", 1)
+A, B, C = Slot("a", 1), Slot("b", 1), Slot("c", 1)
 CYCLE_S = 5.0
 ADVISE, AUTO = Config(mode=Mode.ADVISE), Config(mode=Mode.AUTO)
 
@@ -606,6 +606,57 @@ def test_a_spout_of_several_whose_input_ends_takes_no_run_back(
     assert moved(world) == [("2-2", "a:1")]
     effect = world.reports[-1].felt.effects[0]
     assert effect.verdict is Verdict.UNKNOWN and effect.end == "kept"
+
+
+@dataclass
+class Heaped(World):
+    """Tuples cost more on the worker that has room in its heap; `b` becomes full."""
+
+    places: dict[int, Slot] = field(default_factory=lambda: {1: A, 2: B, 3: B, 4: C})
+    slots: tuple[Slot, ...] = (A, B, C)
+    us: dict[int, float] = field(default_factory=lambda: {1: 50, 2: 100, 3: 100, 4: 10})
+    times: dict[Slot, float] = field(default_factory=lambda: {A: 1.5, C: 1.5})
+    capacity: dict[str, float] = field(default_factory=lambda: dict.fromkeys("abc", 200.0))
+    kept: dict[int, float] = field(default_factory=lambda: {1: 5e6, 2: 30e6, 3: 30e6, 4: 5e6})
+
+    def _load(self, slot: Slot) -> WorkerLoad:
+        made = super()._load(slot)
+        live = round(15e6 + sum(self.kept[task] for task in self._here(slot)))
+        meters: Meters = {"heap_live_bytes": live, "heap_max_bytes": 100_000_000}
+        felt = {} if made.meters is UNSET else made.meters
+        return replace(made, meters={**felt, **meters})
+
+
+def test_what_left_a_full_heap_does_not_go_back_for_its_cpu() -> None:
+    world = Heaped()
+    world.run(1500)
+    world.kept[2] = world.kept[3] = 40e6
+    world.reports.clear()
+    world.run(500)
+    assert [executor for executor, _ in moved(world)] == ["3-3"]
+    effect = world.reports[-1].felt.effects[-1]
+    assert effect.verdict is Verdict.WORSE and effect.end == "kept, for it relieves a heap"
+    assert effect.sentence.startswith("CPU for each input tuple +")
+
+
+def test_nothing_goes_back_that_would_fill_a_heap_again() -> None:
+    world = Heaped(
+        places={1: A, 2: B, 3: B},
+        slots=(A, B),
+        us={1: 50, 2: 100, 3: 300},
+        times={A: 1.8},
+        capacity={"a": 200.0, "b": 200.0},
+    )
+    world.run(200, ADVISE)
+    world.run(205)
+    assert world.places[2] == A
+    world.kept |= {2: 40e6, 3: 60e6}
+    world.run(200)
+    effect = world.reports[-1].felt.effects[0]
+    assert (
+        effect.end == "kept, for it cannot go back: with all of it back, a heap would be above 0.85"
+    )
+    assert world.places[2] == A
 
 
 @dataclass

@@ -226,6 +226,17 @@ def test_bytes_alone_are_worse_where_a_link_is_too_full_after(filled: int, worse
     assert judged(before, fewer).verdict is Verdict.BETTER
 
 
+def test_bytes_are_no_reason_where_a_link_was_too_full_before() -> None:
+    before, after = (
+        [structs.replace(one, fills_link=True) for one in row]
+        for row in (
+            blocks(crossing_bytes_per_s=2e5),
+            blocks(seed=2, begins_s=330.0, crossing_bytes_per_s=5e5),
+        )
+    )
+    assert judged(before, after).verdict is Verdict.SAME
+
+
 def test_what_is_small_or_uncertain_is_no_difference() -> None:
     exact = {"noise": 0.0}
     assert effect(exact, **exact, cores=2.09).verdict is Verdict.SAME, "below a twentieth"
