@@ -275,6 +275,8 @@ public final class OneWorker implements AutoCloseable {
                 .withSupervisorSlotPortMin(freePort())
                 .withDaemonConf(Config.STORM_LOCAL_MODE_ZMQ, true)
                 .withDaemonConf("nstorm.store.dir", dir.toString())
+                // Tests take executors away from it, for which Nimbus would start the worker again.
+                .withDaemonConf("nimbus.task.timeout.secs", 600)
                 .build();
         cluster.submitTopology("one", conf, builder.createTopology());
         // An executor may run before the hooks have taken it over.
