@@ -18,7 +18,8 @@ workers and nodes, as `nstorm_worker_…` and `nstorm_node_…`. The journal has
 """
 _COLUMNS = "| in the report | shown as | what it is |\n|---|---|---|"
 _WORKER = """What lives after a collection: a pool that was never collected counts with all that
-it holds. It is not known before the first collection, nor where a collector has no such figure.
+it holds. Another one counts with no more than it holds now. What lives is not known before the
+first collection, nor where a collector has no such figure.
 What a collector does while the worker runs does not count for `gc_frac`.
 
 All tuples that Storm tracks are counted at the spouts, not a sample. Both numbers are left out in a

@@ -26,8 +26,12 @@ def headroom(cluster: Cluster, snapshot: LoadSnapshot) -> Headroom:
         found = Headroom(links.growth, NETWORK, links.binding)
     for one in uses_of(cluster, snapshot):
         shares = one.known_at(snapshot.place)
-        fullest = int(shares.argmax())
-        if shares[fullest] > 0 and (found.factor is None or 1 / shares[fullest] < found.factor):
+        fullest = int(shares.argmax()) if shares.size else -1
+        if (
+            fullest >= 0
+            and shares[fullest] > 0
+            and (found.factor is None or 1 / shares[fullest] < found.factor)
+        ):
             where = cluster.workers[fullest]
             found = Headroom(float(1 / shares[fullest]), one.space.name, where)
     return found

@@ -84,7 +84,9 @@ class Reserve:
     def what_is_missing(self, fit: Fit) -> str:
         """Name what is above `load.high` in a placement."""
         workers, high = fit.cluster.workers, f"{fit.limits.high_frac:g}"
-        full = [f"{workers[w]} above {high} of {one.space.shown}" for one, w in self.full(fit)]
+        spaces = self.full(fit)
+        full = [f"{workers[w]} above {high} of {one.space.shown}" for one, w in spaces[:1]]
+        full += [f"{len(spaces) - 1} more as well"] if len(spaces) > 1 else []
         return "; ".join([fit.what_is_missing(), *full] if fit.is_high.any() or not full else full)
 
     @property

@@ -26,7 +26,7 @@ def slots_each(
 
     def with_slots(case: TopologyCase, made: Picture) -> TopologyCase:
         is_high = bool(made.fit.is_high.any())
-        is_full = not is_high and any_full(made.fit, made.snapshot)
+        is_full = any_full(made.fit, made.snapshot)
         if not (drains or is_high or is_full):
             return case
         slots = slots_to_open(case.view, free, capacity, anywhere=is_full)

@@ -93,9 +93,9 @@ class SpaceUse:
     def takes(self, executors: Ints, workers: Ints, place: Ints, most: float) -> Marks:
         """Mark the executors that fit into a share of the space of the worker of the same row.
 
-        Or that leave it no fuller than the fullest is now. Where not known, all.
+        Those that keep nothing fit anywhere, and all do where not known.
         """
-        left = self.level.most * max(most, 1 / self.growth) - self.held_at(place)
+        left = np.maximum(self.level.most * most - self.held_at(place), 0.0)
         return ~(self.held[executors] > left[workers])
 
     def overfilled_at(self, place: Ints, most: float) -> bool:
@@ -140,7 +140,11 @@ def _kept(
     """
     names, component = numbered(component_of)
     own = np.zeros(len(place)) if state is None else np.nan_to_num(state)
-    rest = np.maximum(live - space.bare - np.bincount(place, own, len(live)), 0.0)[place]
+    above = np.maximum(live - space.bare, 0.0)
+    states = np.bincount(place, own, len(live))
+    # States are estimates: those of a JVM keep no more than what lives there, where it is known.
+    own = own * np.divide(above, states, out=np.ones(len(live)), where=above < states)[place]
+    rest = np.maximum(above - states, 0.0)[place]
     known = ~np.isnan(rest)
     at, of, rest = place[known], component[known], rest[known]
     count = np.bincount(of, minlength=len(names))
@@ -172,10 +176,18 @@ def levels_of(columns: Columns, workers: int) -> dict[str, Level]:
 def carried(
     levels: Mapping[str, Level], snapshot: LoadSnapshot, place: Ints
 ) -> Mapping[str, Level]:
-    """Give how full spaces are in another placement: executors take along what they keep."""
+    """Give how full spaces are in another placement: executors take along what they keep.
+
+    What is not known of a worker that had executors stays so.
+    """
     known = (space for space in SPACES if space.name in levels)
     uses = [SpaceUse(space, levels[space.name], snapshot) for space in known]
-    return {one.space.name: Level(one.held_at(place), one.level.most) for one in uses}
+    found: dict[str, Level] = {}
+    for one in uses:
+        live, most = one.level
+        is_unknown = np.isnan(live) & (np.bincount(snapshot.place, minlength=len(live)) > 0)
+        found[one.space.name] = Level(np.where(is_unknown, np.nan, one.held_at(place)), most)
+    return found
 
 
 def uses_of(cluster: Cluster, snapshot: LoadSnapshot) -> tuple[SpaceUse, ...]:

@@ -59,8 +59,10 @@ def _spare(
     slots = [slot for slot in case.slots if slot.node not in closed and slot.node not in full]
     spare: Spare | str = "none is on a host that may take a worker more"
     if slots:
-        room = made.fit.room_by_node()
-        spare = max(slots, key=lambda slot: room[slot.node])
+        room, is_high = made.fit.room_by_node(), bool(made.fit.is_high.any())
+        # One more worker of a host brings no CPU, so where that is short it comes last.
+        used = {slot.supervisor for slot in observation.slots} if is_high else set[str]()
+        spare = max(slots, key=lambda slot: (slot.node not in used, room[slot.node]))
     return _unsettled(made, resting) or spare
 
 

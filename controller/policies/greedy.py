@@ -1,6 +1,6 @@
 """The policy `gather` without a target: the best single move, and it never overfills a worker."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -83,26 +83,29 @@ def choose_greedy(view: View) -> Choice | Decision:
     A view that was `moved` saves most of the work.
     """
     warnings: dict[str, None] = {}  # of workers of one full node, all read the same
-    full: dict[str, None] = {}  # as `warnings`, of spaces
+    full: list[tuple[SpaceUse, int]] = []  # that cannot be relieved, the fullest first
     for worker, space in _fullest_first(view):
-        so_far = tuple(warnings | full)
+        so_far = (*warnings, *_cannot_empty(view, full))
         if space is not None:
             relief = _emptying(view, space, worker, so_far)
-            full |= {} if relief else {_cannot_empty(view, space, worker): None}
+            full += [] if relief else [(space, worker)]
         else:
             relief = _relief(view, worker, so_far)
             warnings |= {} if relief else {_cannot_relieve(view, worker): None}
         if relief is not None:
             return relief
-    if isinstance(view.cluster.spare, Spare) and (warnings or (full and _a_slot_empties(view))):
-        return no_low_worker(view, tuple(warnings | full))  # a slot is opened before traffic counts
+    stuck = _cannot_empty(view, full)
+    if isinstance(view.cluster.spare, Spare) and (
+        (warnings and _a_slot_has_cpu(view)) or (full and _a_slot_empties(view))
+    ):
+        return no_low_worker(view, (*warnings, *stuck))  # a slot is opened before traffic counts
     if not warnings and (roomier := _for_room(view)) is not None:
         return roomier
     behind = view.reserve.behind_links(view.fit).tolist()
     stay = dict.fromkeys(_behind_a_link(view, worker) for worker in behind)
-    found = _gathering(view, tuple(stay | warnings | full))
+    found = _gathering(view, (*(stay | warnings), *stuck))
     if warnings and isinstance(found, Decision):
-        return no_low_worker(view, tuple(warnings | full))
+        return no_low_worker(view, (*warnings, *stuck))
     return found
 
 
@@ -142,6 +145,16 @@ def _emptying(view: View, space: SpaceUse, worker: int, warnings: tuple[str, ...
         return None
     share = space.held[found.executor] / space.level.most[worker]
     return replace(found, why=f"{why}, some {share:.2g} by what leaves", for_room=True)
+
+
+def _a_slot_has_cpu(view: View) -> bool:
+    """Check whether the spare slot brings more CPU: its node has no other worker in use."""
+    cluster = view.cluster
+    assert isinstance(cluster.spare, Spare)
+    if cluster.node_cores is None:
+        return True
+    used = np.unique(cluster.node_of[view.snapshot.place]).tolist()
+    return cluster.spare.node not in {cluster.nodes[n] for n in used}
 
 
 def _a_slot_empties(view: View) -> bool:
@@ -267,9 +280,13 @@ def _how_full(view: View, space: SpaceUse, worker: int) -> str:
     return f"{view.cluster.workers[worker]} fills {share:.3g} of {space.space.shown}, above {high}"
 
 
-def _cannot_empty(view: View, space: SpaceUse, worker: int) -> str:
-    why = _how_full(view, space, worker)
-    return f"{why}, and cannot be relieved: nothing movable on it fits on another worker"
+def _cannot_empty(view: View, full: Sequence[tuple[SpaceUse, int]]) -> tuple[str, ...]:
+    """Name the first of the spaces that cannot be relieved, and how many more there are."""
+    if not full:
+        return ()
+    why = f"{_how_full(view, *full[0])}, and cannot be relieved"
+    more = f"; nor can {len(full) - 1} more that are full" if len(full) > 1 else ""
+    return (f"{why}: nothing movable on it fits on another worker{more}",)
 
 
 def _cannot_relieve(view: View, hottest: int) -> str:

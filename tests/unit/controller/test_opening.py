@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from controller.config import Config, Mode
-from controller.core.capacity import Capacity
+from controller.core.capacity import Capacity, Spare
 from controller.core.decision import Outcome
 from controller.core.excluded import Excluded
 from controller.core.limits import Limits
@@ -108,6 +108,23 @@ def test_a_slot_is_opened_for_a_heap_that_is_too_full_also_beside_a_worker() -> 
     (one,) = report.topologies
     assert [move.target for move in one.moves] == [str(beside)], one.reason
     assert "so a slot is opened: b:1 fills 0.95 of a heap, above 0.85" in one.reason
+
+
+def test_a_full_heap_may_have_a_slot_also_where_a_cpu_is_full() -> None:
+    """A host without a worker comes first, for it brings CPU as well."""
+    beside, meters = Slot("b", 3), {"heap_live_bytes": 95e6, "heap_max_bytes": 100e6}
+    for free in ({beside}, {beside, C1}):
+        world, memory = World(ONE_EACH, free=frozenset(free)), Memory()
+        for _ in range(2):
+            seen = world.seen()
+            full = with_workers(seen.loads, lambda one: {"meters": meters} if one.executors else {})
+            memory, report = cycle(memory, searched(replace(seen, loads=full)), FULL)
+            world.now += 1
+        (one,) = report.topologies
+        assert one.picture is not None and one.picture.fit.is_high.any()
+        spare = one.picture.cluster.spare
+        assert isinstance(spare, Spare), spare
+        assert spare.worker == str(C1 if C1 in free else beside)
 
 
 def test_nothing_is_opened_for_traffic_nor_where_a_worker_has_room() -> None:

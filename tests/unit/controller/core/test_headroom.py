@@ -27,6 +27,8 @@ from controller.snapshot import parse
 from controller.storm import status
 from migration.model import Plan
 from tests.messages import publication
+from tests.snapshots import cluster as cluster_of
+from tests.snapshots import snapshot as snapshot_of
 
 HAND_GRAPH = Path(__file__).parents[3] / "golden" / "decide" / "hand_graph.json"
 
@@ -76,6 +78,12 @@ def test_the_fullest_heap_binds_where_it_is_full_first(world: tuple[Cluster, Loa
     assert headroom(roomy, snapshot).binds == CPU.name
     unknown = replace(cluster, spaces={HEAP.name: Level(np.full(4, np.nan), most)})
     assert headroom(unknown, snapshot).binds == CPU.name
+
+
+def test_without_workers_nothing_binds() -> None:
+    none = np.zeros(0)
+    empty = replace(cluster_of(()), node_cores=none, spaces={HEAP.name: Level(none, none)})
+    assert headroom(empty, snapshot_of([])) == Headroom()
 
 
 def test_without_sizes_of_tuples_no_link_is_full(world: tuple[Cluster, LoadSnapshot]) -> None:

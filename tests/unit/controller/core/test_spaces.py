@@ -13,7 +13,7 @@ from controller.core.loops.moves import is_barred
 from controller.core.moved import applied
 from controller.core.reserve import Reserve
 from controller.core.resources import SPACES
-from controller.core.spaces import SpaceUse, uses_of
+from controller.core.spaces import SpaceUse, carried, uses_of
 from controller.core.view import View
 from controller.policies.gather import evaluate
 from controller.policies.gather.problem import Problem
@@ -99,8 +99,8 @@ def test_an_executor_keeps_its_state_and_a_share_of_the_rest() -> None:
     places, load = world([100, 40], [768, 768])
     states = replace(load, state_bytes=np.array([70 * MB, np.nan, np.nan, 60 * MB]))
     heap = heap_of(places, states)
-    # The newest collection of the second JVM was before its state has grown.
-    assert (heap.held / MB).tolist() == [85, 0, 15, 60]
+    # A state keeps no more than what lives, though it may have grown since the last collection.
+    assert (heap.held / MB).tolist() == [85, 0, 15, 40]
     assert heap_of(places, replace(load, state_bytes=np.full(4, np.nan))).held.tolist() == (
         heap_of(places, load).held.tolist()
     )
@@ -109,6 +109,25 @@ def test_an_executor_keeps_its_state_and_a_share_of_the_rest() -> None:
     other = replace(HEAP, has_state=False)
     (level,) = places.spaces.values()
     assert (SpaceUse(other, level, states).held / MB).tolist() == [50, 20, 50, 20]
+
+
+def test_states_that_are_estimated_too_high_fill_no_heap() -> None:
+    places, load = world([200, 30], [800, 800])
+    states = replace(load, state_bytes=np.array([500 * MB, 0, 400 * MB, 0]))
+    reserve = Reserve.of(places, states, Limits())
+    (heap,) = reserve.spaces
+    assert heap.held[[0, 2]] / MB == pytest.approx([200 * 5 / 9, 200 * 4 / 9])
+    assert heap.share_at(load.place)[0] == pytest.approx((200 * MB + BARE_BYTES) / (800 * MB))
+    assert not reserve.full(reserve.fit)
+
+
+def test_a_jvm_that_was_not_known_stays_so_in_another_placement() -> None:
+    unknown = np.array([100 * MB, np.nan, np.nan])
+    levels = {HEAP.name: Level(unknown, np.full(3, 768 * MB))}
+    load = snapshot(["c"] * 4, [0, 0, 1, 1], 0.1)
+    found = carried(levels, load, np.array([0, 1, 2, 1]))[HEAP.name].held
+    assert np.isnan(found[1])
+    assert not np.isnan(found[[0, 2]]).any(), "what had no executors holds what has come"
 
 
 @pytest.mark.parametrize(

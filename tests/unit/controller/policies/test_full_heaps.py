@@ -14,7 +14,7 @@ from controller.core.policy import Case
 from controller.core.reserve import Reserve
 from controller.core.resources import HEAP
 from controller.policies.gather.policy import Gather
-from controller.policies.gather.unpacked import COLLECTED_S, STAYS_S, Unpacked
+from controller.policies.gather.unpacked import COLLECTED_S, SHOWS_S, STAYS_S, Unpacked
 from controller.policies.greedy import greedy, greedy_opening
 from controller.policies.options import TargetOptions
 from tests.snapshots import cluster, snapshot
@@ -150,11 +150,21 @@ def test_what_has_left_a_full_heap_stays_for_a_day_and_no_more_follows_until_it_
     unpacked = later.memory.unpacked
     assert unpacked.left_s == {executor: 10.0}
     assert unpacked.settles_s == {"n0:6700": 10.0, target: 10.0}
-    for wait_s, is_full in ((COLLECTED_S - 1, False), (COLLECTED_S, True)):
-        now = replace(load, time_s=10.0 + wait_s)
-        seen = unpacked.settling(places, now, LIMITS)
-        reserve = Reserve.of(seen, now, LIMITS)
-        assert bool(reserve.full(reserve.fit)) is is_full
+    # A reading of 790 MB that stays is old, and one that some of what has left is gone from is not.
+    kept_mb = (790 - HEAP.bare / MB) / 4
+    rows = [(790.0, SHOWS_S), (791 - kept_mb / 2, SHOWS_S), (789 - kept_mb / 2, COLLECTED_S)]
+    for live_mb, until_s in rows:
+        now_places, _ = world([live_mb, 30.0, 30.0], [0])
+        for wait_s, is_full in ((until_s - 1, False), (until_s, True)):
+            now = replace(load, time_s=10.0 + wait_s)
+            seen = unpacked.seen(now_places, now).settling(now_places, now, LIMITS)
+            reserve = Reserve.of(seen, now, LIMITS)
+            assert bool(reserve.full(reserve.fit)) is is_full, (live_mb, wait_s)
+    # Once it was seen to be gone, what fills the heap again leaves it.
+    shown, _ = world([300.0, 30.0, 30.0], [0])
+    now = replace(load, time_s=10.0 + COLLECTED_S)
+    seen = unpacked.seen(shown, now).settling(places, now, LIMITS)
+    assert Reserve.of(seen, now, LIMITS).full(Reserve.of(seen, now, LIMITS).fit)
     for wait_s, stays in ((STAYS_S - 1, True), (STAYS_S, False)):
         held = unpacked.stay(places, replace(load, time_s=10.0 + wait_s), LIMITS)
         assert (not held.is_movable[load.executors.index(executor)]) is stays
@@ -165,6 +175,41 @@ def test_a_move_for_room_on_a_cpu_lets_no_heap_settle() -> None:
     found = Unpacked(asked=("0-0", "n0:6700")).seen(places, load.moved(0, 1))
     assert not found.settles_s
     assert found.settling(places, load, LIMITS) is places
+
+
+def test_many_full_heaps_make_one_warning() -> None:
+    places, load = world([700.0, 790.0, 780.0], [0, 1, 2])
+    decision = greedy_opening(places, load, LIMITS)
+    (warning,) = decision.warnings
+    assert warning.startswith("n1:6700 fills 0.988 of a heap, above 0.85, and cannot be relieved: ")
+    assert warning.endswith("; nor can 2 more that are full")
+    reserve = Reserve.of(places, load, LIMITS)
+    missing = reserve.what_is_missing(reserve.fit)
+    assert missing == "n1:6700 above 0.85 of a heap; 2 more as well"
+
+
+def test_a_slot_beside_a_worker_brings_a_heap_and_no_cpu() -> None:
+    """Else traffic would wait for it for ever."""
+    places, load = world([30.0, 30.0, 30.0], [0, 1, 2])
+    hot = replace(load, cpu_cores=np.array([7.9, 0.1, 0.1]))
+    for node, opens in (("n1", False), ("n3", True)):
+        spare = replace(places, spare=Spare(f"{node}:6701", node, 8.0))
+        found = greedy(spare, hot, LIMITS)
+        assert (found.outcome is Outcome.NO_LOW_WORKER) is opens, found
+
+
+def test_a_relief_of_a_cpu_fills_no_heap_since_another_is_fuller() -> None:
+    live_mb, place = [300.0, 400.0, 765.0], [0, 0, 1, 2, 0]
+    places, _ = world(live_mb, place)
+    places = replace(places, node_cores=np.array([1.0, 4.0, 4.0]))
+    talk = [(0, 2, 200.0), (1, 2, 100.0), (3, 2, 1.0)]
+    load = snapshot("abcde", place, [0.5, 0.3, 0.1, 0.1, 0.19], talk)
+    load = replace(load, state_bytes=np.array([300e6, 0, 0, 0, 0]))
+    load = load.holding({2: "it stays", 3: "it stays"})
+    (heap,) = Reserve.of(places, load, LIMITS).spaces
+    after = applied(greedy(places, load, LIMITS).moves, places, load).place
+    assert not np.array_equal(after, load.place)
+    assert heap.share_at(after)[1] <= LIMITS.high_frac
 
 
 def test_no_heap_is_filled_above_the_limit_since_another_is_fuller() -> None:

@@ -93,8 +93,10 @@ final class WorkerMeters {
             if (left == null) {
                 return UNKNOWN;
             }
-            // Nothing in a pool that was never collected has been found dead: the old generation of a young JVM.
-            sum += left.getCommitted() == 0 ? pool.getUsage().getUsed() : left.getUsed();
+            // Nothing in a pool that was never collected has been found dead: the old generation of a young JVM. And
+            // concurrent cycles of G1 free regions without a collection that counts, so what is in use now is a bound.
+            long used = pool.getUsage().getUsed();
+            sum += left.getCommitted() == 0 ? used : Math.min(left.getUsed(), used);
         }
         return sum;
     }

@@ -100,6 +100,12 @@ class WorkerMetersTest {
     }
 
     @Test
+    void noMoreLivesThanIsInUseNow() {
+        MemoryPoolMXBean freed = pool(MemoryType.HEAP, usage(300, 1000), usage(500, 1000));
+        assertEquals(300, WorkerMeters.liveBytes(List.of(YOUNG), List.of(EDEN, freed, CODE)));
+    }
+
+    @Test
     void nobodyKnowsWhatLives() {
         GarbageCollectorMXBean idle = collector("G1 Young Generation", 0, 0);
         assertTrue(WorkerMeters.liveBytes(List.of(idle), List.of(EDEN, NEW_OLD)) < 0, "nothing was collected yet");
