@@ -361,6 +361,7 @@ SETTINGS: tuple[Setting, ...] = (
 )
 # fmt: on
 DEFAULT: Mapping[str, Any] = MappingProxyType({row.key: row.default for row in SETTINGS})
+_ROWS = MappingProxyType({row.key: row for row in SETTINGS})
 TRIED: Mapping[str, tuple[Any, ...]] = MappingProxyType(
     {row.key: row.tried for row in SETTINGS if row.tried}
 )
@@ -406,7 +407,7 @@ def values(
 
 def link_mbit(given: Mapping[str, Any]) -> float | None:
     """Give `link.capacity.mbit`, which is the controller's, to an agent."""
-    (row,) = (row for row in SETTINGS if row.key == "link.capacity.mbit")
+    row = _ROWS["link.capacity.mbit"]
     value = given.get(row.key)
     return None if value is None else float(row.read(value))
 
@@ -415,24 +416,22 @@ def load_s(given: Mapping[str, Any]) -> float:
     """Give `load.secs`, or what holds where it is not given; `cycle.secs` is the controller's to
     refuse.
     """
-    rows = {row.key: row for row in SETTINGS}
     if given.get("load.secs") is not None:
-        return float(rows["load.secs"].read(given["load.secs"]))
+        return float(_ROWS["load.secs"].read(given["load.secs"]))
     cycle_s: float = DEFAULT["cycle.secs"]
     with suppress(ConfigError):
-        cycle_s = rows["cycle.secs"].read(given.get("cycle.secs"))
+        cycle_s = _ROWS["cycle.secs"].read(given.get("cycle.secs"))
     return min(max(0.8 * cycle_s, 1.0), 4.0)
 
 
 def metrics_at(given: Mapping[str, Any], port_key: str) -> Endpoint | None:
     """Give the endpoint where a daemon serves its metrics; None if it serves none."""
-    rows = {row.key: row for row in SETTINGS}
     if given.get(port_key) is None:
         return None
 
     def read(key: str) -> Any:
         value = given.get(key, DEFAULT[key])
-        return None if value is None else rows[key].read(value)
+        return None if value is None else _ROWS[key].read(value)
 
     files = ("metrics.tls.certificate", "metrics.tls.key", "metrics.token")
     certificate, key, token = (None if (f := read(one)) is None else Path(f) for one in files)

@@ -7,7 +7,7 @@ from itertools import chain
 import numpy as np
 
 from controller.core.capacity import Capacity
-from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.cluster import Cluster, Floats, LoadSnapshot
 from controller.core.decision import Outcome, Veto
 from controller.core.declared import Declared
 from controller.core.figures import HopFigures, Peak
@@ -164,22 +164,24 @@ def _links_beside_each_other(
     for name, made in measured.items():
         unknown = np.full(len(made.cluster.nodes), np.nan)
         shown = [made.of_nodes.get(column, unknown) for column in LINK_COLUMNS]
-        fixed = capacity.link_bytes_s
-        most[name] = shown[0] if fixed is None else np.fmin(shown[0], fixed)
+        most[name] = _link_limit(shown[0], capacity)
         carried[name] = np.stack(shown[1:])
         links[name] = Links(fits[name].cluster, made.snapshot)
     return links_beside_each_other(links, most, carried)
 
 
+def _link_limit(speed: Floats, capacity: Capacity) -> Floats:
+    """Give what links carry in one direction: the speed of interfaces, or less if that is set."""
+    fixed = capacity.link_bytes_s
+    return speed if fixed is None else np.fmin(speed, fixed)
+
+
 def full_links(nodes: NodeRates, capacity: Capacity, most: float, now_s: float) -> frozenset[str]:
     """List the nodes that send, or get, more than this share of what their link can carry."""
-    columns, unknown = (
-        nodes.of(nodes.nodes, now_s - STALE_LOAD_S),
-        np.full(len(nodes.nodes), np.nan),
-    )
+    columns = nodes.of(nodes.nodes, now_s - STALE_LOAD_S)
+    unknown = np.full(len(nodes.nodes), np.nan)
     speed, sent, received = (columns.get(name, unknown) for name in LINK_COLUMNS)
-    limit = speed if capacity.link_bytes_s is None else np.fmin(speed, capacity.link_bytes_s)
-    is_full = np.fmax(sent, received) / limit > most
+    is_full = np.fmax(sent, received) / _link_limit(speed, capacity) > most
     return frozenset(nodes.nodes[n] for n in np.flatnonzero(is_full))
 
 

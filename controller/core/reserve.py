@@ -81,6 +81,10 @@ class Reserve:
         found = [(one, w) for one in self.spaces for w in one.full(fit.place, high).tolist()]
         return sorted(found, key=lambda row: -row[0].share_at(fit.place)[row[1]])
 
+    def too_full(self, fit: Fit) -> set[int]:
+        """Name the workers of a placement to relieve, of CPU or of a space."""
+        return {*self.hot(fit).tolist(), *(worker for _, worker in self.full(fit))}
+
     def what_is_missing(self, fit: Fit) -> str:
         """Name what is above `load.high` in a placement."""
         workers, high = fit.cluster.workers, f"{fit.limits.high_frac:g}"

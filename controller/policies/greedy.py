@@ -69,7 +69,7 @@ def or_open(short: Decision, cluster: Cluster, snapshot: LoadSnapshot, limits: L
         return replace(short, reason=f"{short.reason}; no slot is opened: {spare}")
     view = View.of(cluster.with_opened(spare), snapshot, replace(limits, max_moves=1))
     found = disjoint(choose_greedy, view)
-    full = {view.cluster.workers[w] for w in too_full(view)}
+    full = {view.cluster.workers[w] for w in view.reserve.too_full(view.fit)}
     if found.moves and found.moves[0].source in full:
         return replace(found, reason=f"no worker has room, so a slot is opened: {found.reason}")
     room = view.fit.shown_room(view.cluster.workers.index(spare.worker))
@@ -107,12 +107,6 @@ def choose_greedy(view: View) -> Choice | Decision:
     if warnings and isinstance(found, Decision):
         return no_low_worker(view, (*warnings, *stuck))
     return found
-
-
-def too_full(view: View) -> set[int]:
-    """Name the workers to relieve, of CPU or of a space."""
-    fit, reserve = view.fit, view.reserve
-    return {*reserve.hot(fit).tolist(), *(worker for _, worker in reserve.full(fit))}
 
 
 def _fullest_first(view: View) -> list[tuple[int, SpaceUse | None]]:

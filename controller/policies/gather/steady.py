@@ -95,13 +95,12 @@ def _is_as_good(kept: Decision, other: Decision, case: Case) -> bool:
         for decision in (kept, other)
     )
     reserve, traffic = Reserve.of(cluster, snapshot, limits), snapshot.traffic
-    fit, full = reserve.fit, reserve.full(reserve.fit)
-    too_full = {*reserve.hot(fit).tolist(), *(worker for _, worker in full)}
+    fit, too_full = reserve.fit, reserve.too_full(reserve.fit)
     by_kept, by_other = ({workers[move.source] for move in one.moves} for one in (kept, other))
     if too_full & by_other and not too_full & by_kept:
         return False
     left = [*by_kept, *by_other]
-    for space in dict.fromkeys(space for space, _ in full):
+    for space in dict.fromkeys(space for space, _ in reserve.full(fit)):
         most, most_by_other = (space.known_at(p)[left].max() for p in (place, place_by_other))
         if most - max(most_by_other, fit.high_share()) > NOISE_FRAC:
             return False

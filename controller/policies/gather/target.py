@@ -17,7 +17,7 @@ from controller.core.view import View
 from controller.policies.gather.goal import Target, digest
 from controller.policies.gather.problem import Problem
 from controller.policies.gather.route import Route, Step, next_steps
-from controller.policies.greedy import choose_greedy, empties, relieving, too_full
+from controller.policies.greedy import choose_greedy, empties, relieving
 from controller.policies.options import TargetOptions
 from controller.policies.single_move import disjoint
 
@@ -84,7 +84,7 @@ def target(
     """
     view = View.of(cluster, snapshot, limits)
     best = cache(partial(disjoint, choose_greedy, view))
-    hot, full = view.reserve.hot(view.fit).tolist(), too_full(view)
+    hot, full = view.reserve.hot(view.fit).tolist(), view.reserve.too_full(view.fit)
     goal = memory.target
     decision, relieves = _follow(view, options, goal, adopts=False) if goal else STAYS
     if decision is None:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -301,26 +301,33 @@ class Lasting(World):
         return super().seen()
 
 
+L = TypeVar("L", bound=Lasting)
+
+
+def on_three_nodes(kind: type[L]) -> L:
+    """Let a run go back to b, and a fourth executor, that does next to nothing, be on c."""
+    return kind(
+        places={1: A, 2: B, 3: B, 4: C},
+        slots=(A, B, C),
+        us={1: 50, 2: 100, 3: 300, 4: 1},
+        times={A: 1.8},
+        capacity=dict.fromkeys("abc", 200.0),
+    )
+
+
 @pytest.mark.parametrize(("phase", "mover"), [(Phase.SETTLE, 2), (Phase.UNDO, 4)])
 def test_a_hot_worker_is_relieved_while_the_last_of_a_run_goes_back(
     phase: Phase, mover: int
 ) -> None:
     """Also the move of an operator may wait without an end."""
-    third = Slot("c", 1)
-    world = Lasting(
-        places={1: A, 2: B, 3: B, 4: third},
-        slots=(A, B, third),
-        us={1: 50, 2: 100, 3: 300, 4: 1},
-        times={A: 1.8},
-        capacity={"a": 200.0, "b": 200.0, "c": 200.0},
-    )
+    world = on_three_nodes(Lasting)
     world.run(200, ADVISE)
     while not world.memory.watches["wc-1"].is_returning:
         world.cycle()
     (entry,) = world.plan.entries
     if mover == 4:
         world.places[2] = B
-        entry = replace(entry, id="m9", executor=executor(4), source=third, target=A)
+        entry = replace(entry, id="m9", executor=executor(4), source=C, target=A)
     world.lasting = (replace(entry, phase=phase),)
     world.capacity["b"] = 38.0
     report = world.cycle()
@@ -344,14 +351,7 @@ class Talking(Lasting):
 @pytest.mark.parametrize("mode", [Mode.ADVISE, Mode.APPROVE])
 def test_no_gain_is_proposed_while_the_last_of_a_run_goes_back(mode: Mode) -> None:
     """Once approved it was of no run: nobody looked whether it helped."""
-    third = Slot("c", 1)
-    world = Talking(
-        places={1: A, 2: B, 3: B, 4: third},
-        slots=(A, B, third),
-        us={1: 50, 2: 100, 3: 300, 4: 1},
-        times={A: 1.8},
-        capacity={"a": 200.0, "b": 200.0, "c": 200.0},
-    )
+    world = on_three_nodes(Talking)
     config = Config(mode=mode, max_moves=2)
     world.run(200, ADVISE)
     while not world.memory.watches["wc-1"].is_returning:
@@ -367,21 +367,14 @@ def test_no_gain_is_proposed_while_the_last_of_a_run_goes_back(mode: Mode) -> No
 @pytest.mark.parametrize("is_of_run", [False, True])
 def test_a_move_that_stands_in_the_plan_holds_no_way_back_up(is_of_run: bool) -> None:
     """As of a supervisor that is away for hours; a move of the run goes back once it is there."""
-    third = Slot("c", 1)
-    world = Lasting(
-        places={1: A, 2: B, 3: B, 4: third},
-        slots=(A, B, third),
-        us={1: 50, 2: 100, 3: 300, 4: 1},
-        times={A: 1.8},
-        capacity={"a": 200.0, "b": 200.0, "c": 200.0},
-    )
-    world.lasting = (Entry("m0", executor(4), A, third, Phase.SETTLE, Base(A, 50)),)
+    world = on_three_nodes(Lasting)
+    world.lasting = (Entry("m0", executor(4), A, C, Phase.SETTLE, Base(A, 50)),)
     world.run(300, ADVISE)
     while not moved(world):
         world.cycle()
     watch = world.memory.watches["wc-1"]
     if is_of_run and watch.begun is not None:
-        made = (*watch.begun.made, OwnMove("m0", executor(4), A, third))
+        made = (*watch.begun.made, OwnMove("m0", executor(4), A, C))
         begun = structs.replace(watch.begun, made=made)
         world.memory = replace(world.memory, watches={"wc-1": replace(watch, begun=begun)})
     world.run(400)

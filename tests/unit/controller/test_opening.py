@@ -96,31 +96,31 @@ def test_a_topology_sees_what_others_declare(cores: float | None) -> None:
         assert one.picture.fit.memory.others_mb.tolist() == declared.tolist()
 
 
-def test_a_slot_is_opened_for_a_heap_that_is_too_full_also_beside_a_worker() -> None:
-    """One more worker on a host brings it no CPU, but another heap."""
-    beside, meters = Slot("b", 3), {"heap_live_bytes": 95e6, "heap_max_bytes": 100e6}
-    world, memory = World(ONE_EACH, free=frozenset({beside})), Memory()
+def with_full_heaps(world: World, config: Config) -> TopologyReport:
+    """Decide where each worker in use has 95 of 100 MB filled."""
+    memory, meters = Memory(), {"heap_live_bytes": 95e6, "heap_max_bytes": 100e6}
     for _ in range(2):
         seen = world.seen()
         loads = with_workers(seen.loads, lambda one: {"meters": meters} if one.executors else {})
-        memory, report = cycle(memory, searched(replace(seen, loads=loads)), AUTO)
+        memory, report = cycle(memory, searched(replace(seen, loads=loads)), config)
         world.now += 1
-    (one,) = report.topologies
+    (found,) = report.topologies
+    return found
+
+
+def test_a_slot_is_opened_for_a_heap_that_is_too_full_also_beside_a_worker() -> None:
+    """One more worker on a host brings it no CPU, but another heap."""
+    beside = Slot("b", 3)
+    one = with_full_heaps(World(ONE_EACH, free=frozenset({beside})), AUTO)
     assert [move.target for move in one.moves] == [str(beside)], one.reason
     assert "so a slot is opened: b:1 fills 0.95 of a heap, above 0.85" in one.reason
 
 
 def test_a_full_heap_may_have_a_slot_also_where_a_cpu_is_full() -> None:
     """A host without a worker comes first, for it brings CPU as well."""
-    beside, meters = Slot("b", 3), {"heap_live_bytes": 95e6, "heap_max_bytes": 100e6}
+    beside = Slot("b", 3)
     for free in ({beside}, {beside, C1}):
-        world, memory = World(ONE_EACH, free=frozenset(free)), Memory()
-        for _ in range(2):
-            seen = world.seen()
-            full = with_workers(seen.loads, lambda one: {"meters": meters} if one.executors else {})
-            memory, report = cycle(memory, searched(replace(seen, loads=full)), FULL)
-            world.now += 1
-        (one,) = report.topologies
+        one = with_full_heaps(World(ONE_EACH, free=frozenset(free)), FULL)
         assert one.picture is not None and one.picture.fit.is_high.any()
         spare = one.picture.cluster.spare
         assert isinstance(spare, Spare), spare

@@ -5,6 +5,7 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.MemoryPoolMXBean;
 import java.lang.management.MemoryType;
 import java.lang.management.MemoryUsage;
+import java.lang.management.ThreadInfo;
 import java.lang.management.ThreadMXBean;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -12,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
+import java.util.function.ToLongFunction;
 import java.util.regex.Pattern;
 import org.apache.storm.utils.JCQueue;
 import org.slf4j.Logger;
@@ -28,7 +30,8 @@ final class WorkerMeters {
                     TRANSFER + "|client-worker-\\d+|Netty-server-.*-worker-\\d+")
             .asMatchPredicate();
 
-    private final Map<String, LongSupplier> meters = new LinkedHashMap<>();
+    /** Each is given the threads of this JVM, which are listed once for a report. */
+    private final Map<String, ToLongFunction<ThreadInfo[]>> meters = new LinkedHashMap<>();
 
     /**
      * @param transfer the worker's queue of tuples for other workers, or null
@@ -37,21 +40,22 @@ final class WorkerMeters {
     WorkerMeters(JCQueue transfer, SpoutAcks acks) {
         List<GarbageCollectorMXBean> collectors = ManagementFactory.getGarbageCollectorMXBeans();
         List<MemoryPoolMXBean> pools = ManagementFactory.getMemoryPoolMXBeans();
-        meters.put("heap_live_bytes", () -> liveBytes(collectors, pools));
-        meters.put("heap_max_bytes", Runtime.getRuntime()::maxMemory);
-        meters.put("gc_ms", () -> collectedMs(collectors));
-        meters.put("transfer_queue_tuples", () -> transfer == null ? UNKNOWN : transfer.size());
-        meters.put("transport_cpu_ns", () -> threadsNs(ManagementFactory.getThreadMXBean(), TRANSPORT));
-        meters.put("transfer_cpu_ns", () -> threadsNs(ManagementFactory.getThreadMXBean(), TRANSFER::equals));
-        meters.put("acked_tuples", () -> acks == null ? UNKNOWN : acks.ackedTuples());
-        meters.put("failed_tuples", () -> acks == null ? UNKNOWN : acks.failedTuples());
+        meters.put("heap_live_bytes", threads -> liveBytes(collectors, pools));
+        meters.put("heap_max_bytes", threads -> Runtime.getRuntime().maxMemory());
+        meters.put("gc_ms", threads -> collectedMs(collectors));
+        meters.put("transfer_queue_tuples", threads -> transfer == null ? UNKNOWN : transfer.size());
+        meters.put("transport_cpu_ns", threads -> threadsNs(threads, TRANSPORT));
+        meters.put("transfer_cpu_ns", threads -> threadsNs(threads, TRANSFER::equals));
+        meters.put("acked_tuples", threads -> acks == null ? UNKNOWN : acks.ackedTuples());
+        meters.put("failed_tuples", threads -> acks == null ? UNKNOWN : acks.failedTuples());
     }
 
     /** What can be read now. */
     Map<String, Long> read() {
         Map<String, Long> found = new LinkedHashMap<>();
+        ThreadInfo[] threads = threads();
         meters.forEach((name, meter) -> {
-            long value = value(name, meter);
+            long value = value(name, () -> meter.applyAsLong(threads));
             if (value >= 0) {
                 found.put(name, value);
             }
@@ -69,12 +73,23 @@ final class WorkerMeters {
         }
     }
 
+    /** Without stack traces, so that no thread stops for it; none where they cannot be listed. */
+    private static ThreadInfo[] threads() {
+        try {
+            ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+            return threads.getThreadInfo(threads.getAllThreadIds());
+        } catch (RuntimeException e) {
+            LOG.debug("threads_not_listed", e);
+            return new ThreadInfo[0];
+        }
+    }
+
     /** The CPU of Storm's threads of such names: those for tuples between workers do nothing else. */
-    private static long threadsNs(ThreadMXBean threads, Predicate<String> named) {
-        // Without stack traces, so that no thread stops for it.
-        return Arrays.stream(threads.getThreadInfo(threads.getAllThreadIds()))
+    private static long threadsNs(ThreadInfo[] threads, Predicate<String> named) {
+        ThreadMXBean times = ManagementFactory.getThreadMXBean();
+        return Arrays.stream(threads)
                 .filter(thread -> thread != null && named.test(thread.getThreadName()))
-                .mapToLong(thread -> threads.getThreadCpuTime(thread.getThreadId()))
+                .mapToLong(thread -> times.getThreadCpuTime(thread.getThreadId()))
                 .filter(nanos -> nanos >= 0)
                 .reduce(Long::sum)
                 .orElse(UNKNOWN);
